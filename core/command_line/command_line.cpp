@@ -54,6 +54,7 @@ void declare(CLI::App& app, const Command& command) {
     auto* added = std::visit(Adding{app, option}, option.target);
     const auto& details = option.details;
     added->required(details.required);
+    if (details.may_be_bare) added->expected(0, 1)->default_str(details.default_text);
     if (details.one_each || (details.by_comma && has_arguments)) added->allow_extra_args(false);
   }
   for (const auto& below : command.commands) declare(*app.add_subcommand(below.name), below);

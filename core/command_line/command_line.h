@@ -32,6 +32,7 @@ struct OptionDetails {
   bool hidden = false;            ///< taken, but not in the help
   bool by_comma = false;          ///< of a list: a word holds several values, with or without blanks
   bool one_each = false;          ///< of a list: one value after each name, so that an argument may follow it
+  bool may_be_bare = false;       ///< given without a value it has that of default_text
   std::string default_text = {};  ///< the default in the help of what has none in its target
   bool is_path = false;           ///< a shell offers files, where no name of `offers` fits
   Offers offers = {};

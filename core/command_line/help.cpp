@@ -96,7 +96,11 @@ bool is_list(const Option& option) {
 Entry entry_of(const Option& option) {
   if (option.is_argument()) return {value_name(option), text_of(option)};
   auto name = join(split(option.names, ','), ", ");
-  if (!is_flag(option)) name += " " + value_name(option);
+  if (option.details.may_be_bare) {
+    name += " [" + value_name(option) + "]";
+  } else if (!is_flag(option)) {
+    name += " " + value_name(option);
+  }
   return {std::move(name), text_of(option)};
 }
 

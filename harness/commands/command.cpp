@@ -157,7 +157,10 @@ std::vector<std::string> backbone_names() {
 std::vector<Json> figure_rows() {
   std::vector<Json> rows;
   for (const auto& figure : known_figures())
-    rows.push_back({{"name", figure.name}, {"summary", figure.summary}, {"table", figure.table}});
+    rows.push_back({{"name", figure.name},
+                    {"summary", figure.summary},
+                    {"needs", figure.needs},
+                    {"table", figure.table}});
   return rows;
 }
 

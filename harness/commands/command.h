@@ -31,11 +31,6 @@ inline bool register_command(CommandGroup group, int place, Command (*make)()) {
   return true;
 }
 
-/// Among those that run something.
-inline bool register_command(int place, Command (*make)()) {
-  return register_command(CommandGroup::kRun, place, make);
-}
-
 /// All commands, in the order of the help.
 std::vector<Command> registered_commands();
 

@@ -10,23 +10,45 @@
 #include "harness/commands/command.h"
 #include "harness/plan/registry.h"
 #include "harness/show/figures.h"
+#include "harness/show/grid_model.h"
 #include "harness/terminal/output.h"
+#include "harness/terminal/seeds.h"
 
 namespace harness {
 namespace {
 
 struct FigureOptions {
   DbOptions db;
-  std::string name, method, out;
+  std::string name, method, out, width = "double", names;
+  std::vector<std::string> metrics;
   bool list = false, json = false;
 };
 
+/// The figure or, as it is a picture, the grid, in the files that belong to it.
+std::map<std::string, std::string> draw(Store& store, const Experiment& experiment,
+                                        const FigureOptions& options, const DisplayNames& names,
+                                        const std::filesystem::path& folder) {
+  const auto width = figure_width(options.width);
+  if (options.name == "grid") {
+    auto grid = make_grid(store, experiment, {});
+    rename(names, grid);
+    return write_grid(grid, folder, {.width = width});
+  }
+  const auto figure = make_figure(store, experiment,
+                                  {.name = options.name,
+                                   .method = options.method,
+                                   .metrics = comma_list(options.metrics, "--metric"),
+                                   .names = names});
+  return write_figure(figure, width, folder);
+}
+
 int figure(const FigureOptions& options) {
-  if (options.list) return print_list(options.json, figure_rows(), {"name", "summary"});
+  if (options.list) return print_list(options.json, figure_rows(), {"name", "needs", "summary"});
   const auto known = names_of(known_figures());
   if (options.name.empty())
     throw Error("needs a figure's name", "harness figure", "known: " + join(known, ", "));
   require_choice(options.name, known, "figure", "harness figure");
+  const auto names = options.names.empty() ? DisplayNames() : read_display_names(options.names);
   auto db = options.db;
   const auto info = std::ranges::find(known_figures(), options.name, &FigureInfo::name);
   if (db.filter.table.empty() && !db.filter.experiment) db.filter.table = info->table;
@@ -35,8 +57,7 @@ int figure(const FigureOptions& options) {
   std::map<std::string, std::string> paths;
   for (const auto& experiment : chosen.experiments) {
     const auto folder = output_folder(store, experiment, options.out, chosen.collection.has_value());
-    const auto figure = make_figure(store, experiment, options.name, options.method);
-    add_artifacts(chosen, experiment, write_figure(figure, folder), paths);
+    add_artifacts(chosen, experiment, draw(store, experiment, options, names, folder), paths);
   }
   print_artifacts(chosen.name(), paths, options.json);
   return 0;
@@ -44,17 +65,26 @@ int figure(const FigureOptions& options) {
 
 Command make_figure_command() {
   auto o = std::make_shared<FigureOptions>();
-  Command command{"figure", "Draw a figure as SVG, PDF and PNG", R"(
+  Command command{"figure", "Draw a figure for a paper: PDF, SVG, PNG and a LaTeX float", R"(
+NAME.tex is a float that compiles at once and can be \input; NAME.pdf and NAME.svg have real text, of the same
+size at every width.
 Examples:
   harness figure --list
-  harness figure law-audit-baseline
-  harness figure law-audit --table sd35-ocr -o figures
+  harness figure training --table sd35-ocr -o figures
+  harness figure differences --metric ocr_reward,exact_match --width single
   harness figure law-audit --table sd35-ocr --method ratio-norm)"};
   command.add("name", &o->name, "figure (`harness figure --list`)",
               {.offers = [] { return names_of(known_figures()); }});
-  command.add("--list", &o->list, "list the figures");
-  command.add("--method", &o->method, "law-audit: this method (default: the table's last)",
+  command.add("--list", &o->list, "list the figures, and what each needs");
+  command.add("--width", &o->width, "single or double (columns of a two-column page), or centimetres",
+              {.offers = choices({"single", "double"}), .value = "WIDTH"});
+  command.add("--metric", &o->metrics, "metrics of validation, differences and guardrails (default: all)",
+              {.by_comma = true});
+  command.add("--method", &o->method, "method of law-audit (default: the table's last)",
               {.offers = method_names});
+  command.add("--names", &o->names,
+              "JSON file with what methods and metrics are called: {\"dual\": \"Ours\"}",
+              {.is_path = true, .value = "FILE"});
   command.add("-o,--output", &o->out, "folder to write to (default: the table's, in the workspace)",
               {.is_path = true, .value = "DIR"});
   add_db_option(command, o->db);

@@ -21,8 +21,8 @@ struct GridOptions {
   DbOptions db;
   std::vector<std::string> pick;
   std::optional<std::size_t> rows;
-  std::string out;
-  bool json = false;
+  std::string out, width = "double", names;
+  bool bare = false, json = false;
 };
 
 int grid(const GridOptions& options) {
@@ -32,7 +32,10 @@ int grid(const GridOptions& options) {
   if (options.rows) require_range(static_cast<std::int64_t>(*options.rows), 1, 200, "-n");
   Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
   const auto chosen = chosen_experiments(store, options.db);
-  const auto stem = options.out.empty() ? grid_stem(choice) : "grid";
+  const GridFiles files{.stem = options.out.empty() ? grid_stem(choice) : "grid",
+                        .width = figure_width(options.width),
+                        .bare = options.bare};
+  const auto names = options.names.empty() ? std::nullopt : std::optional(read_display_names(options.names));
   std::map<std::string, std::string> paths;
   for (const auto& experiment : chosen.experiments) {
     if (experiment.is_training()) {
@@ -41,7 +44,9 @@ int grid(const GridOptions& options) {
           "harness grid", "see `harness figure --list` for its figures");
     }
     const auto folder = output_folder(store, experiment, options.out, chosen.collection.has_value());
-    add_artifacts(chosen, experiment, write_grid(make_grid(store, experiment, choice), folder, stem), paths);
+    auto grid = make_grid(store, experiment, choice);
+    if (names) rename(*names, grid);
+    add_artifacts(chosen, experiment, write_grid(grid, folder, files), paths);
   }
   print_artifacts(chosen.name(), paths, options.json);
   return 0;
@@ -52,6 +57,7 @@ Command make_grid_command() {
   Command command{"grid", "Show images of the same prompts and noise, one column per method", R"(
 Rows are chosen by rule: wins, losses and near-ties of the last method against the baseline, mixed: prompts where methods differ
 otherwise, failures of all methods; paper: the prompts at the printed indices of the paper's own gallery.
+grid.pdf is for papers: real text, embedded images; grid.tex takes it in, with caption and signature.
 A picture that is not the one that was scored is an error (exit status 1), and nothing is written.
 Examples:
   harness grid sd35-ocr
@@ -61,10 +67,16 @@ Examples:
   command.add("--pick", &o->pick,
               "groups of rows: wins, mixed, near-ties, losses, failures, paper (default: the table's)",
               {.by_comma = true, .offers = grid_group_names});
+  command.add("--width", &o->width, "width of the PDF: single or double (columns of a page), or centimetres",
+              {.offers = choices({"single", "double"}), .value = "WIDTH"});
+  command.add("--bare", &o->bare, "also the PNG without title, caption and signature");
+  command.add("--names", &o->names,
+              "JSON file with what methods are called: {\"lambda-controlled\": \"Ours\"}",
+              {.is_path = true, .value = "FILE"});
   command.add("-n", &o->rows, "rows in all (default: the table's; of --pick paper alone, all)");
   command.add(
       "-o,--output", &o->out,
-      "folder to write grid.{png,tex,html} to (default: the table's, in the workspace, where a grid of your "
+      "folder to write grid.{png,pdf,tex,html} to (default: the table's, in the workspace, where a grid of your "
       "own choice is named after it: grid-paper.png)",
       {.is_path = true, .value = "DIR"});
   add_db_option(command, o->db);

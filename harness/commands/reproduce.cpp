@@ -27,6 +27,7 @@
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
 #include "harness/terminal/seeds.h"
+#include "harness/terminal/width.h"
 #include "results/store/rows.h"
 
 namespace harness {
@@ -41,6 +42,7 @@ struct ReproduceOptions {
   std::vector<std::string> seeds;  ///< as typed
   std::optional<int> jobs;         ///< workers at a time; unset: as many as keep the cores busy
   bool dry_run = false, fresh = false, json = false;
+  bool verbose = false;  ///< the whole table on a terminal too
 };
 
 /// This command line again, for the message of an interrupted run; without --fresh, which would throw the
@@ -183,6 +185,10 @@ Plans make_plans(PlanRequest request, const Workspace& workspace) {
 void print_result(const ReproduceOptions& options, const TableModel& model) {
   if (options.json) {
     print_json(table_json(model));
+    return;
+  }
+  if (is_terminal(stdout) && !options.verbose) {
+    put_exactly(table_summary(model, {.width = terminal_columns(stdout), .colour = has_colours(stdout)}));
     return;
   }
   put("{}\n", table_markdown(model));
@@ -437,6 +443,7 @@ Examples:
   command.add("--dry-run", &o->dry_run, "show the jobs and what they take; write nothing");
   command.add("--fresh", &o->fresh,
               "train these runs again; the old ones go to the trash (`harness runs restore`)");
+  command.add("--verbose", &o->verbose, "print the whole table on a terminal too");
   add_json_option(command, o->json);
   command.run = [o] { return run(*o); };
   return command;

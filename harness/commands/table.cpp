@@ -10,6 +10,7 @@
 #include "harness/show/table_model.h"
 #include "harness/show/training_table.h"
 #include "harness/terminal/output.h"
+#include "harness/terminal/seeds.h"
 
 namespace harness {
 namespace {
@@ -18,12 +19,31 @@ const std::vector<std::string> kWindows = {"updates", "epochs"};
 
 struct Options {
   DbOptions db;
-  std::string format = "md", window;
-  bool json = false;
+  std::string format = "md", window, names;
+  TableShow show;
+  bool json = false, per_seed = false, no_paper = false;
 };
+
+/// What was asked for, as far as the format can show it.
+TableShow show_of(const Options& o, const TableFormat& format) {
+  auto show = o.show;
+  show.per_seed = o.per_seed;
+  show.with_paper = !o.no_paper;
+  show.columns = comma_list(show.columns, "--columns");
+  show.parts = comma_list(show.parts, "--part");
+  if (!o.names.empty()) show.names = read_display_names(o.names);
+  if (!show.parts.empty() && !format.takes_parts)
+    throw Error(fmt::format("format {} has no parts", format.name), "--part", "choose md, latex or html");
+  if (format.name != "latex") {
+    if (!show.label.empty()) throw Error("only LaTeX tables have labels", "--label", "choose --format latex");
+    if (!o.names.empty()) throw Error("only LaTeX tables take names", "--names", "choose --format latex");
+  }
+  return show;
+}
 
 int table(const Options& o) {
   const auto& format = table_format(o.json ? "json" : o.format);
+  const auto show = show_of(o, format);
   if (!o.window.empty()) require_choice(o.window, kWindows, "window", "--window");
   Store store(find_workspace(o.db.place).db, OpenMode::kReadOnly);
   const auto chosen = chosen_experiments(store, o.db);
@@ -36,19 +56,23 @@ int table(const Options& o) {
   }
   std::vector<TableModel> models;
   for (const auto& one : chosen.experiments) models.push_back(make_table_model(store, one, o.window));
-  const auto text = format.render(
-      chosen.collection ? make_collection_model(*chosen.collection, chosen.experiments, std::move(models))
-                        : models.front());
+  auto model = chosen.collection
+                   ? make_collection_model(*chosen.collection, chosen.experiments, std::move(models))
+                   : std::move(models.front());
+  choose(show, model);
+  const auto text = format.render(model);
   format.is_read ? put_text(text) : put_exactly(text);
   return 0;
 }
 
 Command make_table() {
   auto o = std::make_shared<Options>();
-  Command command{"table", "Show a finished table; nothing is run again", R"(
+  Command command{"table", "Print a finished table", R"(
 Examples:
   harness table sd35-ocr
-  harness table sd35-ocr --format latex > table.tex)"};
+  harness table sd35-ocr --per-seed
+  harness table sd35-ocr --format latex --part results --columns ocr_reward,exact_match \
+      --no-paper > results.tex)"};
   add_table_argument(command, o->db);
   add_workspace_options(command, o->db.place);
   add_filter_options(command, o->db, false);
@@ -60,6 +84,16 @@ Examples:
               "training tables: average over the last \"updates\" (optimiser steps) or \"epochs\" "
               "(default: the table's)",
               {.offers = choices(kWindows)});
+  command.add("--part", &o->show.parts,
+              "only these parts: results, tags, differences, claims, noise, guardrails",
+              {.by_comma = true, .offers = table_parts});
+  command.add("--columns", &o->show.columns, "only these metrics, in this order", {.by_comma = true});
+  command.add("--per-seed", &o->per_seed, "a row per training run, not means over runs");
+  command.add("--no-paper", &o->no_paper, "leave out the paper's figures and claims");
+  command.add("--names", &o->names,
+              "LaTeX: JSON file with what methods and metrics are called: {\"dual\": \"Ours\"}",
+              {.is_path = true, .value = "FILE"});
+  command.add("--label", &o->show.label, "LaTeX: label of the first float");
   command.add("--json", &o->json, "same as --format json");
   command.run = [o] { return table(*o); };
   return command;

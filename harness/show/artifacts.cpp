@@ -28,7 +28,7 @@ bool all_intact(const std::map<std::string, std::string>& recorded, const fs::pa
 std::map<std::string, std::string> draw(Store& store, const Experiment& experiment, const std::string& figure,
                                         const fs::path& folder) {
   try {
-    return write_figure(make_figure(store, experiment, figure), folder);
+    return write_figure(make_figure(store, experiment, {.name = figure}), figure_width("double"), folder);
   } catch (const Error& error) {
     tell("note: figure {} was not drawn: {}\n", figure, error.what());
     return {};

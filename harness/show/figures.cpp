@@ -8,16 +8,21 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "core/error.h"
 #include "core/text.h"
+#include "harness/show/report_curves.h"
+#include "harness/show/table_model.h"
 #include "harness/terminal/output.h"
 #include "results/store/rows.h"
+#include "results/table/table_view.h"
 
 namespace harness {
 namespace {
 
-using enum SeriesStyle;
+// Colours of series, and with them their dashes and marks.
+constexpr std::size_t kFirst = 0, kSecond = 1, kThird = 2;
 
 /// One seed's law audit at one timestep.
 struct AuditRow {
@@ -41,31 +46,27 @@ std::vector<AuditRow> audit_rows(Store& store, const Experiment& experiment, con
 
 /// Mean over the seeds at each timestep, with their range.
 template <class Value>
-std::vector<FigurePoint> over_seeds(const std::vector<AuditRow>& rows, Value value, double shift = 0) {
+std::vector<ChartPoint> over_seeds(const std::vector<AuditRow>& rows, Value value) {
   std::map<std::int64_t, std::vector<double>> by_step;
   for (const auto& row : rows) by_step[row.timestep].push_back(std::invoke(value, row));
-  std::vector<FigurePoint> points;
+  std::vector<ChartPoint> points;
   for (const auto& [step, values] : by_step) {
     double mean = 0;
     for (const double v : values) mean += v / static_cast<double>(values.size());
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    points.push_back({.x = static_cast<double>(step) + shift, .y = mean, .low = *low, .high = *high});
+    points.push_back({.x = static_cast<double>(step), .y = mean, .low = *low, .high = *high});
   }
   return points;
 }
 
 constexpr const char* kFormulas =
-    "Drift: lambda_center predicted, -2 E[y] measured. Variance: E[lambda_var] + Var(lambda_center) / 4 "
-    "predicted, Var(y) "
-    "measured, y being the mean-reduced log-ratio.";
+    "Drift: predicted \u03bb_{center}, measured \u22122 E[y]. Variance: predicted E[\u03bb_{var}] + "
+    "Var(\u03bb_{center})/4, measured Var(y), where y is the mean-reduced log-ratio.";
 constexpr const char* kEstimators =
-    "Estimators of lambda_center on fresh samples: the shift of the means, which the method uses; the shift "
-    "of the "
-    "velocities with the factor of the sampler's time direction; D (Var(y) - Var(lambda_center) / 4), D "
-    "latent "
-    "elements. The law says that they agree.";
-constexpr const char* kStepLabel = "denoising step k (0 is the noisiest)";
-constexpr double kApart = 0.12;  // marks of two series at one step stand side by side
+    "Estimators of \u03bb_{center} on fresh samples: from the means (as the methods use it), from the "
+    "velocities, and from Var(y); the law predicts that they agree.";
+constexpr const char* kStepLabel = "denoising step k";
+constexpr double kApart = 4;  // marks of two series at one step are side by side
 
 constexpr auto predicted_drift = &AuditRow::lambda_center;
 constexpr auto predicted_variance = &AuditRow::predicted_var;
@@ -84,46 +85,51 @@ std::string inflation_note(const std::vector<AuditRow>& reused) {
     high = std::max(high, point.y);
   }
   return fmt::format(
-      "Reused: samples that updates had used before. Their noise is no longer independent of the policy's "
-      "move, and the law does not speak of them: their variance is {:.1f} to {:.1f} times the formula's.",
+      "Reused: samples of earlier updates, which the law does not cover: their variance is {:.1f} to {:.1f} "
+      "times the prediction.",
       low, high);
 }
 
 std::string scope_note(const Experiment& experiment, const std::string& what) {
   return fmt::format(
-      "{}, table {} ({}, scale {}), seeds {}: means and ranges over seeds of off-policy updates. Fresh: no "
-      "update had used the samples.",
+      "{}, table {} ({}, scale {}), seeds {}: means and ranges over seeds of off-policy updates. Fresh: samples "
+      "that no update had used.",
       what, experiment.table_id, experiment.backbone, experiment.scale, fmt::join(experiment.seeds, ", "));
 }
 
-FigureSeries line(std::string label, SeriesStyle style, std::vector<FigurePoint> points) {
-  return {.label = std::move(label), .style = style, .points = std::move(points)};
+ChartSeries line(std::string label, std::size_t color, std::vector<ChartPoint> points) {
+  return {.label = std::move(label), .color = color, .points = std::move(points)};
 }
 
-FigureSeries marks(std::string label, SeriesStyle style, std::vector<FigurePoint> points) {
-  return {.label = std::move(label), .kind = SeriesKind::kMarks, .style = style, .points = std::move(points)};
+ChartSeries marks(std::string label, std::size_t color, std::vector<ChartPoint> points, double shift = 0) {
+  return {.label = std::move(label),
+          .color = color,
+          .look = ChartLook::kMarks,
+          .shift = shift,
+          .points = std::move(points)};
 }
 
-FigurePanel panel_of(const char* title, const char* y_label, std::vector<FigureSeries> series) {
+Chart panel_of(const char* title, const char* y_label, std::vector<ChartSeries> series) {
   return {
       .title = title, .x_label = kStepLabel, .y_label = y_label, .log_y = true, .series = std::move(series)};
 }
 
-FigurePanel estimator_panel(const std::vector<AuditRow>& fresh) {
+Chart estimator_panel(const std::vector<AuditRow>& fresh) {
   std::vector<AuditRow> with_velocities = fresh;
   std::erase_if(with_velocities, [](const AuditRow& row) { return !row.lambda_velocity; });
   const auto velocity = [](const AuditRow& row) { return *row.lambda_velocity; };
-  return panel_of("estimators of lambda_center", "log-ratio (nats)",
-                  {line("mean shift", kFirst, over_seeds(fresh, predicted_drift)),
-                   marks("velocities", kSecond, over_seeds(with_velocities, velocity, -kApart)),
-                   marks("Var(y)", kThird, over_seeds(fresh, &AuditRow::lambda_ratio_var, kApart))});
+  return panel_of("Estimators of \u03bb_{center}", "nats",
+                  {line("from the means", kFirst, over_seeds(fresh, predicted_drift)),
+                   marks("from the velocities", kSecond, over_seeds(with_velocities, velocity), -kApart),
+                   marks("from Var(y)", kThird, over_seeds(fresh, &AuditRow::lambda_ratio_var), kApart)});
 }
 
 /// The vertical axes are logarithmic.
 std::string range_note(const Figure& figure) {
-  for (const auto& panel : figure.panels) {
+  for (const auto& panel : figure.charts) {
     for (const auto& series : panel.series) {
-      if (std::ranges::any_of(series.points, [](const FigurePoint& p) { return p.y > 0 && p.low <= 0; }))
+      if (std::ranges::any_of(series.points,
+                              [](const ChartPoint& p) { return p.y > 0 && p.low && *p.low <= 0; }))
         return " A range that reaches 0 or below is drawn from its mean upwards.";
     }
   }
@@ -140,19 +146,18 @@ Figure law_audit(Store& store, const Experiment& experiment, const std::string& 
                 "choose another experiment: `harness list experiments`");
   }
   Figure figure{.name = name,
-                .panels = {},
+                .title = "Path-variance law, predicted and measured",
                 .notes = {scope_note(experiment, method), kFormulas, kEstimators, inflation_note(reused)}};
   const auto panel = [&](const char* title, const char* y_label, auto predicted, auto measured) {
     return panel_of(title, y_label,
                     {line("predicted, fresh", kFirst, over_seeds(fresh, predicted)),
-                     marks("measured, fresh", kFirst, over_seeds(fresh, measured, -kApart)),
+                     marks("measured, fresh", kFirst, over_seeds(fresh, measured), -kApart),
                      line("predicted, reused", kSecond, over_seeds(reused, predicted)),
-                     marks("measured, reused", kSecond, over_seeds(reused, measured, kApart))});
+                     marks("measured, reused", kSecond, over_seeds(reused, measured), kApart)});
   };
-  figure.panels.push_back(panel("drift", "log-ratio (nats)", predicted_drift, measured_drift));
-  figure.panels.push_back(
-      panel("variance", "squared log-ratio (nats^2)", predicted_variance, measured_variance));
-  figure.panels.push_back(estimator_panel(fresh));
+  figure.charts.push_back(panel("Drift", "nats", predicted_drift, measured_drift));
+  figure.charts.push_back(panel("Variance", "nats^{2}", predicted_variance, measured_variance));
+  figure.charts.push_back(estimator_panel(fresh));
   figure.notes.front() += range_note(figure);
   return figure;
 }
@@ -160,25 +165,24 @@ Figure law_audit(Store& store, const Experiment& experiment, const std::string& 
 /// Methods beside each other: what controlling lambda does to the measured log-ratio.
 Figure law_comparison(Store& store, const Experiment& experiment, const std::string& name,
                       const std::vector<std::string>& methods) {
-  Figure figure{.name = name,
-                .panels = {panel_of("lambda_center", "log-ratio (nats)", {}),
-                           panel_of("|E[y]|", "log-ratio (nats)", {}),
-                           panel_of("Var(y)", "squared log-ratio (nats^2)", {}),
-                           panel_of("depression of the median ratio", "1 - median of exp(y)", {})},
-                .notes = {fmt::format(
-                    "{} (table {}, {}, scale {}), seeds {}: means and ranges over seeds of updates on reused "
-                    "samples, or of all off-policy ones where none were reused.",
-                    join(methods, " and "), experiment.table_id, experiment.backbone, experiment.scale,
-                    fmt::join(experiment.seeds, ", "))}};
-  const std::vector<SeriesStyle> styles = {kFirst, kSecond, kThird};
-  for (std::size_t i = 0; i < methods.size() && i < styles.size(); ++i) {
+  Figure figure{
+      .name = name,
+      .title = "Measured log-ratios under " + join(methods, " and "),
+      .charts = {panel_of("\u03bb_{center}", "nats", {}), panel_of("|E[y]|", "nats", {}),
+                 panel_of("Var(y)", "nats^{2}", {}),
+                 panel_of("Depression of the median ratio", "1 \u2212 median exp(y)", {})},
+      .notes = {fmt::format(
+          "Table {} ({}, scale {}), seeds {}: means and ranges over seeds of updates on reused "
+          "samples, or of all off-policy ones where none were reused.",
+          experiment.table_id, experiment.backbone, experiment.scale, fmt::join(experiment.seeds, ", "))}};
+  for (std::size_t i = 0; i < methods.size(); ++i) {
     auto rows = audit_rows(store, experiment, methods[i], false);
     if (rows.empty()) rows = audit_rows(store, experiment, methods[i], true);
     const auto add = [&](std::size_t panel, auto value) {
-      auto& series = figure.panels[panel].series;
-      const auto points = over_seeds(rows, value);
-      series.push_back(line(methods[i], styles[i], points));
-      series.push_back(marks("", styles[i], points));
+      figure.charts[panel].series.push_back({.label = methods[i],
+                                             .color = i % kColors,
+                                             .look = ChartLook::kLineAndMarks,
+                                             .points = over_seeds(rows, value)});
     };
     add(0, predicted_drift);
     add(1, [](const AuditRow& row) { return std::abs(row.log_ratio_mean); });
@@ -188,38 +192,194 @@ Figure law_comparison(Store& store, const Experiment& experiment, const std::str
   return figure;
 }
 
+/// Charts of a group as a figure.
+Figure figure_of(const std::string& name, std::string title, ChartGroup group) {
+  return {.name = name,
+          .title = std::move(title),
+          .charts = std::move(group.charts),
+          .notes = std::move(group.notes)};
+}
+
+Error without(const Experiment& experiment, const FigureRequest& request, const char* what) {
+  return Error(fmt::format("table {} has no {}", experiment.table_id, what), "figure " + request.name,
+               "choose another with --table or --experiment; `harness figure --list` says what each needs");
+}
+
+bool is_wanted(const FigureRequest& request, const std::string& metric) {
+  return request.metrics.empty() || std::ranges::count(request.metrics, metric) > 0;
+}
+
+/// The metrics asked for must be among those that there are.
+void require_metrics(const FigureRequest& request, const std::vector<std::string>& known) {
+  for (const auto& metric : request.metrics) require_choice(metric, known, "metric", "--metric");
+}
+
+Figure training_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
+  return figure_of(request.name, "Training by update", training_curves(store, experiment));
+}
+
+Figure validation_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
+  if (experiment.is_training()) throw without(experiment, request, "evaluated checkpoints");
+  const auto model = make_table_model(store, experiment);
+  std::vector<TableColumn> metrics;
+  std::vector<std::string> known;
+  for (const auto& column : model.columns) {
+    const bool has_values = std::ranges::any_of(
+        model.rows, [&](const TableRow& row) { return row.metrics.contains(column.key); });
+    if (!has_values || !column.std_of.empty()) continue;
+    known.push_back(column.key);
+    if (is_wanted(request, column.key)) metrics.push_back(column_of(model, column.key));
+  }
+  require_metrics(request, known);
+  return figure_of(request.name,
+                   fmt::format("Metrics by checkpoint on the {} split", experiment.table.selection.split),
+                   validation_curves(store, experiment, metrics));
+}
+
+/// What the colours and intervals of differences are.
+std::vector<std::string> forest_notes(const TableModel& model, const std::vector<Forest>& forests) {
+  const bool printed = std::ranges::any_of(forests, [](const Forest& forest) {
+    return std::ranges::any_of(forest.rows, [](const ForestRow& row) { return row.printed.has_value(); });
+  });
+  std::vector<std::string> notes{
+      fmt::format("{} ({}, scale {}): mean paired differences with {} % intervals{}.", model.id,
+                  model.backbone, model.scale, model.confidence * 100,
+                  has_claim(model, Claim::kMethods) ? " over training runs and prompts" : " over prompts")};
+  notes.emplace_back(
+      has_claim(model, Claim::kMethods)
+          ? "Green: better, red: worse (interval excludes 0 and Holm\u2019s p below 0.05). Grey: not resolved."
+          : "Fewer than three training runs per method: differences are between these checkpoints, not between "
+            "methods.");
+  if (printed) notes.emplace_back("Hollow diamonds: differences printed in the paper.");
+  return notes;
+}
+
+Figure differences_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
+  auto model = make_table_model(store, experiment);
+  require_metrics(request, distinct_of(model.comparisons, &TableComparison::metric));
+  std::erase_if(model.comparisons, [&](const TableComparison& c) { return !is_wanted(request, c.metric); });
+  // One that restates another is the same picture, turned round.
+  if (request.metrics.empty())
+    std::erase_if(model.comparisons, [](const TableComparison& c) { return !c.restates.empty(); });
+  if (model.comparisons.empty()) throw without(experiment, request, "comparisons");
+  Figure figure{.name = request.name, .title = "Paired differences", .forests = forests_of(model)};
+  figure.notes = forest_notes(model, figure.forests);
+  return figure;
+}
+
+Figure guardrails_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
+  auto model = make_table_model(store, experiment);
+  if (!model.guardrails || model.guardrails->effects.empty())
+    throw without(experiment, request, "guardrails");
+  auto& metrics = model.guardrails->metrics;
+  require_metrics(request, texts_of(metrics, &GuardrailMetric::name));
+  std::erase_if(metrics, [&](const GuardrailMetric& metric) { return !is_wanted(request, metric.name); });
+  Figure figure{
+      .name = request.name,
+      .title = fmt::format("Guardrails: changes beside the reward, against {}", model.guardrails->base),
+      .forests = guardrail_forests(model)};
+  figure.notes = {fmt::format("{} ({}, scale {}): mean paired differences with {} % intervals.", model.id,
+                              model.backbone, model.scale, model.confidence * 100),
+                  "Dashed red line: the smallest change that counts as harmful. Red: the whole interval is "
+                  "beyond it."};
+  return figure;
+}
+
+Figure law_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
+  if (request.method.empty()) return law_audit(store, experiment, request.name, experiment.methods.back());
+  require_choice(request.method, experiment.methods, "method", "--method");
+  return law_audit(store, experiment, fmt::format("law-audit-{}", request.method), request.method);
+}
+
+Figure law_baseline_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
+  return law_audit(store, experiment, request.name, experiment.effective.baseline);
+}
+
+Figure law_zclip_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
+  std::vector<std::string> methods = {experiment.effective.baseline};
+  std::ranges::remove_copy(experiment.methods, std::back_inserter(methods), experiment.effective.baseline);
+  return law_comparison(store, experiment, request.name, methods);
+}
+
+struct KnownFigure {
+  FigureInfo info;
+  Figure (*make)(Store&, const Experiment&, const FigureRequest&);
+  bool takes_method = false, takes_metrics = false;
+};
+
+const std::vector<KnownFigure>& figures() {
+  static const std::vector<KnownFigure> all = {
+      {{"training", "reward, late path variance, clip fraction and gradient norm by update", "any table", ""},
+       training_figure},
+      {{"validation", "each metric by checkpoint, with the selected ones", "a table of evaluations", ""},
+       validation_figure,
+       false,
+       true},
+      {{"differences", "paired differences with intervals, by metric and baseline", "any table", ""},
+       differences_figure,
+       false,
+       true},
+      {{"guardrails", "changes beside the reward, with the limits of harm", "a table of evaluations", ""},
+       guardrails_figure,
+       false,
+       true},
+      {{"law-audit", "drift and variance of the log-ratio by step, predicted and measured, of one method",
+        "any table with off-policy updates", ""},
+       law_figure,
+       true},
+      {{"law-audit-baseline", "the same of the baseline (the paper's first figure)",
+        "a table of training statistics", "tiny-sd3-zclip"},
+       law_baseline_figure},
+      {{"law-audit-zclip", "baseline and z-clip side by side (the paper's second figure)",
+        "a table of training statistics", "tiny-sd3-zclip"},
+       law_zclip_figure},
+      {{"grid", "test prompts chosen by rule with their images (also `harness grid`)",
+        "a table of evaluations", ""},
+       nullptr}};
+  return all;
+}
+
+/// Names as papers write them.
+void rename(const DisplayNames& names, Figure& figure) {
+  for (auto& chart : figure.charts) {
+    chart.title = names.in_text(chart.title);
+    for (auto& series : chart.series) series.label = names.of(series.label);
+  }
+  for (auto& forest : figure.forests) {
+    forest.title = names.in_text(forest.title);
+    forest.baseline = names.of(forest.baseline);
+    for (auto& row : forest.rows) row.name = names.in_text(row.name);
+  }
+  figure.title = names.in_text(figure.title);
+  for (auto& note : figure.notes) note = names.in_text(note);
+}
+
 }  // namespace
 
 const std::vector<FigureInfo>& known_figures() {
-  static const std::vector<FigureInfo> figures = {
-      {"law-audit",
-       "predicted and measured drift and variance of the log-ratio by step, of --method NAME or the table's "
-       "last",
-       ""},
-      {"law-audit-baseline", "the same of the baseline: the paper's first figure", "tiny-sd3-zclip"},
-      {"law-audit-zclip", "baseline and z-clip beside each other: the paper's second figure",
-       "tiny-sd3-zclip"}};
-  return figures;
+  static const std::vector<FigureInfo> infos = [] {
+    std::vector<FigureInfo> all;
+    for (const auto& figure : figures()) all.push_back(figure.info);
+    return all;
+  }();
+  return infos;
 }
 
-Figure make_figure(Store& store, const Experiment& experiment, const std::string& name,
-                   const std::string& method) {
-  if (!method.empty()) {
-    if (name != "law-audit")
-      throw Error(fmt::format("figure {} shows the methods that its name says", name), "--method " + method,
-                  "leave it out, or draw law-audit");
-    require_choice(method, experiment.methods, "method", "--method");
-    return law_audit(store, experiment, fmt::format("law-audit-{}", method), method);
-  }
-  if (name == "law-audit") return law_audit(store, experiment, name, experiment.methods.back());
-  if (name == "law-audit-baseline") return law_audit(store, experiment, name, experiment.effective.baseline);
-  if (name == "law-audit-zclip") {
-    std::vector<std::string> methods = {experiment.effective.baseline};
-    std::ranges::remove_copy(experiment.methods, std::back_inserter(methods), experiment.effective.baseline);
-    return law_comparison(store, experiment, name, methods);
-  }
-  throw Error(fmt::format("unknown figure \"{}\"", name), "harness figure",
-              suggestion(name, names_of(known_figures())));
+Figure make_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
+  const auto found =
+      std::ranges::find(figures(), request.name, [](const KnownFigure& f) { return f.info.name; });
+  if (found == figures().end() || found->make == nullptr)
+    throw Error(fmt::format("unknown figure \"{}\"", request.name), "harness figure",
+                suggestion(request.name, names_of(known_figures())));
+  if (!request.method.empty() && !found->takes_method)
+    throw Error(fmt::format("figure {} does not take one method", request.name), "--method " + request.method,
+                "leave it out, or draw law-audit");
+  if (!request.metrics.empty() && !found->takes_metrics)
+    throw Error(fmt::format("figure {} has no choice of metrics", request.name), "--metric",
+                "leave it out, or draw validation, differences or guardrails");
+  auto figure = found->make(store, experiment, request);
+  rename(request.names, figure);
+  return figure;
 }
 
 std::vector<std::string> figures_of(const Experiment& experiment) {

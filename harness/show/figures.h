@@ -4,22 +4,30 @@
 #include <vector>
 
 #include "harness/show/experiments.h"
-#include "results/report/figure.h"
+#include "results/chart/figure.h"
+#include "results/table/notation.h"
 
 namespace harness {
 
 struct FigureInfo {
   std::string name, summary;
+  std::string needs;  ///< which tables it can be drawn of, in words
   std::string table;  ///< which one it is about where no other is chosen; empty: the last
 };
 
 /// Every figure that `harness figure NAME` draws.
 const std::vector<FigureInfo>& known_figures();
 
-/// `method`: the one that law-audit is about and called after (empty: the table's last). Throws Error (status
-/// 2) for an unknown figure or method, or an experiment whose runs hold no off-policy update.
-Figure make_figure(Store& store, const Experiment& experiment, const std::string& name,
-                   const std::string& method = {});
+struct FigureRequest {
+  std::string name;
+  std::string method = {};  ///< that law-audit is about and called after; empty: the table's last
+  std::vector<std::string> metrics = {};  ///< of validation, differences and guardrails; empty: all
+  DisplayNames names = DisplayNames{};
+};
+
+/// Throws Error (status 2) for an unknown figure, method or metric, or an experiment that has nothing to show
+/// in it. Not of "grid", which is a picture (grid_model.h).
+Figure make_figure(Store& store, const Experiment& experiment, const FigureRequest& request);
 
 /// The figures that go with a table.
 std::vector<std::string> figures_of(const Experiment& experiment);

@@ -177,6 +177,14 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
   return grid;
 }
 
+void rename(const DisplayNames& names, Grid& grid) {
+  const auto name_of = [&](const std::string& name) { return plain_notation(names.of(name)); };
+  for (auto& column : grid.columns) column.title = name_of(column.title);
+  grid.hero = name_of(grid.hero);
+  grid.baseline = name_of(grid.baseline);
+  grid.score_title = plain_notation(names.in_text(grid.score_title));
+}
+
 std::string grid_stem(const GridChoice& choice) {
   std::string stem = "grid";
   for (const auto group : choice.groups)
@@ -186,14 +194,19 @@ std::string grid_stem(const GridChoice& choice) {
 }
 
 std::map<std::string, std::string> write_grid(const Grid& grid, const fs::path& folder,
-                                              const std::string& stem) {
+                                              const GridFiles& files) {
   make_folder(folder);
-  const auto png = stem + ".png", tex = stem + ".tex", html = stem + ".html";
-  write_file_atomically(folder / png, png_bytes(render_grid(grid)));
-  write_file_atomically(folder / tex, grid_latex(grid, png, folder.string()));
-  write_file_atomically(folder / html, grid_html(grid, folder));
   std::map<std::string, std::string> paths;
-  for (const auto& name : {png, tex, html}) paths[name] = (folder / name).string();
+  const auto write = [&](const char* kind, const std::string& bytes) {
+    const auto name = fmt::format("{}.{}", files.stem, kind);
+    write_file_atomically(folder / name, bytes);
+    paths[name] = (folder / name).string();
+  };
+  write("png", png_bytes(render_grid(grid, files.bare)));
+  const auto paper = fitted_to_page(grid, files.width.points());
+  write("pdf", grid_pdf(paper, files.width.points()));
+  write("tex", grid_latex(paper, files.stem + ".pdf", folder.string(), files.width.is_wide()));
+  write("html", grid_html(grid, folder));
   return paths;
 }
 

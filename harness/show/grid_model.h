@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "harness/show/experiments.h"
+#include "results/chart/figure.h"
 #include "results/grid/grid.h"
+#include "results/table/notation.h"
 
 namespace harness {
 
@@ -27,11 +29,21 @@ struct GridChoice {
 /// seed). Throws Error if an evaluation lacks a sample, or the split the paper's gallery.
 Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& choice);
 
+/// Its columns and sentences with methods named so.
+void rename(const DisplayNames& names, Grid& grid);
+
 /// "grid"; with a choice of one's own "grid-wins-failures-12", so that the table's grid stays.
 std::string grid_stem(const GridChoice& choice);
 
-/// STEM.png, STEM.tex and STEM.html in `folder`; gives their paths by name.
+/// How a grid is written.
+struct GridFiles {
+  std::string stem = "grid";
+  FigureWidth width = {};  ///< of the PDF
+  bool bare = false;       ///< the PNG without title, caption and signature, as the PDF always is
+};
+
+/// STEM.png, STEM.pdf, STEM.tex and STEM.html in `folder`; gives their paths by name.
 std::map<std::string, std::string> write_grid(const Grid& grid, const std::filesystem::path& folder,
-                                              const std::string& stem = "grid");
+                                              const GridFiles& files = {});
 
 }  // namespace harness

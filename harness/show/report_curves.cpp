@@ -32,10 +32,10 @@ struct Statistic {
 
 constexpr Statistic kStatistics[] = {
     {.name = "reward_mean", .title = "Training reward", .label = "mean reward", .on_policy = true},
-    {.name = "lambda_late", .title = "Lambda_late", .label = "late-step lambda_center", .log = true},
+    {.name = "lambda_late", .title = "Late path variance", .label = "\u039b_{late} (nats)", .log = true},
     {.name = "lambda_center",
-     .title = "lambda_center",
-     .label = "mean over steps",
+     .title = "Path variance",
+     .label = "\u03bb_{center} (nats)",
      .by_step = true,
      .log = true},
     {.name = "clip_fraction", .title = "Clip fraction", .label = "share of ratios"},
@@ -174,7 +174,7 @@ std::vector<LawStep> law_steps(Store& store, const Experiment& experiment, const
                  std::optional<double>>(store, kSql, experiment.id, method);
 }
 
-constexpr const char* kStepLabel = "denoising step";
+constexpr const char* kStepLabel = "denoising step k";
 constexpr std::size_t kPredicted = 0, kMeasured = 1;
 
 using Number = std::function<std::optional<double>(const LawStep&)>;
@@ -217,7 +217,7 @@ ChartSeries deviations(const char* label, std::size_t color, const std::vector<L
 
 /// lambda_center as the method takes it, and by the paper's other estimators.
 Chart estimator_chart(const std::vector<LawStep>& steps) {
-  return {.title = "Estimators of lambda_center",
+  return {.title = "Estimators of \u03bb_{center}",
           .x_label = kStepLabel,
           .y_label = "nats",
           .log_y = true,
@@ -236,8 +236,8 @@ int not_positive(const ChartSeries& series) {
 
 ChartGroup law_group(Store& store, const Experiment& experiment, const std::string& method) {
   const auto steps = law_steps(store, experiment, method);
-  auto drift = law_chart("Drift: lambda_center and \u22122 E[y]", "nats", steps, &LawStep::drift),
-       variance = law_chart("Variance: predicted and Var(y)", "nats\u00b2", steps, &LawStep::variance),
+  auto drift = law_chart("Drift: \u03bb_{center} and \u22122 E[y]", "nats", steps, &LawStep::drift),
+       variance = law_chart("Variance: predicted and Var(y)", "nats^{2}", steps, &LawStep::variance),
        estimators = estimator_chart(steps);
   Chart deviation{.title = "Measured \u2212 predicted",
                   .x_label = kStepLabel,
@@ -290,7 +290,7 @@ ChartGroup validation_curves(Store& store, const Experiment& experiment,
   std::vector<std::string> methods{kBaseMethod};
   methods.insert(methods.end(), experiment.methods.begin(), experiment.methods.end());
   for (const auto& metric : metrics) {
-    Chart chart{.title = metric.title, .x_label = "checkpoint", .y_label = metric.key};
+    Chart chart{.title = metric.title, .x_label = "checkpoint", .y_label = "mean over prompts"};
     for (const auto& method : methods) {
       chart.series.push_back(
           checkpoint_series(store, experiment, evaluated, method, selection.split, metric.key));

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "harness/show/experiments.h"
-#include "results/report/report_chart.h"
+#include "results/chart/chart.h"
 #include "results/table/table.h"
 
 namespace harness {

@@ -1,16 +1,14 @@
 #include "harness/terminal/progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <string_view>
 
 #include "core/streams.h"
 #include "core/text.h"
+#include "harness/terminal/width.h"
 
 namespace harness {
 namespace {
@@ -21,21 +19,9 @@ double seconds_since(Progress::Clock::time_point begin) {
   return std::chrono::duration<double>(Progress::Clock::now() - begin).count();
 }
 
-int terminal_columns(std::FILE* out) {
-  winsize size{};
-  if (::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col;
-  return 80;
-}
-
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && *value != '\0';
-}
-
-/// A terminal that can rewrite its line; not one that calls itself dumb, as editors' do.
-bool can_rewrite(std::FILE* out) {
-  const char* kind = std::getenv("TERM");
-  return ::isatty(::fileno(out)) == 1 && (kind == nullptr || std::string_view(kind) != "dumb");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "results/chart/figure.h"
 #include "results/report/text_diff.h"
 #include "results/table/markup.h"
 #include "results/table/table_view.h"
@@ -103,18 +104,6 @@ std::string legend(const Grid& grid) {
       grid.score_title);
 }
 
-/// The picture beside the file when this is compiled where it stands; under `folder` when a document that
-/// lies where harness ran takes it in.
-std::string include_picture(const std::string& png, const std::string& folder) {
-  constexpr std::string_view kOptions = "width=\\linewidth,height=0.6\\textheight,keepaspectratio";
-  const auto beside = fmt::format("\\includegraphics[{}]{{{}}}", kOptions, png);
-  constexpr std::string_view kSpecial = "#%&{}\\^~$ ";
-  if (folder.empty() || folder.find_first_of(kSpecial) != std::string::npos) return beside + "\n";
-  const auto below = fmt::format("{}/{}", folder, png);
-  return fmt::format("\\IfFileExists{{{0}}}{{\\includegraphics[{1}]{{{0}}}}}{{{2}}}\n", below, kOptions,
-                     beside);
-}
-
 }  // namespace
 
 std::string grid_caption(const Grid& grid) {
@@ -129,14 +118,13 @@ std::string grid_caption(const Grid& grid) {
       grid.rows.size(), grid.split, from_paper ? "" : " from their scores", join(rules, "; "), legend(grid));
 }
 
-std::string grid_latex(const Grid& grid, const std::string& png, const std::string& folder) {
-  return latex_file(
-      {"graphicx"},
-      fmt::format(
-          "\\begin{{figure}}[htbp]\n\\centering\n{}"
-          "\\caption{{{}. {} {{\\scriptsize Signature: {}}}}}\n\\label{{fig:grid}}\n\\end{{figure}}\n",
-          include_picture(png, folder), latex_text(grid.title), latex_text(grid_caption(grid)),
-          latex_text(grid.signature)));
+std::string grid_latex(const Grid& grid, const std::string& pdf, const std::string& folder, bool wide) {
+  return latex_figure({.picture = pdf,
+                       .folder = folder,
+                       .label = "fig:grid",
+                       .caption = fmt::format("{}. {} {{\\scriptsize Signature: {}}}", latex_text(grid.title),
+                                              latex_text(grid_caption(grid)), latex_text(grid.signature)),
+                       .wide = wide});
 }
 
 }  // namespace harness

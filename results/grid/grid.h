@@ -110,12 +110,19 @@ std::string grid_caption(const Grid& grid);
 
 /// The figure: one row a prompt, one column a method; images upscaled by whole factors without smoothing
 /// where they are small. Throws Error if an image cannot be read or is not the one that was scored, a row
-/// lacks a cell, or the figure would be too large.
-Image render_grid(const Grid& grid);
+/// lacks a cell, or the figure would be too large. `bare`: without title, caption and signature.
+Image render_grid(const Grid& grid, bool bare = false);
 
-/// A LaTeX figure around the rendered PNG, which lies beside it in `folder` (as seen from the document that
-/// takes it in; empty: the document's own). Compiles on its own where it lies, too.
-std::string grid_latex(const Grid& grid, const std::string& png, const std::string& folder);
+/// The grid with as many of its rows as fit one page at this width in points: the last rows of its largest
+/// groups are left out.
+Grid fitted_to_page(Grid grid, double width);
+
+/// The same rows as a PDF of this width in points, bare: the texts are texts, and the images are embedded.
+std::string grid_pdf(const Grid& grid, double width);
+
+/// A LaTeX figure around the PDF, which lies beside it in `folder` (as seen from the document that takes it
+/// in; empty: the document's own), with title, caption and signature. Compiles on its own where it lies, too.
+std::string grid_latex(const Grid& grid, const std::string& pdf, const std::string& folder, bool wide = true);
 
 /// A page with the same rows; images are referred to relative to `folder`, where the page will stand.
 std::string grid_html(const Grid& grid, const std::filesystem::path& folder);

@@ -1,5 +1,6 @@
 #include "results/grid/grid_canvas.h"
 
+#include <cairo/cairo-pdf.h>
 #include <fmt/format.h>
 #include <pango/pangocairo.h>
 #include <sys/mman.h>
@@ -50,8 +51,9 @@ void set_color(cairo_t* context, Color color) {
 }
 
 /// The layout of `markup` under `style`; unhinted, so that the same text takes the same place everywhere.
-std::unique_ptr<PangoLayout, ObjectRelease> make_layout(cairo_t* context, const std::string& markup,
-                                                        double width, const TextStyle& style) {
+std::unique_ptr<PangoLayout, ObjectRelease> make_layout(cairo_t* context, const std::string& family,
+                                                        const std::string& markup, double width,
+                                                        const TextStyle& style) {
   std::unique_ptr<PangoLayout, ObjectRelease> layout(pango_cairo_create_layout(context));
   cairo_font_options_t* options = cairo_font_options_create();
   cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
@@ -60,8 +62,10 @@ std::unique_ptr<PangoLayout, ObjectRelease> make_layout(cairo_t* context, const 
   pango_cairo_context_set_font_options(pango_layout_get_context(layout.get()), options);
   cairo_font_options_destroy(options);
 
-  std::unique_ptr<PangoFontDescription, ObjectRelease> font(pango_font_description_from_string(
-      fmt::format("DejaVu Sans{} {}px", style.bold ? " Bold" : "", style.size).c_str()));
+  std::unique_ptr<PangoFontDescription, ObjectRelease> font(
+      pango_font_description_from_string(family.c_str()));
+  pango_font_description_set_absolute_size(font.get(), style.size * PANGO_SCALE);
+  if (style.bold) pango_font_description_set_weight(font.get(), PANGO_WEIGHT_BOLD);
   pango_layout_set_font_description(layout.get(), font.get());
   pango_layout_set_width(layout.get(), static_cast<int>(std::floor(width * PANGO_SCALE)));
   pango_layout_set_wrap(layout.get(), PANGO_WRAP_WORD_CHAR);
@@ -108,10 +112,11 @@ Image to_image(cairo_surface_t* surface) {
 
 }  // namespace
 
-GridCanvas::GridCanvas() : surface_(make_recording()), context_(cairo_create(surface_.get())) {}
+GridCanvas::GridCanvas(std::string font)
+    : font_(std::move(font)), surface_(make_recording()), context_(cairo_create(surface_.get())) {}
 
 double GridCanvas::text(const std::string& markup, double x, double y, double width, const TextStyle& style) {
-  const auto layout = make_layout(context_.get(), markup, width, style);
+  const auto layout = make_layout(context_.get(), font_, markup, width, style);
   set_color(context_.get(), style.color);
   cairo_move_to(context_.get(), x, y);
   pango_cairo_show_layout(context_.get(), layout.get());
@@ -165,6 +170,28 @@ Image GridCanvas::finish(int width, int height) {
     throw Error(cairo_status_to_string(status), "grid", "", Status::kFailed);
   }
   return to_image(page.get());
+}
+
+std::string GridCanvas::finish_pdf(double width, double height, const std::string& title) {
+  std::string bytes;
+  const auto append = [](void* to, const unsigned char* data, unsigned int size) {
+    static_cast<std::string*>(to)->append(reinterpret_cast<const char*>(data), size);
+    return CAIRO_STATUS_SUCCESS;
+  };
+  std::unique_ptr<cairo_surface_t, Release> page(
+      cairo_pdf_surface_create_for_stream(append, &bytes, width, height));
+  // The time of writing would make every file another one.
+  cairo_pdf_surface_set_metadata(page.get(), CAIRO_PDF_METADATA_CREATE_DATE, "2000-01-01T00:00:00Z");
+  cairo_pdf_surface_set_metadata(page.get(), CAIRO_PDF_METADATA_TITLE, title.c_str());
+  std::unique_ptr<cairo_t, Release> context(cairo_create(page.get()));
+  cairo_set_source_surface(context.get(), surface_.get(), 0, 0);
+  cairo_paint(context.get());
+  cairo_show_page(context.get());
+  if (const auto status = cairo_status(context.get()); status != CAIRO_STATUS_SUCCESS)
+    throw Error(cairo_status_to_string(status), "grid", "", Status::kFailed);
+  context.reset();
+  cairo_surface_finish(page.get());
+  return bytes;
 }
 
 std::string markup_text(std::string_view text) {

@@ -17,18 +17,17 @@ struct Color {
 };
 
 struct TextStyle {
-  int size = 16;  ///< pixels
+  double size = 16;  ///< pixels, in a PDF points
   bool bold = false;
   Color color{};
   PangoAlignment align = PANGO_ALIGN_LEFT;
   int max_lines = 1;  ///< what does not fit ends in an ellipsis; 0: as many as needed
 };
 
-/// A page of known width that grows downwards while it is drawn on (Cairo recording surface, Pango text in
-/// DejaVu Sans).
+/// A page of known width that grows downwards while it is drawn on (Cairo recording surface, Pango text).
 class GridCanvas {
  public:
-  GridCanvas();
+  explicit GridCanvas(std::string font = "DejaVu Sans");
 
   /// Draws text in a box of `width` pixels; its height in whole pixels, so that what follows stays on the
   /// grid of pixels. `markup` is Pango markup; markup_text() makes it from plain text.
@@ -39,12 +38,16 @@ class GridCanvas {
 
   /// The page on white. Throws Error if Cairo cannot hold it.
   Image finish(int width, int height);
+  /// The page as a PDF of this size in points: texts are texts, images are embedded as they are. Equal pages
+  /// give equal bytes on one machine.
+  std::string finish_pdf(double width, double height, const std::string& title);
 
  private:
   struct Release {
     void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
     void operator()(cairo_t* context) const { cairo_destroy(context); }
   };
+  std::string font_;
   std::unique_ptr<cairo_surface_t, Release> surface_;
   std::unique_ptr<cairo_t, Release> context_;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 
 #include "core/error.h"
 #include "results/grid/grid.h"
@@ -11,45 +13,104 @@
 namespace harness {
 namespace {
 
-// All lengths in pixels.
-constexpr double kMargin = 32, kLabelWidth = 270, kCellWidth = 288, kGap = 20, kRowGap = 18;
-constexpr double kScoreWidth = 52, kDigitWidth = 11;  // of a score with two decimals, and each further one
+constexpr const char* kPaperFont = "Liberation Sans, DejaVu Sans";
 constexpr Color kInk{28, 28, 28}, kGrey{104, 104, 104}, kRule{200, 200, 200};
 
-constexpr TextStyle kTitle{.size = 22, .bold = true, .color = kInk};
-constexpr TextStyle kHead{.size = 18, .bold = true, .color = kInk, .align = PANGO_ALIGN_CENTER};
-constexpr TextStyle kSubhead{.size = 14, .color = kGrey, .align = PANGO_ALIGN_CENTER};
-constexpr TextStyle kGroup{.size = 18, .bold = true, .color = kInk};
-constexpr TextStyle kTarget{.size = 18, .bold = true, .color = kInk, .max_lines = 2};
-constexpr TextStyle kPrompt{.size = 14, .color = kGrey, .max_lines = 5};
-constexpr TextStyle kTranscript{.size = 16, .color = kInk};
-constexpr TextStyle kJudgement{.size = 14, .color = kInk, .max_lines = 3};
-constexpr TextStyle kScore{.size = 16, .color = kInk, .align = PANGO_ALIGN_RIGHT};
-constexpr TextStyle kCaption{.size = 15, .color = kInk, .max_lines = 0};
-constexpr TextStyle kSignature{.size = 12, .color = kGrey, .max_lines = 0};
+/// Lengths and letters of a grid: in pixels, or for paper in points.
+struct GridLook {
+  double margin, label, cell, gap, row_gap, above_text;
+  double score, digit;  ///< room of a score with two decimals, and of each further one
+  double head_gap, group_gap;
+  double title, head, subhead, group, target, prompt, transcript, judgement, of_score, caption, signature;
+  double tallest;      ///< image; 0: as its width has it
+  bool whole_factors;  ///< small images are enlarged by whole factors
+  bool bare;           ///< no title, caption and signature
 
-double column_x(std::size_t column) {
-  return kMargin + kLabelWidth + kGap + static_cast<double>(column) * (kCellWidth + kGap);
+  TextStyle style(double size, bool bold = false, Color color = kInk) const {
+    return {.size = size, .bold = bold, .color = color};
+  }
+};
+
+constexpr GridLook kScreen{.margin = 32,
+                           .label = 270,
+                           .cell = 288,
+                           .gap = 20,
+                           .row_gap = 18,
+                           .above_text = 5,
+                           .score = 52,
+                           .digit = 11,
+                           .head_gap = 8,
+                           .group_gap = 8,
+                           .title = 22,
+                           .head = 18,
+                           .subhead = 14,
+                           .group = 18,
+                           .target = 18,
+                           .prompt = 14,
+                           .transcript = 16,
+                           .judgement = 14,
+                           .of_score = 16,
+                           .caption = 15,
+                           .signature = 12,
+                           .tallest = 0,
+                           .whole_factors = true,
+                           .bare = false};
+
+/// At a width of paper; no letter is below 6 points.
+GridLook paper_look(const Grid& grid, double width) {
+  const auto columns = static_cast<double>(grid.columns.size());
+  GridLook look{.margin = 0,
+                .label = std::clamp(width * 0.2, 60.0, 110.0),
+                .cell = 0,
+                .gap = 6,
+                .row_gap = 5,
+                .above_text = 2,
+                .score = 19,
+                .digit = 4,
+                .head_gap = 3,
+                .group_gap = 3,
+                .title = 8,
+                .head = 7.5,
+                .subhead = 6.5,
+                .group = 7.5,
+                .target = 7,
+                .prompt = 6.2,
+                .transcript = 6.5,
+                .judgement = 6.2,
+                .of_score = 6.5,
+                .caption = 7,
+                .signature = 6.2,
+                .tallest = 58,
+                .whole_factors = false,
+                .bare = true};
+  look.cell = (width - look.label) / columns - look.gap;
+  return look;
 }
 
-double score_width(const Grid& grid) {
-  return kScoreWidth + kDigitWidth * std::max(0, grid.score_decimals - 2);
+double column_x(const GridLook& look, std::size_t column) {
+  return look.margin + look.label + look.gap + static_cast<double>(column) * (look.cell + look.gap);
+}
+
+double score_width(const GridLook& look, const Grid& grid) {
+  return look.score + look.digit * std::max(0, grid.score_decimals - 2);
 }
 
 /// Width of all columns together, without the margins.
-double content_width(const Grid& grid) {
-  return column_x(grid.columns.size()) - kGap - kMargin;
+double content_width(const GridLook& look, const Grid& grid) {
+  return column_x(look, grid.columns.size()) - look.gap - look.margin;
 }
 
-/// An image's place in its cell: whole factors up to the cell's width, or shrunk to it.
+/// An image's place in its cell: up to the cell's width, by whole factors where they are asked for.
 struct Placement {
   double width, height;
 };
 
-Placement place(const Image& image) {
-  const double room = kCellWidth / image.width;
-  const double zoom = room >= 1 ? std::floor(room) : room;
-  return {image.width * zoom, std::round(image.height * zoom)};
+Placement place(const GridLook& look, const Image& image) {
+  const double room = look.cell / image.width;
+  double zoom = look.whole_factors && room >= 1 ? std::floor(room) : room;
+  if (look.tallest > 0) zoom = std::min(zoom, look.tallest / image.height);
+  const double height = image.height * zoom;
+  return {image.width * zoom, look.whole_factors ? std::round(height) : height};
 }
 
 constexpr TranscriptMarks kMarks{
@@ -59,91 +120,147 @@ constexpr TranscriptMarks kMarks{
     .missing = "<span foreground=\"#b3261e\" weight=\"bold\" background=\"#fbdcd8\">\u2038</span>",
     .failed = "<span foreground=\"#b3261e\" style=\"italic\">{}</span>"};
 
-double draw_heads(GridCanvas& canvas, const Grid& grid, double y) {
+double draw_heads(GridCanvas& canvas, const GridLook& look, const Grid& grid, double y) {
   double height = 0;
+  auto head = look.style(look.head, true), subhead = look.style(look.subhead, false, kGrey);
+  head.align = subhead.align = PANGO_ALIGN_CENTER;
   for (std::size_t i = 0; i < grid.columns.size(); ++i) {
     const auto& column = grid.columns[i];
-    double used = canvas.text(markup_text(column.title), column_x(i), y, kCellWidth, kHead);
-    if (!column.subtitle.empty()) {
-      used += canvas.text(markup_text(column.subtitle), column_x(i), y + used, kCellWidth, kSubhead);
-    }
+    const double x = column_x(look, i);
+    double used = canvas.text(markup_text(column.title), x, y, look.cell, head);
+    if (!column.subtitle.empty())
+      used += canvas.text(markup_text(column.subtitle), x, y + used, look.cell, subhead);
     height = std::max(height, used);
   }
-  return y + height + 8;
+  return y + height + look.head_gap;
 }
 
-double draw_group(GridCanvas& canvas, const Grid& grid, GridGroup group, double y) {
-  canvas.line(kMargin, y, content_width(grid), kRule);
+double draw_group(GridCanvas& canvas, const GridLook& look, const Grid& grid, GridGroup group, double y) {
+  canvas.line(look.margin, y, content_width(look, grid), kRule);
   const auto [title, rule] = grid_group_text(group, grid);
-  const auto markup = fmt::format("{}  <span size=\"80%\" weight=\"normal\" foreground=\"#686868\">{}</span>",
-                                  title, markup_text(rule));
-  return y + 8 + canvas.text(markup, kMargin, y + 8, content_width(grid), kGroup) + 10;
+  // The caption of a paper's figure has the rules.
+  const auto markup =
+      look.bare ? markup_text(title)
+                : fmt::format("{}  <span size=\"80%\" weight=\"normal\" foreground=\"#686868\">{}</span>",
+                              title, markup_text(rule));
+  const double top = y + look.group_gap;
+  return top +
+         canvas.text(markup, look.margin, top, content_width(look, grid), look.style(look.group, true)) +
+         look.group_gap + 2;
 }
 
-double draw_label(GridCanvas& canvas, const GridRow& row, double y) {
+double draw_label(GridCanvas& canvas, const GridLook& look, const GridRow& row, double y) {
   double used = 0;
+  auto target_style = look.style(look.target, true), prompt_style = look.style(look.prompt, false, kGrey);
+  target_style.max_lines = 2;
+  prompt_style.max_lines = 5;
   if (!row.target.empty()) {
     const auto target = row.is_judged ? row.target : "\u201c" + row.target + "\u201d";
-    used = canvas.text(markup_text(target), kMargin, y, kLabelWidth, kTarget) + 4;
+    used = canvas.text(markup_text(target), look.margin, y, look.label, target_style) + look.above_text;
   }
   const auto prompt = fmt::format("#{}  {}", row.position, row.prompt);
-  return used + canvas.text(markup_text(prompt), kMargin, y + used, kLabelWidth, kPrompt);
+  return used + canvas.text(markup_text(prompt), look.margin, y + used, look.label, prompt_style);
 }
 
-double draw_cell(GridCanvas& canvas, const Grid& grid, const GridCell& cell, const GridRow& row, double x,
-                 double y) {
+double draw_cell(GridCanvas& canvas, const GridLook& look, const Grid& grid, const GridCell& cell,
+                 const GridRow& row, double x, double y) {
   const Image image = decode_png(read_stored_image(cell.image, cell.sha256), cell.image);
-  const auto [width, height] = place(image);
-  const double left = x + std::floor((kCellWidth - width) / 2);
+  const auto [width, height] = place(look, image);
+  const double space = (look.cell - width) / 2;
+  const double left = x + (look.whole_factors ? std::floor(space) : space);
   canvas.picture(image, left, y, width, height);
   canvas.frame(left, y, width, height, kRule);
-  const double below = y + height + 5;
-  const double room = score_width(grid);
-  const double used = canvas.text(text_beneath(cell, row, kMarks), x, below, kCellWidth - room,
-                                  row.is_judged ? kJudgement : kTranscript);
+  const double below = y + height + look.above_text;
+  const double room = score_width(look, grid);
+  auto text_style = look.style(row.is_judged ? look.judgement : look.transcript);
+  text_style.max_lines = row.is_judged ? 3 : 1;
+  const double used = canvas.text(text_beneath(cell, row, kMarks), x, below, look.cell - room, text_style);
   const auto score = cell.score ? fmt::format("{:.{}f}", *cell.score, grid.score_decimals) : "\u2014";
-  const double of_score = canvas.text(score, x + kCellWidth - room, below, room, kScore);
-  return height + 5 + std::max(used, of_score);
+  auto score_style = look.style(look.of_score);
+  score_style.align = PANGO_ALIGN_RIGHT;
+  const double of_score = canvas.text(score, x + look.cell - room, below, room, score_style);
+  return height + look.above_text + std::max(used, of_score);
 }
 
-double draw_row(GridCanvas& canvas, const Grid& grid, const GridRow& row, double y) {
+double draw_row(GridCanvas& canvas, const GridLook& look, const Grid& grid, const GridRow& row, double y) {
   if (row.cells.size() != grid.columns.size()) {
     throw Error(fmt::format("prompt {} has {} images for {} columns", row.position, row.cells.size(),
                             grid.columns.size()),
                 "grid", "", Status::kFailed);
   }
-  double height = draw_label(canvas, row, y);
-  for (std::size_t i = 0; i < row.cells.size(); ++i) {
-    height = std::max(height, draw_cell(canvas, grid, row.cells[i], row, column_x(i), y));
-  }
-  return y + height + kRowGap;
+  double height = draw_label(canvas, look, row, y);
+  for (std::size_t i = 0; i < row.cells.size(); ++i)
+    height = std::max(height, draw_cell(canvas, look, grid, row.cells[i], row, column_x(look, i), y));
+  return y + height + look.row_gap;
 }
 
-double draw_foot(GridCanvas& canvas, const Grid& grid, double y) {
-  canvas.line(kMargin, y, content_width(grid), kRule);
+double draw_foot(GridCanvas& canvas, const GridLook& look, const Grid& grid, double y) {
+  auto caption = look.style(look.caption), signature = look.style(look.signature, false, kGrey);
+  caption.max_lines = signature.max_lines = 0;
+  const double width = content_width(look, grid);
+  canvas.line(look.margin, y, width, kRule);
   y += 10;
-  y += canvas.text(markup_text(grid_caption(grid)), kMargin, y, content_width(grid), kCaption) + 6;
+  y += canvas.text(markup_text(grid_caption(grid)), look.margin, y, width, caption) + 6;
   if (grid.signature.empty()) return y;
-  return y + canvas.text(markup_text("Signature: " + grid.signature), kMargin, y, content_width(grid),
-                         kSignature);
+  return y + canvas.text(markup_text("Signature: " + grid.signature), look.margin, y, width, signature);
+}
+
+/// Returns where it ends.
+double draw_grid(GridCanvas& canvas, const GridLook& look, const Grid& grid) {
+  double y = look.margin;
+  if (!look.bare) {
+    auto title = look.style(look.title, true);
+    y += canvas.text(markup_text(grid.title), look.margin, y, content_width(look, grid), title) + 16;
+  }
+  y = draw_heads(canvas, look, grid, y);
+  std::optional<GridGroup> group;
+  for (const auto& row : grid.rows) {
+    if (group != row.group) y = draw_group(canvas, look, grid, row.group, y);
+    group = row.group;
+    y = draw_row(canvas, look, grid, row, y);
+  }
+  return look.bare ? y : draw_foot(canvas, look, grid, y);
 }
 
 }  // namespace
 
-Image render_grid(const Grid& grid) {
+Image render_grid(const Grid& grid, bool bare) {
+  auto look = kScreen;
+  look.bare = bare;
   GridCanvas canvas;
-  double y = kMargin;
-  y += canvas.text(markup_text(grid.title), kMargin, y, content_width(grid), kTitle) + 16;
-  y = draw_heads(canvas, grid, y);
-  std::optional<GridGroup> group;
-  for (const auto& row : grid.rows) {
-    if (group != row.group) y = draw_group(canvas, grid, row.group, y);
-    group = row.group;
-    y = draw_row(canvas, grid, row, y);
+  const double end = draw_grid(canvas, look, grid);
+  return canvas.finish(static_cast<int>(content_width(look, grid) + 2 * look.margin),
+                       static_cast<int>(std::ceil(end + look.margin)));
+}
+
+Grid fitted_to_page(Grid grid, double width) {
+  constexpr double kTallest = 540;  // points, with a caption a page
+  while (grid.rows.size() > 1) {
+    GridCanvas canvas(kPaperFont);
+    if (draw_grid(canvas, paper_look(grid, width), grid) <= kTallest) break;
+    std::map<GridGroup, std::size_t> counts;
+    for (const auto& row : grid.rows) ++counts[row.group];
+    // The last row of the largest group; of equal ones the last.
+    auto drop = grid.rows.end() - 1;
+    for (auto row = grid.rows.end(); row-- != grid.rows.begin();) {
+      if (counts[row->group] > counts[drop->group]) drop = row;
+    }
+    grid.rows.erase(drop);
   }
-  y = draw_foot(canvas, grid, y);
-  return canvas.finish(static_cast<int>(content_width(grid) + 2 * kMargin),
-                       static_cast<int>(std::ceil(y + kMargin)));
+  return grid;
+}
+
+std::string grid_pdf(const Grid& grid, double width) {
+  constexpr double kLeastCell = 36;  // points; a narrower column holds no score beside its text
+  const auto look = paper_look(grid, width);
+  if (look.cell < kLeastCell) {
+    throw Error(
+        fmt::format("{} columns do not fit a width of {:.1f} cm", grid.columns.size(), width / 72 * 2.54),
+        "--width", "give a larger one, or --methods of fewer");
+  }
+  GridCanvas canvas(kPaperFont);
+  const double end = draw_grid(canvas, look, grid);
+  return canvas.finish_pdf(width, end, grid.title);
 }
 
 }  // namespace harness

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "results/report/report_chart.h"
+#include "results/chart/chart.h"
 #include "results/table/table_view.h"
 
 namespace harness {

@@ -7,6 +7,7 @@
 #include "core/text.h"
 #include "results/report/report.h"
 #include "results/table/markup.h"
+#include "results/table/notation.h"
 #include "results/table/table_html.h"
 
 namespace harness {
@@ -79,8 +80,8 @@ std::string legend_html(const ChartGroup& group) {
   std::vector<std::string> entries;
   for (const auto& chart : group.charts) {
     for (const auto& series : chart.series)
-      entries.push_back(
-          fmt::format("<li>{}{}</li>", key_svg(series.color, series.look), html_text(series.label)));
+      entries.push_back(fmt::format("<li>{}{}</li>", page_svg(key_drawing(series.color, series.look), ""),
+                                    html_notation(series.label)));
   }
   return "<ul class=\"legend\">" + join(distinct_of(entries, std::identity()), "") + "</ul>\n";
 }
@@ -90,12 +91,12 @@ std::string chart_group_html(const ChartGroup& group, std::size_t& next_chart) {
   std::vector<std::string> empty;
   for (const auto& chart : group.charts) {
     if (is_empty(chart)) {
-      empty.push_back(chart.title);
+      empty.push_back(plain_notation(chart.title));
       continue;
     }
     panels +=
         fmt::format("<figure class=\"readout\" data-chart=\"{}\"><figcaption>{}</figcaption>{}</figure>\n",
-                    next_chart++, html_text(chart.title), chart_svg(chart));
+                    next_chart++, html_notation(chart.title), page_svg(chart_drawing(chart), "chart"));
   }
   auto out = group.title.empty() ? std::string() : fmt::format("<h3>{}</h3>\n", html_text(group.title));
   for (const auto& note : group.notes) out += fmt::format("<p>{}</p>\n", html_text(note));

@@ -12,6 +12,7 @@
 #include "results/paper/paper.h"
 #include "results/statistics/statistics.h"
 #include "results/statistics/verdict.h"
+#include "results/table/notation.h"
 #include "results/verdict/guardrails.h"
 #include "results/verdict/multiplicity.h"
 #include "results/verdict/yardstick.h"
@@ -107,6 +108,22 @@ struct TableModel;
 /// is undecided where it is not resolved or where there are too few training runs.
 std::vector<TableClaim> printed_differences(const TableModel& model);
 
+/// What of a table is shown, and how.
+struct TableShow {
+  bool per_seed = false;      ///< a row a training run, instead of mean and standard deviation over runs
+  bool with_paper = true;     ///< the paper's figures, claims and notes
+  bool for_readers = false;   ///< of a paper: without what helps only those who run the table
+  bool with_restated = true;  ///< metrics that are another one turned round
+  std::vector<std::string> columns = {};  ///< by metric, in this order; empty: all
+  std::vector<std::string> parts = {};    ///< of table_parts(); empty: all
+  std::string label = {};                 ///< of the first LaTeX float; empty: after the table
+  DisplayNames names = DisplayNames{};    ///< in formats for papers
+};
+
+/// Parts of a table that can be shown alone: "results", "tags", "differences", "claims", "noise",
+/// "guardrails".
+const std::vector<std::string>& table_parts();
+
 /// Everything that a table says, in whatever format; pure data, filled from the DB.
 struct TableModel {
   std::string id, title, backbone, scale, split, baseline, signature;
@@ -140,7 +157,15 @@ struct TableModel {
   bool chosen_on_split = false;            ///< the prompts shown also chose each run's checkpoint
   std::map<std::string, std::string> artifacts;  ///< name -> path
   double wall_seconds = 0;
+  TableShow show = {};
 };
+
+/// Sets what is shown and leaves out the rest: columns with their comparisons (Holm stays over all of them),
+/// the paper. Throws Error (status 2, at --columns or --part) for an unknown name.
+void choose(const TableShow& show, TableModel& model);
+
+/// True where a column is another one turned round, as the paper's CER is 1 - reward.
+bool is_restated(const TableModel& model, const TableColumn& column);
 
 /// Whether the table can tell its methods apart in one metric.
 struct Discriminability {
@@ -184,6 +209,7 @@ std::map<std::string, double> paper_values(const TableModel& model, const PaperR
 struct TableFormat {
   std::string name, file;                         ///< --format NAME; its file in the folder of a table
   int place = 1000;                               ///< in lists
+  bool takes_parts = false;                       ///< TableShow::parts
   bool is_read = false;                           ///< in a terminal, where control characters are escaped
   std::string (*render)(const TableModel&) = {};  ///< to the bytes of the file
 };
@@ -196,6 +222,14 @@ const std::vector<TableFormat>& table_formats();
 
 /// Throws Error (status 2, at --format) for an unknown name.
 const TableFormat& table_format(const std::string& name);
+
+/// The table in at most `lines` lines of at most `width` columns for a terminal: a line a method, a line a
+/// comparison of the first metric with its verdict, alarms, and what there is besides.
+struct SummarySettings {
+  int width = 80, lines = 25;
+  bool colour = false;
+};
+std::string table_summary(const TableModel& model, const SummarySettings& settings);
 
 std::string table_markdown(const TableModel& model);  ///< aligned: reads well in a terminal and on GitHub
 std::string table_latex(const TableModel& model);     ///< booktabs; compiles alone and can be \input

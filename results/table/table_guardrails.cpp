@@ -109,8 +109,8 @@ std::vector<std::string> sentences_of(const TableModel& model, const std::vector
     });
     if (of_checkpoints) {
       return fmt::format(
-          "These checkpoints of {}: {} against {}, while {}. Look at the images; a statement about the "
-          "method needs at least {} training runs.",
+          "These checkpoints of {}: {} against {}, while {}. Look at the images; statements about the method need "
+          "at least {} training runs.",
           method, reward, first.baseline, join(harms, ", and "), kFewestRuns);
     }
     return fmt::format(
@@ -169,38 +169,38 @@ std::string silence(const TableModel& model, const GuardrailPanel& panel) {
         arm, column_of(model, panel.reward).title, panel.base);
   };
   if (judges_methods(panel)) return "No guardrail alarm: " + no("method");
-  return fmt::format("No guardrail alarm: one needs at least {} training runs a method.{}", kFewestRuns,
+  return fmt::format("No guardrail alarm: it needs at least {} training runs per method.{}", kFewestRuns,
                      panel.watch.empty() ? " Nor is there anything to watch: " + no("checkpoint") : "");
 }
 
 /// How effects are judged: "Holm's p over 12 differences of the panel is below 0.05".
 std::string family_text(const TableModel& model, const GuardrailPanel& panel) {
   const auto from_table = std::ranges::count(panel.effects, true, &GuardrailEffect::judged_by_table);
-  return fmt::format(
-      "the interval excludes 0{}, and Holm's p over {} differences of the panel is below {}{}",
-      judges_methods(panel) ? ", as does that over prompts alone" : "",
-      std::ssize(panel.effects) - from_table, format_significance(model.confidence),
-      from_table == 0
-          ? ""
-          : fmt::format(" (the other {} are judged with the table's comparisons above, once)", from_table));
+  return fmt::format("the interval excludes 0{}, and Holm's p over {} differences of the panel is below {}{}",
+                     judges_methods(panel) ? ", as does the one over prompts alone" : "",
+                     std::ssize(panel.effects) - from_table, format_significance(model.confidence),
+                     from_table == 0 ? "" : fmt::format(" (the other {} are judged above)", from_table));
 }
 
-std::string legend_of(const TableModel& model, const GuardrailPanel& panel) {
+std::vector<std::string> legend_of(const TableModel& model, const GuardrailPanel& panel) {
   const auto reward = column_of(model, panel.reward).title;
-  const auto head = fmt::format(
-      "Guardrails: what moved beside {}, as method \u2212 baseline, paired and with intervals as above.",
-      reward);
+  std::vector<std::string> legend{fmt::format(
+      "Guardrails: changes beside {}, as method \u2212 baseline, paired, with intervals as above{}.", reward,
+      for_operator(fmt::format(" (rule version {})", panel.rule_version)))};
   if (!judges_methods(panel)) {
-    return fmt::format(
-        "{} They are over prompts, so they speak of these checkpoints: nothing is bold and no alarm is "
-        "raised with fewer than {} training runs a method. Rose, fell: {} (rule version {}).",
-        head, kFewestRuns, family_text(model, panel), panel.rule_version);
+    legend.push_back(fmt::format(
+        "Fewer than {} training runs per method: changes concern these checkpoints, nothing is bold, and no "
+        "alarm is raised.",
+        kFewestRuns));
+    legend.push_back(fmt::format("Rose, fell: {}.", family_text(model, panel)));
+    return legend;
   }
-  return fmt::format(
-      "{} Bold: moved, over training runs and prompts: {}. {}: moved the harmful way, the whole interval "
-      "beyond the size in column Harmful. Alarm: such a mark against {} of a method whose {} improved there, "
-      "its interval over training runs without 0 (rule version {}).",
-      head, family_text(model, panel), kHarmMark, panel.base, reward, panel.rule_version);
+  legend.push_back(fmt::format("Bold: {}.", family_text(model, panel)));
+  legend.push_back(fmt::format(
+      "{}: harmful, the whole interval is beyond the size in column Harmful. Alarm: such a mark against {} of a "
+      "method whose {} improved there.",
+      kHarmMark, panel.base, reward));
+  return legend;
 }
 
 /// The tables and words are the parts' own.
@@ -217,7 +217,7 @@ GuardrailView alarms_of_parts(const TableModel& model) {
 
 std::vector<std::string> GuardrailView::notes() const {
   auto notes = words;
-  if (!legend.empty()) notes.push_back(legend);
+  notes.insert(notes.end(), legend.begin(), legend.end());
   return notes;
 }
 
@@ -226,6 +226,7 @@ GuardrailView guardrail_view(const TableModel& model) {
   if (!model.guardrails || model.guardrails->effects.empty()) return {};
   const auto& panel = *model.guardrails;
   GuardrailView view{.alarms = sentences_of(model, panel.alarms, false), .legend = legend_of(model, panel)};
+  for (auto& note : view.legend) note = shown_note(model, note);
   if (view.alarms.empty()) view.words.push_back(silence(model, panel));
   std::ranges::move(sentences_of(model, panel.watch, true), std::back_inserter(view.words));
   for (const auto& baseline : distinct_of(std::vector{panel.base, model.baseline}, std::identity())) {

@@ -51,8 +51,8 @@ Notes emphasis_notes(const TableModel& model) {
   });
   if (bold) {
     notes.push_back(fmt::format(
-        "Bold: the best mean of its column, where its difference to {} is resolved (for {} itself: "
-        "where every other method's is). It need not differ from the other methods.",
+        "Bold: best mean of its column, whose difference to {} is resolved (if {} is best: those of all other "
+        "methods are). It need not differ from the other methods.",
         model.baseline, model.baseline));
   }
   const auto methods = methods_of(model);
@@ -62,10 +62,9 @@ Notes emphasis_notes(const TableModel& model) {
   });
   if (dagger) {
     notes.push_back(fmt::format(
-        "{} The difference to {} is resolved: its {} % interval over training runs{}, and Holm's p "
-        "is below {}.",
+        "{} The difference to {} is resolved: its {} % interval over training runs{}, and Holm's p is below {}.",
         kDiffersMark, model.baseline, format_percent(model.confidence),
-        model.over_training ? " excludes 0" : " and prompts excludes 0, as does that over prompts alone",
+        model.over_training ? " excludes 0" : " and prompts excludes 0, as does the one over prompts alone",
         format_significance(model.confidence)));
   }
   return notes;
@@ -87,23 +86,24 @@ std::string pairing_note(const TableModel& model) {
   const bool validated = std::ranges::any_of(
       model.comparisons, [](const TableComparison& c) { return c.validation_delta.has_value(); });
   return fmt::format(
-      "Differences are method \u2212 baseline, paired by {}. W / T / L: {} that the method wins, ties, "
-      "loses.{}",
+      "Differences are method \u2212 baseline, paired by {}. W / T / L: {} won, tied, lost by the method.{}",
       model.over_training ? "seed (same starting weights, prompts and noise)" : "prompt, sample and seed",
       model.over_training ? "seeds" : "pairs",
-      validated ? " \u0394 validation: the same checkpoints on the prompts that chose them." : "");
+      validated ? " \u0394 validation: the same checkpoints on the prompts that selected them." : "");
 }
 
 /// What the table can say of its methods, and by which interval.
-std::string methods_note(const TableModel& model) {
+Notes methods_notes(const TableModel& model) {
   if (!has_claim(model, Claim::kMethods)) return {};
-  return fmt::format("{}, {} runs a method. Better, worse: the interval excludes 0{}, and {}.",
-                     model.over_training
-                         ? "Intervals and p: over training runs (Student's t)"
-                         : "Intervals and p: training runs and prompts both drawn (crossed analysis of "
-                           "variance, `results/STATISTICS.md`)",
-                     runs_text(paired_runs(model, Claim::kMethods)),
-                     model.over_training ? "" : ", as does that over prompts alone", holm_text(model));
+  const auto runs = runs_text(paired_runs(model, Claim::kMethods));
+  return {
+      model.over_training
+          ? fmt::format("Intervals and p: over training runs (Student's t), {} runs per method.", runs)
+          : fmt::format("Intervals and p: over training runs and prompts (crossed analysis of variance{}), "
+                        "{} runs per method.",
+                        for_operator(", `results/STATISTICS.md`"), runs),
+      fmt::format("Better, worse: the interval excludes 0{}, and {}.",
+                  model.over_training ? "" : ", as does the one over prompts alone", holm_text(model))};
 }
 
 /// What it can say of its checkpoints alone.
@@ -111,25 +111,20 @@ Notes checkpoints_notes(const TableModel& model) {
   if (!has_claim(model, Claim::kCheckpoints)) return {};
   const auto runs = paired_runs(model, Claim::kCheckpoints);
   const bool one = runs.most == 1;
-  const auto head = fmt::format("{} training run{} a method (fewer than {})", one ? "One" : runs_text(runs),
-                                one ? "" : "s", kFewestRuns);
-  const auto need =
-      fmt::format("A statement about methods needs at least {} runs (`--seeds 42,43,44`).", kFewestRuns);
-  if (model.over_training) return {fmt::format("{}: differences are shown and not judged. {}", head, need)};
+  const auto head =
+      fmt::format("{} training run{} per method", one ? "One" : runs_text(runs), one ? "" : "s");
+  const auto need = for_operator(
+      fmt::format(" Statements about methods need at least {} runs (`--seeds 42..44`).", kFewestRuns));
+  if (model.over_training) return {fmt::format("{}: differences are shown and not judged.{}", head, need)};
   const bool has_rates = std::ranges::any_of(
       model.comparisons, [](const TableComparison& c) { return c.values.test == "mcnemar-exact"; });
   return {
-      fmt::format(
-          "{}: {} are between these checkpoints, over {} (percentile bootstrap, {} resamples). They say "
-          "nothing about the methods: {} may turn them round. {}",
-          head, has_claim(model, Claim::kMethods) ? "such differences" : "differences",
-          one ? "prompts" : "prompts, the runs pooled", model.resamples, one ? "another run" : "other runs",
-          need),
-      fmt::format(
-          "These checkpoints differ: the interval excludes 0, and {}. p: two-sided paired t{}{}; with few "
-          "pairs it and the interval can disagree near {}.",
-          holm_text(model), one ? "" : ", clustered by prompt",
-          has_rates ? ", for rates McNemar's exact test" : "", format_significance(model.confidence))};
+      fmt::format("{}: {} are between these checkpoints and say nothing about the methods.{}", head,
+                  has_claim(model, Claim::kMethods) ? "such differences" : "differences", need),
+      fmt::format("Intervals: over {} (percentile bootstrap, {} resamples). p: two-sided paired t{}{}.",
+                  one ? "prompts" : "prompts, runs pooled", model.resamples,
+                  one ? "" : ", clustered by prompt", has_rates ? "; for rates McNemar's exact test" : ""),
+      fmt::format("These checkpoints differ: the interval excludes 0, and {}.", holm_text(model))};
 }
 
 /// Prompts that some run lacks: the interval over runs leaves them out, W / T / L does not.
@@ -140,8 +135,7 @@ std::string unbalanced_note(const TableModel& model) {
     return fmt::format("{}: {} {}", arm_of(c), c.metric, left_out);
   });
   return listed(
-      "Prompts without a complete pair in every run, which the intervals over training runs leave out. ",
-      found);
+      "Prompts without a complete pair in every run, left out of the intervals over training runs. ", found);
 }
 
 /// Where a difference that is shown hangs on a few prompts.
@@ -151,8 +145,7 @@ std::string influence_note(const TableModel& model) {
     if (!c.differs || !few) return {};
     return fmt::format("{}, {}: {} of {}", arm_of(c), c.metric, *few, c.values.clusters);
   });
-  return listed("A few prompts carry more than half of a difference: look at them before quoting it. ", found,
-                "; ");
+  return listed("A few prompts carry more than half of a difference. ", found, "; ");
 }
 
 /// Where a rank test over prompts comes to another conclusion than the t does.
@@ -168,9 +161,9 @@ std::string disagreement_note(const TableModel& model) {
                        differ.wilcoxon ? fmt::format(", Wilcoxon {:.2g}", tests.wilcoxon->p_value) : "",
                        differ.sign ? fmt::format(", sign test {:.2g}", *tests.sign_p) : "");
   });
-  const auto head = fmt::format(
-      "Tests over {} lie on both sides of p = {} (not adjusted), so a few large differences may decide. ",
-      model.over_training ? "seeds" : "prompts", format_significance(model.confidence));
+  const auto head =
+      fmt::format("Tests over {} disagree at p = {} (not adjusted): a few large differences may decide. ",
+                  model.over_training ? "seeds" : "prompts", format_significance(model.confidence));
   return listed(head, found, "; ");
 }
 
@@ -212,7 +205,7 @@ std::string incomplete_pairs_note(const TableModel& model) {
     });
     arm += ": " + join(losses, ", ");
   }
-  return listed("Pairs that lack a side and are left out. ", arms, "; ");
+  return listed("Incomplete pairs, left out. ", arms, "; ");
 }
 
 /// What is left out though it is no failure.
@@ -231,8 +224,8 @@ std::string missing_note(const TableModel& model, const TableRow& row) {
     if (failed > 0) parts.push_back(fmt::format("{} {} of {}", metric, failed, summary.n + failed));
   }
   if (parts.empty()) return {};
-  return fmt::format("Missing values of {}: {}. A scorer failed there; the reasons are in the DB.{}",
-                     row_name(model, row), join(parts, ", "), beyond_text(beyond));
+  return fmt::format("Missing values of {}: {}. A scorer failed there{}.{}", row_name(model, row),
+                     join(parts, ", "), for_operator("; the reasons are in the DB"), beyond_text(beyond));
 }
 
 /// Text metrics are of the prompts that quote a text, and of no other.
@@ -240,10 +233,8 @@ std::string target_note(const TableRow& row) {
   std::int64_t most = 0;
   for (const auto& [_, samples] : row.without_target) most = std::max(most, samples);
   if (most == 0) return {};
-  return fmt::format(
-      "Text metrics are of the {} prompts that quote a text; the other {} have none to read and are left "
-      "out.",
-      row.n - most, most);
+  return fmt::format("Text metrics: over the {} prompts that quote a text; the other {} have none to read.",
+                     row.n - most, most);
 }
 
 Notes missing_notes(const TableModel& model) {
@@ -295,26 +286,49 @@ std::string lag_note(const TableModel& model) {
                        : seed          ? fmt::format(" (seed {})", *seed)
                                        : "");
   });
-  return listed("The evaluated average lags the policy, in updates at the selected checkpoints: ", parts);
+  return listed(
+      "Lag of the evaluated average (EMA) behind the policy at the selected checkpoints, in updates: ",
+      parts);
+}
+
+/// "0.2", "3.9 to 4.6 (3 runs)".
+std::string range_text(const std::vector<double>& values) {
+  const auto [low, high] = std::ranges::minmax(values);
+  const auto first = fmt::format("{:.1f}", low), last = fmt::format("{:.1f}", high);
+  return first + (first == last ? "" : " to " + last) + " %" +
+         (values.size() > 1 ? fmt::format(" ({} runs)", values.size()) : "");
+}
+
+std::string damping_note(const TableModel& model) {
+  const auto parts = texts_of(methods_of(model), [&](const std::string& method) -> std::string {
+    std::vector<double> shares;
+    for (const auto* row : selected_rows(model, method)) {
+      if (row->damp_share) shares.push_back(*row->damp_share * 100);
+    }
+    return shares.empty() ? "" : method + " " + range_text(shares);
+  });
+  return listed("Damped (weight below 1), share of off-policy steps by shard: ", parts);
 }
 
 Notes training_notes(const TableModel& model) {
   const auto names_where = [&](auto holds) {
     return texts_of(model.rows, [&](const TableRow& row) { return holds(row) ? row_name(model, row) : ""; });
   };
-  const auto damped = texts_of(model.rows, [&](const TableRow& row) {
-    return row.damp_share && row.selected
-               ? fmt::format("{} {:.1f} %", row_name(model, row), *row.damp_share * 100)
-               : "";
-  });
-  return {listed(kPeekMark + std::string(" Tested at a checkpoint that selection did not choose "
-                                         "(--allow-test-peek): "),
+  return {listed(kPeekMark + std::string(" Tested at a checkpoint that selection did not choose") +
+                     for_operator(" (--allow-test-peek)") + ": ",
                  names_where([](const TableRow& row) { return row.peeked; })),
           listed("Never clipped: ",
                  names_where([](const TableRow& row) { return row.never_clipped && row.selected; }), ", ",
                  " (no ratio left the clip range in any off-policy update of the run)."),
-          listed("Damped (weight below 1), share of the off-policy pairs of shard and step: ", damped),
-          norm_clip_note(model), lag_note(model)};
+          damping_note(model), norm_clip_note(model), lag_note(model)};
+}
+
+/// That rows are means over runs.
+std::string pooled_note(const TableModel& model) {
+  if (!is_pooled(model)) return {};
+  return fmt::format("\u00b1: standard deviation over training runs{}.{}",
+                     model.reference.empty() ? "" : "; of the starting weights over the noise of each seed",
+                     for_operator(" One row per run: --per-seed."));
 }
 
 /// How many of the printed figures ours come near to, a method.
@@ -332,16 +346,16 @@ std::string agreement_note(const TableModel& model, const std::string& method) {
   }
   if (all == 0) return {};
   return fmt::format(
-      "Against the print, {}: {} of {} figures within a factor of 2, {} within a factor of 10.", method, near,
-      all, same_order);
+      "Agreement with the paper, {}: {} of {} figures within a factor of 2, {} within a factor of 10.",
+      method, near, all, same_order);
 }
 
 /// Another metric in a column of the paper's: nobody shall take one for the other.
 std::string stand_in_note(const TableColumn& column) {
   if (column.stands_for.empty() || !column.std_of.empty()) return {};
   return fmt::format(
-      "{0} stands here in the place of the paper's {1}: it is another scorer, and its numbers are not {1}. "
-      "The paper's figures beside it are its {1}; the two are not comparable.",
+      "{0} replaces the paper's {1} here: a different scorer, whose numbers do not compare. The paper's figures "
+      "beside it are its {1}.",
       column.title, column.paper_metric);
 }
 
@@ -352,17 +366,15 @@ std::string budget_note(const TableModel& model) {
       std::ranges::find_if(model.rows, [](const TableRow& row) { return row.tau.has_value(); });
   if (!is_shown || known == model.rows.end()) return {};
   return fmt::format(
-      "Share of tau: Lambda_late at that checkpoint over the late budget tau = {:.4g} (tau = -ln(q) over the "
-      "number of late steps). A method without a budget of its own is held against the same one.",
+      "Share of tau: Lambda_late at that checkpoint over the late budget tau = {:.4g} (-ln(q) over the number of "
+      "late steps), also for methods without a budget.",
       *known->tau);
 }
 
 std::string selected_note(const TableModel& model) {
   if (!model.every_checkpoint) return {};
-  return fmt::format(
-      "{} The checkpoint of its run that selection chose; differences and the best of a column are of these "
-      "alone.",
-      kSelectedMark);
+  return fmt::format("{} Selected checkpoint of its run; differences and bold concern these alone.",
+                     kSelectedMark);
 }
 
 Notes paper_notes(const TableModel& model) {
@@ -371,15 +383,14 @@ Notes paper_notes(const TableModel& model) {
   const bool has_paper_row = std::ranges::any_of(
       methods, [&](const std::string& method) { return paper_row_of(model, method) != nullptr; });
   if (!model.backbone_note.empty()) {
-    notes.push_back(fmt::format(
-        "{}{}.", model.backbone_note,
-        has_paper_row ? "; the paper's rows are for orientation, and levels do not compare" : ""));
+    notes.push_back(fmt::format("{}{}.", model.backbone_note,
+                                has_paper_row ? "; levels do not compare with the paper's" : ""));
   }
   if (!has_paper_row) return notes;
   if (model.paper->task == "ocr") {
     notes.emplace_back(
-        "The paper reads text with PaddleOCR, and here Tesseract reads it; training prompts are this "
-        "project's own unless others were given: compare differences between methods, not levels.");
+        "The paper reads text with PaddleOCR, this table with Tesseract, and training prompts are this "
+        "project's own unless given: compare differences between methods, not levels.");
   }
   if (model.levels_compare) {
     for (const auto& method : methods) notes.push_back(agreement_note(model, method));
@@ -437,13 +448,13 @@ Notes heading_notes(const TableModel& model) {
 std::vector<std::string> result_notes(const TableModel& model) {
   if (!model.parts.empty()) return noted({of_parts(model, result_notes), heading_notes(model), model.notes});
   const auto not_run = texts_of(model.not_run, [](const auto& entry) {
-    return fmt::format("{} {} was not run: {}.", kDash, entry.first, entry.second);
+    return fmt::format("{} {}: not run{}.", kDash, entry.first, for_operator(": " + entry.second));
   });
   return noted({paper_notes(model),
                 texts_of(model.columns, stand_in_note),
                 {selected_note(model)},
                 column_notes(model),
-                {by_tag_note(model), budget_note(model)},
+                {by_tag_note(model), budget_note(model), pooled_note(model)},
                 emphasis_notes(model),
                 not_run,
                 missing_notes(model),
@@ -454,7 +465,8 @@ std::vector<std::string> result_notes(const TableModel& model) {
 std::vector<std::string> difference_notes(const TableModel& model) {
   if (!model.parts.empty()) return of_parts(model, difference_notes);
   if (model.comparisons.empty()) return {};
-  return noted({{model.chosen_on_split ? kChosenHere : "", pairing_note(model), methods_note(model)},
+  return noted({{model.chosen_on_split ? kChosenHere : "", pairing_note(model)},
+                methods_notes(model),
                 checkpoints_notes(model),
                 noise_notes(model),
                 {unbalanced_note(model), influence_note(model), disagreement_note(model),

@@ -13,6 +13,8 @@ namespace harness {
 namespace {
 
 constexpr std::size_t kFixedColumns = 5;  // of the results: method, seed, split, n, checkpoint
+// Around what for_operator marks; printable texts hold neither.
+constexpr char kOperatorBegins = '\x0e', kOperatorEnds = '\x0f';
 constexpr const char* kPaperRowTitle = "\u21b3 paper";
 
 template <class Number>
@@ -70,11 +72,44 @@ ViewRow run_row(const TableModel& model, const TableRow& run, RowKind kind, bool
                       [&](const TableColumn& column) { return cell_value(run, column); });
 }
 
-/// The mean of a method's seeds; only this row is marked then.
-ViewRow pooled_row(const TableModel& model, const std::string& method, RowKind kind) {
+/// The mean of a method's seeds below them; only this row is marked then.
+ViewRow mean_row(const TableModel& model, const std::string& method, RowKind kind) {
   return with_metrics({kind, {{method}, {"mean"}, {model.split}, {""}, {""}}}, model,
                       kind == RowKind::kOurs ? method : "",
                       [&](const TableColumn& column) { return mean_over_seeds(model, method, column); });
+}
+
+/// "80", "40 to 80": the tested checkpoints of a method.
+std::string checkpoints_text(const std::vector<const TableRow*>& runs) {
+  const auto [least, most] = std::ranges::minmax(runs, {}, &TableRow::checkpoint);
+  if (least->checkpoint == most->checkpoint) return fmt::format("{}", least->checkpoint);
+  return fmt::format("{} to {}", least->checkpoint, most->checkpoint);
+}
+
+/// Mean and standard deviation over the seeds of a method, in place of its runs.
+ViewRow pooled_row(const TableModel& model, const std::vector<TableRow>& rows, const std::string& method,
+                   RowKind kind) {
+  std::vector<const TableRow*> runs;
+  for (const auto& row : rows) {
+    if (row.method == method) runs.push_back(&row);
+  }
+  const bool peeked = std::ranges::any_of(runs, [](const TableRow* row) { return row->peeked; });
+  const bool same_n =
+      std::ranges::all_of(runs, [&](const TableRow* row) { return row->n == runs.front()->n; });
+  auto row = with_metrics({kind,
+                           {{.text = method, .marks = peeked ? kPeekMark : ""},
+                            {fmt::format("{}", runs.size())},
+                            {runs.front()->split},
+                            {same_n ? fmt::format("{}", runs.front()->n) : ""},
+                            {checkpoints_text(runs)}}},
+                          model, kind == RowKind::kOurs ? method : "",
+                          [&](const TableColumn& column) { return mean_over_seeds(model, method, column); });
+  for (std::size_t i = 0; i < model.columns.size(); ++i) {
+    const auto column = with_notation(model, model.columns[i]);
+    if (const auto sd = sd_over_seeds(model, method, column))
+      row.cells[kFixedColumns + i].text += fmt::format(" \u00b1 {}", format_value(sd, column));
+  }
+  return row;
 }
 
 ViewRow paper_row(const TableModel& model, const PaperRow& paper) {
@@ -128,23 +163,59 @@ ViewTable by_task(const TableModel& model, ViewTable (*view)(const TableModel&))
   return table;
 }
 
-ViewTable whole_results(const TableModel& model) {
-  ViewTable table{.columns = {{"Method", false}, {"Seed"}, {"Split", false}, {"n"}, {"Ckpt"}}};
-  for (const auto& column : model.columns) table.columns.push_back({column_title(column)});
+void add_paper_rows(const TableModel& model, const std::string& method, ViewTable& table) {
+  for (const auto* paper : paper_rows_of(model, method)) table.rows.push_back(paper_row(model, *paper));
+  if (model.levels_compare && paper_row_of(model, method)) table.rows.push_back(ratio_row(model, method));
+}
+
+/// A row a method.
+void add_pooled_rows(const TableModel& model, ViewTable& table) {
+  if (!model.reference.empty())
+    table.rows.push_back(
+        pooled_row(model, model.reference, model.reference.front().method, RowKind::kReference));
+  for (const auto& method : methods_of(model)) {
+    table.rows.push_back(pooled_row(model, model.rows, method, RowKind::kOurs));
+    add_paper_rows(model, method, table);
+  }
+}
+
+/// A row a run, and the mean where there are several.
+void add_run_rows(const TableModel& model, ViewTable& table) {
   const bool is_only_seed = seeds_of(model).size() <= 1;
   for (const auto& row : model.reference)
     table.rows.push_back(run_row(model, row, RowKind::kReference, is_only_seed));
   if (!is_only_seed && !model.reference.empty())
-    table.rows.push_back(pooled_row(model, model.reference.front().method, RowKind::kReference));
+    table.rows.push_back(mean_row(model, model.reference.front().method, RowKind::kReference));
   for (const auto& method : methods_of(model)) {
     for (const auto& row : model.rows) {
       if (row.method == method) table.rows.push_back(run_row(model, row, RowKind::kOurs, is_only_seed));
     }
-    if (!is_only_seed) table.rows.push_back(pooled_row(model, method, RowKind::kOurs));
-    for (const auto* paper : paper_rows_of(model, method)) table.rows.push_back(paper_row(model, *paper));
-    if (model.levels_compare && paper_row_of(model, method)) table.rows.push_back(ratio_row(model, method));
+    if (!is_only_seed) table.rows.push_back(mean_row(model, method, RowKind::kOurs));
+    add_paper_rows(model, method, table);
   }
+}
+
+ViewTable whole_results(const TableModel& model) {
+  ViewTable table{.columns = {{"Method", false}, {"Seed"}, {"Split", false}, {"n"}, {"Ckpt"}}};
+  for (const auto& column : model.columns) table.columns.push_back({column_title(column)});
+  if (is_pooled(model)) table.columns[1].title = "Runs";
+  is_pooled(model) ? add_pooled_rows(model, table) : add_run_rows(model, table);
   return table;
+}
+
+/// True where all rows but the paper's have the same text there.
+bool is_uniform(const ViewTable& table, std::size_t column) {
+  std::set<std::string> texts;
+  for (const auto& row : table.rows) {
+    if (row.kind != RowKind::kPaper) texts.insert(row.cells.at(column).text);
+  }
+  return texts.size() <= 1;
+}
+
+void drop_restated(const TableModel& model, std::size_t first, ViewTable& table) {
+  for (std::size_t i = model.columns.size(); i-- > 0;) {
+    if (is_restated(model, model.columns[i])) drop_column(table, first + i);
+  }
 }
 
 /// Seed, split and n are shown only where they differ between rows.
@@ -153,9 +224,12 @@ ViewTable results_view(const TableModel& model) {
   const std::size_t task = first_column(model);
   for (std::size_t i = 0; i < model.columns.size(); ++i)
     table.columns.at(task + kFixedColumns + i).title = column_title(model.columns[i]);
+  if (!model.show.with_restated && model.show.columns.empty())
+    drop_restated(model, task + kFixedColumns, table);
   if (values_of(model, &TableRow::n).size() <= 1) drop_column(table, task + 3);
   if (values_of(model, &TableRow::split).size() <= 1) drop_column(table, task + 2);
-  if (seeds_of(model).size() <= 1) drop_column(table, task + 1);
+  if (seeds_of(model).size() <= 1 || (is_pooled(model) && is_uniform(table, task + 1)))
+    drop_column(table, task + 1);
   return table;
 }
 
@@ -281,12 +355,12 @@ std::string subtitle(const TableModel& model) {
   const bool several = seeds.size() > 1;
   std::vector<std::string> parts{backbone_text(model), "scale " + model.scale};
   if (model.over_training) {
-    parts.push_back("statistics of the training");
+    parts.push_back("training statistics");
   } else if (!model.split.empty()) {
     parts.push_back(model.split + " split");
   }
   if (counts.size() == 1 && !model.over_training)
-    parts.push_back(fmt::format("n = {}{}", *counts.begin(), several ? " a seed" : ""));
+    parts.push_back(fmt::format("n = {}{}", *counts.begin(), several ? " per seed" : ""));
   if (!seeds.empty()) parts.push_back((several ? "seeds " : "seed ") + join(seeds, ", "));
   return join(parts, " \u00b7 ");
 }
@@ -449,7 +523,50 @@ std::vector<std::string> TableView::all_notes() const {
   return all;
 }
 
+std::string for_operator(std::string_view text) {
+  return fmt::format("{}{}{}", kOperatorBegins, text, kOperatorEnds);
+}
+
+std::string shown_note(const TableModel& model, std::string_view note) {
+  std::string out;
+  bool inside = false;
+  for (const char c : note) {
+    if (c == kOperatorBegins || c == kOperatorEnds) {
+      inside = c == kOperatorBegins;
+    } else if (!inside || !model.show.for_readers) {
+      out += c;
+    }
+  }
+  return out;
+}
+
+bool is_pooled(const TableModel& model) {
+  return !model.show.per_seed && !model.every_checkpoint && seeds_of(model).size() > 1;
+}
+
+std::optional<double> sd_over_seeds(const TableModel& model, const std::string& method,
+                                    const TableColumn& column) {
+  const auto mean = mean_over_seeds(model, method, column);
+  if (!mean) return std::nullopt;
+  double squares = 0, count = 0;
+  for (const auto* rows : {&model.rows, &model.reference}) {
+    for (const auto& row : *rows) {
+      if (row.method != method || !row.selected) continue;
+      const double off = cell_value(row, column).value_or(*mean) - *mean;
+      squares += off * off;
+      ++count;
+    }
+  }
+  if (count < 2) return std::nullopt;
+  return std::sqrt(squares / (count - 1));
+}
+
 TableView table_view(const TableModel& model) {
+  const auto shown = [&](std::vector<std::string> notes) {
+    for (auto& note : notes) note = shown_note(model, note);
+    std::erase(notes, "");
+    return notes;
+  };
   return {.heading = model.title.empty() ? model.id : model.id + ": " + model.title,
           .subtitle = subtitle(model),
           .warning = model.scale_warning,
@@ -459,8 +576,8 @@ TableView table_view(const TableModel& model) {
           .claims = claims_view(model),
           .yardstick = yardstick_view(model),
           .guardrails = guardrail_view(model),
-          .notes = result_notes(model),
-          .difference_notes = difference_notes(model),
+          .notes = shown(result_notes(model)),
+          .difference_notes = shown(difference_notes(model)),
           .signature = signature_text(model)};
 }
 

@@ -48,7 +48,7 @@ struct GuardrailView {
   std::vector<ViewTable> tables = {};    ///< against the starting weights, against the baseline
   std::vector<std::string> words =
       {};  ///< the tables in words, a sentence an arm; and that there is no alarm
-  std::string legend = {};
+  std::vector<std::string> legend = {};
 
   std::vector<std::string> notes() const;  ///< words and legend, as one list
 };
@@ -72,6 +72,29 @@ struct TableView {
 };
 
 TableView table_view(const TableModel& model);
+
+/// True if the part is shown (TableShow::parts).
+bool shows_part(const TableModel& model, std::string_view part);
+
+/// The tables above the notes with their parts, in order.
+std::vector<std::pair<std::string_view, const ViewTable*>> main_parts(const TableView& view);
+
+/// The notes on what is shown of them.
+std::vector<std::string> shown_notes(const TableModel& model, const TableView& view);
+
+/// In a note: what helps only those who run the table. table_view leaves it out for a paper's readers
+/// (TableShow::for_readers).
+std::string for_operator(std::string_view text);
+/// The note as it is shown.
+std::string shown_note(const TableModel& model, std::string_view note);
+
+/// True for a table with a row a method, over several training runs.
+bool is_pooled(const TableModel& model);
+
+/// Standard deviation of a column over the seeds of a method (divisor n - 1); nothing for fewer than two.
+std::optional<double> sd_over_seeds(const TableModel& model, const std::string& method,
+                                    const TableColumn& column);
+
 ViewTable claims_view(const TableModel& model);
 
 /// Means of one metric over the images of each tag of GenEval's prompts, and over the tags
@@ -97,9 +120,8 @@ ViewTable yardstick_view(const TableModel& model);
 
 /// What differences on the prompts that chose the checkpoints are worth.
 inline constexpr const char* kChosenHere =
-    "These prompts also chose the checkpoint of each run that is compared, so its values and differences "
-    "here are optimistic, and intervals and p do not allow for the choice; the table on the test split is "
-    "the one to quote.";
+    "These prompts also selected the checkpoints: values and differences are optimistic, and intervals and p do "
+    "not allow for the choice. Quote the table on the test split.";
 
 inline constexpr const char* kDiffersMark = "\u2020";          ///< dagger
 inline constexpr const char* kPeekMark = "\u2021";             ///< double dagger

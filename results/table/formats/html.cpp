@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <boost/algorithm/string/replace.hpp>
+
 #include "results/table/markup.h"
+#include "results/table/notation.h"
 #include "results/table/table_html.h"
 #include "results/table/table_view.h"
 
@@ -8,8 +11,8 @@ namespace harness {
 namespace {
 
 constexpr const char* kStyle =
-    "body{font:15px/1.45 \"DejaVu Sans\",Verdana,sans-serif;color:#1c1c1c;background:#fff;max-width:76rem;"
-    "margin:2rem auto;padding:0 1rem}\n"
+    "body{font:15px/1.45 \"DejaVu Sans\",Verdana,sans-serif;color:#1c1c1c;background:#fff;"
+    "margin:2rem auto;padding:0 2rem;max-width:120rem}\n"
     ".warning{border-left:4px solid #8a6100;background:#fff4d6;padding:.5rem .8rem;font-weight:600}\n"
     ".alarm{border-left:4px solid #b3261e;background:#fbe9e7;padding:.5rem .8rem;font-weight:600}"
     "h2{font-size:1.05rem;margin:1.6rem 0 0}\n"
@@ -20,7 +23,13 @@ constexpr const char* kStyle =
     "th,td{padding:.25rem .7rem;white-space:nowrap}\n"
     ".num{text-align:right;font-variant-numeric:tabular-nums}\n"
     "tr.reference td{border-bottom:1px solid #ccc}tr.paper td{color:#666;font-style:italic}\n"
-    "ul{font-size:.85rem;color:#333;padding-left:1.1rem}code{font-size:.75rem;overflow-wrap:anywhere}\n";
+    "ul{font-size:.85rem;color:#333;padding-left:1.1rem;max-width:90ch}code{font-size:.75rem;overflow-wrap:anywhere}\n";
+
+/// "Lambda_late \u2193" as the field writes it; names of methods stay those that commands take.
+std::string heading_of(std::string title) {
+  boost::replace_all(title, "Lambda_late", "\u039b_{late}");
+  return title;
+}
 
 std::string cell_html(const ViewCell& cell, bool numeric) {
   auto text = html_text(cell.text);
@@ -34,7 +43,8 @@ std::string cell_html(const ViewCell& cell, bool numeric) {
 std::string view_table_html(const ViewTable& table) {
   std::string out = "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>";
   for (const auto& column : table.columns) {
-    out += fmt::format("<th{}>{}</th>", column.numeric ? " class=\"num\"" : "", html_text(column.title));
+    out += fmt::format("<th{}>{}</th>", column.numeric ? " class=\"num\"" : "",
+                       html_notation(heading_of(column.title)));
   }
   out += "</tr></thead>\n<tbody>\n";
   for (const auto& row : table.rows) {
@@ -81,20 +91,21 @@ std::string guardrail_panel_html(const GuardrailView& guardrails) {
 
 std::string table_html(const TableModel& model) {
   const auto view = table_view(model);
-  auto body = heading_html(view) + view_table_html(view.results);
-  for (const auto* table : {&view.by_tag, &view.comparisons, &view.claims, &view.yardstick}) {
-    if (!table->rows.empty()) body += view_table_html(*table);
+  auto body = heading_html(view);
+  for (const auto& [part, table] : main_parts(view)) {
+    if (shows_part(model, part) && !table->rows.empty()) body += view_table_html(*table);
   }
-  body += list_html(view.all_notes(), "");
-  if (const auto panel = guardrail_panel_html(view.guardrails); !panel.empty())
+  body += list_html(shown_notes(model, view), "");
+  if (const auto panel = guardrail_panel_html(view.guardrails);
+      !panel.empty() && shows_part(model, "guardrails"))
     body += "<h2>Guardrails</h2>\n" + panel;
   body += signature_html(view);
   return html_page(view.heading, kStyle, body);
 }
 
 namespace {
-const bool kRegistered =
-    register_table_format({.name = "html", .file = "table.html", .place = 5, .render = table_html});
+const bool kRegistered = register_table_format(
+    {.name = "html", .file = "table.html", .place = 5, .takes_parts = true, .render = table_html});
 }  // namespace
 
 }  // namespace harness

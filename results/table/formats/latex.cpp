@@ -6,6 +6,7 @@
 
 #include "core/text.h"
 #include "results/table/markup.h"
+#include "results/table/notation.h"
 #include "results/table/table_format.h"
 #include "results/table/table_view.h"
 
@@ -47,49 +48,73 @@ std::string math(const std::string& text) {
   return out + "$";
 }
 
-std::string cell_text(const ViewCell& cell) {
-  auto text = is_numeric(cell.text) ? math(cell.text) : latex_prose(cell.text);
-  if (cell.strong) {
-    text = is_numeric(cell.text) ? "$\\mathbf{" + text.substr(1, text.size() - 2) + "}$"
-                                 : "\\textbf{" + text + "}";
+/// "0.9469 \u00b1 0.0041": the spread smaller than the mean.
+std::string math_or_prose(const std::string& text, const auto& prose, bool strong) {
+  constexpr std::string_view kPlusMinus = " \u00b1 ";
+  if (const auto at = text.find(kPlusMinus); at != std::string::npos) {
+    const auto mean = text.substr(0, at), spread = text.substr(at + kPlusMinus.size());
+    if (is_numeric(mean) && is_numeric(spread))
+      return math_or_prose(mean, prose, strong) + "{\\scriptsize$\\,\\pm\\,$" + math(spread) + "}";
   }
-  return cell.marks.empty() ? text : text + "\\rlap{\\textsuperscript{" + latex_text(cell.marks) + "}}";
+  if (!is_numeric(text)) return strong ? "\\textbf{" + prose(text) + "}" : prose(text);
+  const auto set = math(text);
+  return strong ? "$\\mathbf{" + set.substr(1, set.size() - 2) + "}$" : set;
 }
 
-std::string layout_row(const ViewRow& row) {
-  std::string line;
-  for (const auto& cell : row.cells) {
-    if (!line.empty()) line += " & ";
-    auto text = cell_text(cell);
-    // Braces keep a leading "[" from being read as an argument of the \\ before it.
-    line += row.kind == RowKind::kPaper && !text.empty() ? "{\\itshape " + text + "}" : "{" + text + "}";
-  }
-  return line + " \\\\\n";
-}
+/// Lays out with the names that a paper's reader knows.
+class Writer {
+ public:
+  explicit Writer(const TableModel& model) : names_(model.show.names) {}
 
-std::string layout(const ViewTable& table) {
-  std::string shape, head;
-  for (const auto& column : table.columns) {
-    shape += column.numeric ? 'r' : 'l';
-    head += (head.empty() ? "" : " & ") + latex_text(column.title);
+  /// Sentences and headings; "\u039b_{late}" with its subscript.
+  std::string prose(std::string_view text) const {
+    std::string out;
+    for (const auto& [piece, level] : notation_pieces(names_.in_text(text)))
+      out += level == 0 ? latex_prose(piece)
+                        : fmt::format("{{${}{{\\mathrm{{{}}}}}$}}", level < 0 ? '_' : '^', latex_text(piece));
+    return out;
   }
-  std::string body;
-  bool in_reference = false;
-  for (const auto& row : table.rows) {
-    const bool is_reference = row.kind == RowKind::kReference;
-    if (in_reference != is_reference && &row != &table.rows.front()) body += "\\midrule\n";
-    in_reference = is_reference;
-    body += layout_row(row);
+
+  std::string table(const ViewTable& table) const {
+    std::string shape, head;
+    for (const auto& column : table.columns) {
+      shape += column.numeric ? 'r' : 'l';
+      head += (head.empty() ? "" : " & ") + prose(column.title);
+    }
+    std::string body;
+    bool in_reference = false;
+    for (const auto& row : table.rows) {
+      const bool is_reference = row.kind == RowKind::kReference;
+      if (in_reference != is_reference && &row != &table.rows.front()) body += "\\midrule\n";
+      in_reference = is_reference;
+      body += this->row(row);
+    }
+    const auto tabular = fmt::format(
+        "\\begin{{tabular}}{{@{{}}{}@{{}}}}\n\\toprule\n{} \\\\\n\\midrule\n{}\\bottomrule\n\\end{{tabular}}",
+        shape, head, body);
+    // Made smaller where the page is too narrow for it, and left alone where it is not.
+    return fmt::format(
+        "\\sbox0{{%\n{}}}%\n\\ifdim\\wd0>\\linewidth\\resizebox{{\\linewidth}}{{!}}{{\\usebox0}}"
+        "\\else\\usebox0\\fi\n",
+        tabular);
   }
-  const auto tabular =
-      fmt::format("\\begin{{tabular}}{{{}}}\n\\toprule\n{} \\\\\n\\midrule\n{}\\bottomrule\n\\end{{tabular}}",
-                  shape, head, body);
-  // Made smaller where the page is too narrow for it, and left alone where it is not.
-  return fmt::format(
-      "\\sbox0{{%\n{}}}%\n\\ifdim\\wd0>\\linewidth\\resizebox{{\\linewidth}}{{!}}{{\\usebox0}}"
-      "\\else\\usebox0\\fi\n",
-      tabular);
-}
+
+ private:
+  std::string row(const ViewRow& row) const {
+    std::string line;
+    for (const auto& cell : row.cells) {
+      if (!line.empty()) line += " & ";
+      auto text = math_or_prose(
+          cell.text, [&](const std::string& words) { return prose(words); }, cell.strong);
+      if (!cell.marks.empty()) text += "\\rlap{\\textsuperscript{" + latex_text(cell.marks) + "}}";
+      // Braces keep a leading "[" from being read as an argument of the \\ before it.
+      line += row.kind == RowKind::kPaper && !text.empty() ? "{\\itshape " + text + "}" : "{" + text + "}";
+    }
+    return line + " \\\\\n";
+  }
+
+  const DisplayNames& names_;
+};
 
 /// Letters, digits and hyphens: safe in \label whatever the id.
 std::string label_of(std::string id) {
@@ -131,69 +156,111 @@ std::vector<Float> on_pages(Float whole) {
   return pages;
 }
 
-std::string float_text(const Float& one) {
+std::string float_text(const Writer& writer, const Float& one) {
   auto out = fmt::format(
-      "\\harnesstable\n\\centering\\footnotesize\n\\setlength{{\\tabcolsep}}{{3pt}}\n"
+      "\\harnesstable\n\\centering\\footnotesize\n\\setlength{{\\tabcolsep}}{{3.5pt}}\n"
       "\\caption{{{}}}\n\\label{{{}}}\n\\vspace{{3pt}}\n",
       one.caption, one.label);
-  if (!one.table.columns.empty()) out += layout(one.table);
+  if (!one.table.columns.empty()) out += writer.table(one.table);
   if (!one.notes.empty()) {
-    out += "\\par\\medskip\n\\begin{minipage}{\\linewidth}\\footnotesize\\raggedright\\sloppy\n";
+    out += "\\par\\medskip\n\\begin{minipage}{\\linewidth}\\scriptsize\\raggedright\\sloppy\n";
     for (const auto& note : one.notes) out += note + "\\par\n";
     out += "\\end{minipage}\n";
   }
   return out + "\\endharnesstable\n\n";
 }
 
-/// The columns in which no row has anything, left out; returns their titles without arrows.
-std::vector<std::string> drop_blank_columns(ViewTable& table) {
-  std::vector<std::string> titles;
+/// The columns in which no row has anything, left out.
+void drop_blank_columns(ViewTable& table) {
   for (std::size_t i = table.columns.size(); i-- > 1;) {
     const bool has_value = std::ranges::any_of(table.rows, [&](const ViewRow& row) {
       return !row.cells[i].text.empty() && row.cells[i].text != kDash;
     });
-    if (has_value) continue;
-    const auto& title = table.columns[i].title;
-    titles.insert(titles.begin(), title.substr(0, std::min(title.find(" \u2191"), title.find(" \u2193"))));
-    drop_column(table, i);
+    if (!has_value) drop_column(table, i);
   }
-  return titles;
 }
 
 /// What the number of training runs means for a reader of this table alone.
 std::string runs_sentence(const TableModel& model) {
   if (model.comparisons.empty() || model.rows.empty()) return {};
   const auto runs = paired_runs(model);
-  auto text = runs.most == 1 ? std::string(" One training run a method")
-                             : fmt::format(" {} training runs a method", runs_text(runs));
+  auto text = runs.most == 1 ? std::string(" One training run per method")
+                             : fmt::format(" {} training runs per method", runs_text(runs));
   if (runs.most < kFewestRuns) text += ": differences are between these checkpoints, not between methods";
   return text + ".";
 }
 
-std::string warning_text(const TableView& view) {
-  return view.warning.empty() ? "" : " \\textbf{" + latex_prose(view.warning) + "}";
-}
+/// The floats of a table.
+class Floats {
+ public:
+  explicit Floats(const TableModel& model) : model_(model), writer_(model), view_(table_view(model)) {}
 
-/// `what` the table shows; `sentences`: what follows in the caption, as LaTeX.
-Float float_of(const TableModel& model, const std::string& what, const std::string& sentences,
-               const std::string& label, const ViewTable& table) {
-  return {.caption = latex_prose(model.id + ": " + what) + "." + sentences,
-          .label = label_of(model.id + "-" + label),
-          .table = table};
-}
+  std::string text() {
+    if (wants("results")) add(results());
+    if (wants("tags")) add(view_.by_tag, "results by tag of the prompts", "tags");
+    if (wants("differences")) add_differences();
+    if (wants("claims")) add(view_.claims, "the paper's claims, and what is found here", "paper");
+    if (wants("noise")) add(view_.yardstick, "differences between runs of one method", "noise");
+    if (wants("guardrails")) add_guardrails();
+    if (!floats_.empty() && !model_.show.label.empty()) floats_.front().label = model_.show.label;
+    std::string body;
+    for (auto& one : floats_) {
+      for (const auto& page : on_pages(std::move(one))) body += float_text(writer_, page);
+    }
+    return body;
+  }
 
-Float results_float(const TableModel& model, const TableView& view) {
-  Float out{.caption = fmt::format("{}. {}.{}{}", latex_prose(view.heading), latex_prose(view.subtitle),
-                                   runs_sentence(model), warning_text(view)),
-            .label = label_of(model.id),
-            .table = view.results};
-  for (const auto& alarm : view.guardrails.alarms)
-    out.notes.push_back("\\textbf{" + latex_prose(alarm) + "}");
-  if (const auto blank = drop_blank_columns(out.table); !blank.empty())
-    out.notes.push_back(latex_prose("Left out, as no row has a value: " + join(blank, ", ") + "."));
-  std::ranges::move(texts_of(view.notes, latex_prose), std::back_inserter(out.notes));
-  if (!view.signature.empty()) out.notes.push_back("Signature: " + latex_text(view.signature));
-  return out;
+ private:
+  bool wants(std::string_view part) const { return shows_part(model_, part); }
+
+  std::string warning() const {
+    return view_.warning.empty() ? "" : " \\textbf{" + writer_.prose(view_.warning) + "}";
+  }
+
+  std::string title() const { return writer_.prose(model_.title.empty() ? model_.id : model_.title); }
+
+  /// `what` the table shows; `sentences`: what follows in the caption, as LaTeX.
+  Float float_of(const std::string& what, const std::string& sentences, const std::string& label,
+                 const ViewTable& table) const {
+    return {.caption = title() + ": " + writer_.prose(what) + "." + sentences,
+            .label = label_of(model_.id + "-" + label),
+            .table = table};
+  }
+
+  void add(Float one) { floats_.push_back(std::move(one)); }
+  void add(const ViewTable& table, const char* what, const char* label) {
+    if (!table.rows.empty()) add(float_of(what, warning(), label, table));
+  }
+
+  std::vector<std::string> prose_of(const std::vector<std::string>& notes) const {
+    return texts_of(notes, [&](const std::string& note) { return writer_.prose(note); });
+  }
+
+  Float results() const {
+    Float out{.caption = fmt::format("{}. {}.{}{}", title(), writer_.prose(view_.subtitle),
+                                     runs_sentence(model_), warning()),
+              .label = label_of(model_.id),
+              .table = view_.results};
+    for (const auto& alarm : view_.guardrails.alarms)
+      out.notes.push_back("\\textbf{" + writer_.prose(alarm) + "}");
+    drop_blank_columns(out.table);
+    std::ranges::move(prose_of(view_.notes), std::back_inserter(out.notes));
+    if (!view_.signature.empty()) out.notes.push_back("Signature: " + latex_text(view_.signature));
+    return out;
+  }
+
+  void add_differences();
+  void add_guardrails();
+
+  const TableModel& model_;
+  Writer writer_;
+  TableView view_;
+  std::vector<Float> floats_ = {};
+};
+
+/// A difference that is another one turned round is shown only if its column was asked for.
+bool is_shown(const TableModel& model, const TableComparison& comparison) {
+  return comparison.restates.empty() || model.show.with_restated || !model.show.columns.empty();
 }
 
 /// The rows of one baseline, which the caption names, so that they begin with the method alone.
@@ -208,7 +275,8 @@ ViewTable differences_to(const TableModel& model, const ViewTable& all, const st
       comparison = &model.comparisons.at(next++);
       row.cells.at(first).text = comparison->method;
     }
-    if (comparison != nullptr && comparison->baseline == baseline) table.rows.push_back(std::move(row));
+    if (comparison != nullptr && comparison->baseline == baseline && is_shown(model, *comparison))
+      table.rows.push_back(std::move(row));
   }
   // "20 / 8 / 12" -> "20/8/12": a narrow column.
   for (auto& column : table.columns) boost::replace_all(column.title, " / ", "/");
@@ -230,34 +298,34 @@ std::vector<ViewTable> pieces_of(const ViewTable& table) {
   return pieces;
 }
 
-std::vector<Float> difference_floats(const TableModel& model, const TableView& view) {
+void Floats::add_differences() {
   std::vector<Float> floats;
-  for (const auto& baseline : baselines_of(model)) {
+  for (const auto& baseline : baselines_of(model_)) {
     int part = 0;
-    for (const auto& table : pieces_of(differences_to(model, view.comparisons, baseline))) {
+    for (const auto& table : pieces_of(differences_to(model_, view_.comparisons, baseline))) {
       const bool is_first = ++part == 1;
       floats.push_back(float_of(
-          model, fmt::format("differences to {}{}", baseline, is_first ? "" : ", continued"),
-          runs_sentence(model) + warning_text(view),
+          fmt::format("differences to {}{}", baseline, is_first ? "" : ", continued"),
+          runs_sentence(model_) + warning(),
           fmt::format("differences-{}{}", baseline, is_first ? "" : fmt::format("-{}", part)), table));
     }
   }
-  if (floats.empty()) return floats;
+  if (floats.empty()) return;
   for (auto& one : floats) one.notes = {fmt::format("Notes: Table~\\ref{{{}}}.", floats.front().label)};
-  floats.front().notes = texts_of(view.difference_notes, latex_prose);
-  return floats;
+  floats.front().notes = prose_of(view_.difference_notes);
+  std::ranges::move(floats, std::back_inserter(floats_));
 }
 
-std::vector<Float> guardrail_floats(const TableModel& model, const GuardrailView& view) {
+void Floats::add_guardrails() {
+  const auto& view = view_.guardrails;
   std::vector<Float> floats;
   for (const auto& table : view.tables) {
     const auto& baseline = table.columns.at(2).title;
-    floats.push_back(float_of(model, "guardrails, against " + baseline, "", "guardrails-" + baseline, table));
+    floats.push_back(float_of("guardrails, against " + baseline, "", "guardrails-" + baseline, table));
   }
-  if (floats.empty()) return floats;
-  floats.front().notes.push_back(latex_prose(view.legend));
-  std::ranges::move(texts_of(view.words, latex_prose), std::back_inserter(floats.back().notes));
-  return floats;
+  if (floats.empty()) return;
+  floats.front().notes = prose_of(view.legend);
+  std::ranges::move(floats, std::back_inserter(floats_));
 }
 
 /// Floats across both columns of a page that has two.
@@ -273,26 +341,16 @@ constexpr const char* kFloatCommands =
 }  // namespace
 
 std::string table_latex(const TableModel& model) {
-  const auto view = table_view(model);
-  std::vector<Float> floats{results_float(model, view)};
-  const auto add = [&](const ViewTable& table, const char* what, const char* label) {
-    if (!table.rows.empty()) floats.push_back(float_of(model, what, warning_text(view), label, table));
-  };
-  add(view.by_tag, "results by tag of the prompts", "tags");
-  std::ranges::move(difference_floats(model, view), std::back_inserter(floats));
-  add(view.claims, "what the paper says, and what is found here", "paper");
-  add(view.yardstick, "what runs of one method differ by", "yardstick");
-  std::ranges::move(guardrail_floats(model, view.guardrails), std::back_inserter(floats));
-  std::string body = kFloatCommands;
-  for (auto& one : floats) {
-    for (const auto& page : on_pages(std::move(one))) body += float_text(page);
-  }
-  return latex_file({"booktabs", "graphicx"}, body);
+  auto shown = model;
+  shown.show.for_readers = true;
+  shown.show.with_restated = false;
+  for (auto& part : shown.parts) part.show = shown.show;
+  return latex_file({"booktabs", "graphicx"}, kFloatCommands + Floats(shown).text());
 }
 
 namespace {
-const bool kRegistered =
-    register_table_format({.name = "latex", .file = "table.tex", .place = 2, .render = table_latex});
+const bool kRegistered = register_table_format(
+    {.name = "latex", .file = "table.tex", .place = 2, .takes_parts = true, .render = table_latex});
 }  // namespace
 
 }  // namespace harness

@@ -70,21 +70,29 @@ std::string table_markdown(const TableModel& model) {
   auto out = fmt::format("## {}\n\n{}\n\n", view.heading, view.subtitle);
   if (!view.warning.empty()) out += fmt::format("> **{}**\n\n", view.warning);
   for (const auto& alarm : view.guardrails.alarms) out += fmt::format("> **{}**\n\n", alarm);
-  out += layout(view.results);
-  for (const auto* table : {&view.by_tag, &view.comparisons, &view.claims, &view.yardstick}) {
-    if (!table->rows.empty()) out += "\n" + layout(*table);
+  bool is_first = true;
+  for (const auto& [part, table] : main_parts(view)) {
+    if (!shows_part(model, part) || (table->rows.empty() && part != "results")) continue;
+    out += (is_first ? "" : "\n") + layout(*table);
+    is_first = false;
   }
-  out += note_list(view.all_notes());
-  if (!view.guardrails.tables.empty()) out += "\n### Guardrails\n";
-  for (const auto& table : view.guardrails.tables) out += "\n" + layout(table);
-  out += note_list(view.guardrails.notes());
+  out += note_list(shown_notes(model, view));
+  if (shows_part(model, "guardrails")) {
+    if (!view.guardrails.tables.empty()) out += "\n### Guardrails\n";
+    for (const auto& table : view.guardrails.tables) out += "\n" + layout(table);
+    out += note_list(view.guardrails.notes());
+  }
   if (!view.signature.empty()) out += fmt::format("\nSignature: `{}`\n", view.signature);
   return printable(out);
 }
 
 namespace {
-const bool kRegistered = register_table_format(
-    {.name = "md", .file = "table.md", .place = 1, .is_read = true, .render = table_markdown});
+const bool kRegistered = register_table_format({.name = "md",
+                                                .file = "table.md",
+                                                .place = 1,
+                                                .takes_parts = true,
+                                                .is_read = true,
+                                                .render = table_markdown});
 }  // namespace
 
 }  // namespace harness

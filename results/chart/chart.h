@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "results/chart/drawing.h"
 
 namespace harness {
 
@@ -49,15 +50,36 @@ struct ChartGroup {
 /// True if no series holds a point that can be drawn (on a logarithmic axis: a positive one).
 bool is_empty(const Chart& chart);
 
-/// An SVG element in the page's colours (classes c0 to c7 and c8, the neutral one). Labels are escaped.
-std::string chart_svg(const Chart& chart);
+/// Where a chart's axes are in its drawing, and how large its parts.
+struct ChartFrame {
+  double width = 420, height = 250;
+  double left = 66, right = 410, top = 12, bottom = 208;
+  double inset = 6;         ///< between an axis and the first point
+  double tick_gap = 6;      ///< between the vertical axis and its numbers
+  double tick_drop = 16;    ///< from the horizontal axis to the baseline of its numbers
+  double half_letter = 4;   ///< of a number beside the vertical axis
+  double x_label_rise = 6;  ///< of the horizontal axis' label above the drawing's end
+  double y_label_at = 12;
+  double mark = 1;  ///< size of marks, of the usual one
+  double wanted_y_ticks = 5, wanted_x_ticks = 8;
+  bool marks_on_lines = false;  ///< a few, so that lines are told apart without colour
+};
 
-/// What the page shows under the pointer: {"box": [left, top, right, bottom], "points": [[x in pixels, x,
-/// [[series, text], ...]], ...]}.
+/// The axes, lines, bands and marks of a chart, without title and legend.
+Drawing chart_drawing(const Chart& chart, const ChartFrame& frame = {});
+
+/// Room that the numbers of the vertical axis need in a file, in points.
+double y_numbers_width(const Chart& chart, const ChartFrame& frame);
+
+/// What the page shows under the pointer, in the frame of a page: {"box": [left, top, right, bottom],
+/// "points": [[x in pixels, x, [[series, text], ...]], ...]}.
 Json chart_readout(const Chart& chart);
 
-/// How a series is drawn, for a legend: a line, a mark, or both.
-std::string key_svg(std::size_t color, ChartLook look);
+/// How a series looks where lines carry marks (ChartFrame::marks_on_lines).
+ChartLook look_in_print(const Chart& chart, const ChartSeries& series);
+
+/// How a series is drawn, for a legend: a line, a mark, or both, in a box of 28 x 14.
+Drawing key_drawing(std::size_t color, ChartLook look, double mark = 1);
 
 /// A number as axes and tooltips print it: four significant digits, "3.2e-4" below 0.001.
 std::string short_number(double value);

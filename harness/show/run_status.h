@@ -1,0 +1,94 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "harness/plan/workspace.h"
+#include "harness/show/recorded_runs.h"
+
+namespace harness {
+
+enum class RunState {
+  kWaiting,      ///< nothing of it was begun, or its next part was not
+  kRunning,      ///< a living process writes one of its logs
+  kInterrupted,  ///< begun and not finished, and nobody is there who would go on
+  kFailed,
+  kDone
+};
+
+/// A part of a run.
+enum class RunPart { kNone, kTrain, kEvaluate, kSelect, kTest };
+
+/// How far a run is.
+struct RunStatus {
+  std::string id, table, scale, backbone, method;
+  std::string row;  ///< its name in the table
+  std::int64_t seed = 0;
+  std::filesystem::path folder;
+  RunState state = RunState::kWaiting;
+  RunPart part = RunPart::kNone;                ///< what it does, or was at when it stopped
+  std::optional<std::int64_t> checkpoint = {};  ///< of an evaluation or test
+  std::optional<std::int64_t> update = {}, updates = {};
+  std::optional<std::int64_t> images = {}, images_total = {};  ///< of an evaluation or test
+  std::optional<double> reward = {};                           ///< mean of the last update
+  std::optional<double> images_per_second = {};
+  std::optional<double> eta_seconds = {};      ///< of the part that runs
+  std::int64_t jobs_done = 0, jobs = 0;        ///< training, evaluations, test
+  std::optional<double> last_event = {};       ///< seconds since 1970
+  std::vector<std::int64_t> experiments = {};  ///< finished ones that it belongs to
+  std::string failure = {};
+  pid_t process = 0;  ///< of a running one's worker; 0: on another machine
+
+  bool is_base() const;
+};
+
+/// Runs of one table that no finished experiment holds yet.
+struct ExperimentStatus {
+  std::string table, backbone, scale;
+  std::int64_t jobs_done = 0, jobs = 0;
+  std::optional<double> eta_seconds = {};  ///< nothing until each kind of job was measured
+};
+
+struct WorkspaceStatus {
+  std::optional<pid_t> holder;  ///< the `harness` process that works here; 0: on another machine
+  std::vector<ExperimentStatus> under_way;
+  std::vector<RunStatus> runs;
+  std::optional<FinishedExperiment> last;  ///< the one that was recorded or asked for last
+  std::vector<std::string> notes;          ///< what could not be read
+};
+
+/// Which runs are shown: those of the experiments under way or, where there are none, of the last one.
+enum class StatusScope { kCurrent, kAll };
+
+/// Reads how far a workspace's runs are, again and again, out of its journal and event logs alone: they are
+/// never behind, can be read on any file system while others write, and no lock is taken.
+class StatusReader {
+ public:
+  /// Throws Error (status 2) if nothing was recorded there.
+  explicit StatusReader(Workspace workspace);
+  ~StatusReader();
+
+  /// Throws Error where the journal could not be read even once.
+  WorkspaceStatus read(StatusScope scope);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// "running", "train"
+std::string run_state_name(RunState state);
+std::string run_part_name(RunPart part);
+
+/// Nothing is null that is not unknown.
+Json run_status_json(const RunStatus& run);
+
+}  // namespace harness

@@ -1,0 +1,319 @@
+#include <cairo/cairo-pdf.h>
+#include <cairo/cairo.h>
+#include <fmt/format.h>
+#include <pango/pangocairo.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "core/error.h"
+#include "results/chart/drawing.h"
+#include "results/table/markup.h"
+#include "results/table/notation.h"
+
+namespace harness {
+namespace {
+
+constexpr const char* kFontFamily = "Liberation Sans, DejaVu Sans";
+constexpr double kShiftedSize = 0.86;  ///< of letters above or below the line
+constexpr double kPointsAnInch = 72;
+
+struct Rgb {
+  int red, green, blue;
+};
+
+constexpr Rgb kInk{27, 31, 36}, kMuted{75, 84, 94}, kRule{214, 219, 224}, kWhite{255, 255, 255};
+constexpr Rgb kGood{23, 113, 58}, kBad{179, 38, 30};
+/// Of the series; dark enough on white, and told apart by the colour-blind in this order.
+constexpr Rgb kSeries[] = {{11, 98, 164},  {189, 82, 18}, {36, 120, 58}, {132, 72, 159}, {133, 103, 0},
+                           {11, 119, 128}, {173, 43, 92}, {76, 85, 96},  {125, 135, 145}};
+
+Rgb colour_of(const Look& look) {
+  if (look.variant.size() == 2 && look.variant[0] == 'c') return kSeries[look.variant[1] - '0'];
+  if (look.variant == "better") return kGood;
+  if (look.variant == "worse") return kBad;
+  return kMuted;
+}
+
+/// Lengths of strokes and gaps, so that lines are told apart without colour.
+std::vector<double> dash_of(const Look& look) {
+  if (look.role == Role::kGuide || look.role == Role::kZero) return {2.4, 1.8};
+  if (look.role != Role::kLine || look.variant.size() != 2) return {};
+  switch (look.variant[1]) {
+    case '1':
+    case '5':
+      return {4.2, 1.8};
+    case '2':
+    case '6':
+      return {1.5, 1.5};
+    case '3':
+    case '7':
+      return {5.4, 1.8, 1.2, 1.8};
+    default:
+      return {};
+  }
+}
+
+struct Style {
+  std::optional<Rgb> fill = {}, stroke = {};
+  double width = 0, opacity = 1;
+};
+
+Style style_of(const Look& look) {
+  switch (look.role) {
+    case Role::kGrid:
+      return {.stroke = kRule, .width = 0.4};
+    case Role::kAxis:
+      return {.stroke = kMuted, .width = 0.6};
+    case Role::kGuide:
+      return {.stroke = kBad, .width = 0.6};
+    case Role::kZero:
+      return {.stroke = kMuted, .width = 0.6};
+    case Role::kBand:
+      return {.fill = colour_of(look), .opacity = 0.18};
+    case Role::kLine:
+      return {.stroke = colour_of(look), .width = 1.1};
+    case Role::kBar:
+      return {.stroke = colour_of(look), .width = 0.8};
+    case Role::kMark:
+      return {.fill = colour_of(look), .stroke = kWhite, .width = 0.4};
+    case Role::kRing:
+      return {.stroke = colour_of(look), .width = 0.9};
+    case Role::kInterval:
+      return {.stroke = colour_of(look), .width = 1.8};
+    case Role::kEstimate:
+      return {.fill = colour_of(look), .stroke = kWhite, .width = 0.4};
+    case Role::kPrinted:
+      return {.fill = kWhite, .stroke = kInk, .width = 0.7};
+    default:
+      return {.fill = kInk};
+  }
+}
+
+struct Lettering {
+  double size;
+  bool bold;
+  Rgb colour;
+};
+
+Lettering lettering_of(Role role) {
+  switch (role) {
+    case Role::kTitle:
+      return {8, true, kInk};
+    case Role::kName:
+    case Role::kKey:
+    case Role::kNumbers:
+      return {7.5, false, kInk};
+    case Role::kLabel:
+      return {7.5, false, kMuted};
+    default:
+      return {7, false, kMuted};
+  }
+}
+
+struct Release {
+  void operator()(void* object) const { g_object_unref(object); }
+  void operator()(PangoFontDescription* font) const { pango_font_description_free(font); }
+  void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
+  void operator()(cairo_t* context) const { cairo_destroy(context); }
+};
+template <class T>
+using Owned = std::unique_ptr<T, Release>;
+
+std::string pango_text(const std::string& text) {
+  std::string out;
+  for (const auto& [piece, level] : notation_pieces(text)) {
+    const auto escaped = html_text(piece);  // Pango's markup knows the same entities
+    out += level == 0 ? escaped
+                      : fmt::format("<span size=\"{:.0f}%\" rise=\"{}\">{}</span>", kShiftedSize * 100,
+                                    level < 0 ? "-1500" : "2200", escaped);
+  }
+  return out;
+}
+
+Owned<PangoLayout> layout_of(cairo_t* context, const Words& words) {
+  const auto [size, bold, colour] = lettering_of(words.look.role);
+  Owned<PangoLayout> layout(pango_cairo_create_layout(context));
+  cairo_font_options_t* options = cairo_font_options_create();
+  cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
+  cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
+  pango_cairo_context_set_font_options(pango_layout_get_context(layout.get()), options);
+  cairo_font_options_destroy(options);
+  Owned<PangoFontDescription> font(pango_font_description_from_string(kFontFamily));
+  pango_font_description_set_absolute_size(font.get(), size * PANGO_SCALE);
+  if (bold) pango_font_description_set_weight(font.get(), PANGO_WEIGHT_BOLD);
+  pango_layout_set_font_description(layout.get(), font.get());
+  const auto markup = pango_text(words.text);
+  pango_layout_set_markup(layout.get(), markup.data(), static_cast<int>(markup.size()));
+  return layout;
+}
+
+double width_of(PangoLayout* layout) {
+  int width = 0;
+  pango_layout_get_size(layout, &width, nullptr);
+  return static_cast<double>(width) / PANGO_SCALE;
+}
+
+void set_colour(cairo_t* context, Rgb colour, double opacity) {
+  cairo_set_source_rgba(context, colour.red / 255.0, colour.green / 255.0, colour.blue / 255.0, opacity);
+}
+
+void draw(cairo_t* context, const Shape& shape) {
+  const auto style = style_of(shape.look);
+  cairo_new_path(context);
+  if (shape.radius > 0) {
+    const auto [x, y] = shape.spots.front();
+    cairo_arc(context, x, y, shape.radius, 0, 2 * M_PI);
+    cairo_close_path(context);
+  }
+  for (std::size_t i = 0; i < shape.spots.size() && shape.radius == 0; ++i)
+    (i == 0 ? cairo_move_to : cairo_line_to)(context, shape.spots[i].x, shape.spots[i].y);
+  if (shape.closed) cairo_close_path(context);
+  if (style.fill) {
+    set_colour(context, *style.fill, style.opacity);
+    style.stroke ? cairo_fill_preserve(context) : cairo_fill(context);
+  }
+  if (!style.stroke) return;
+  set_colour(context, *style.stroke, style.opacity);
+  cairo_set_line_width(context, style.width);
+  cairo_set_line_join(context, CAIRO_LINE_JOIN_ROUND);
+  const auto dash = dash_of(shape.look);
+  cairo_set_dash(context, dash.data(), static_cast<int>(dash.size()), 0);
+  cairo_stroke(context);
+}
+
+void draw(cairo_t* context, const Words& words) {
+  const auto layout = layout_of(context, words);
+  set_colour(context, lettering_of(words.look.role).colour, 1);
+  const double share[] = {0, 0.5, 1};  // of the width, before the anchor
+  cairo_save(context);
+  cairo_translate(context, words.at.x, words.at.y);
+  if (words.upwards) cairo_rotate(context, -M_PI / 2);
+  cairo_move_to(context, -share[static_cast<int>(words.anchor)] * width_of(layout.get()),
+                -static_cast<double>(pango_layout_get_baseline(layout.get())) / PANGO_SCALE);
+  pango_cairo_show_layout(context, layout.get());
+  cairo_restore(context);
+}
+
+void draw(cairo_t* context, const Drawing& drawing) {
+  for (const auto& item : drawing.items) std::visit([&](const auto& one) { draw(context, one); }, item);
+}
+
+void require_drawn(cairo_t* context) {
+  if (const auto status = cairo_status(context); status != CAIRO_STATUS_SUCCESS)
+    throw Error(cairo_status_to_string(status), "figure", "", Status::kFailed);
+}
+
+cairo_status_t append(void* bytes, const unsigned char* data, unsigned int size) {
+  static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), size);
+  return CAIRO_STATUS_SUCCESS;
+}
+
+std::string svg_colour(Rgb colour) {
+  return fmt::format("#{:02x}{:02x}{:02x}", colour.red, colour.green, colour.blue);
+}
+
+std::string svg_paint(const Shape& shape) {
+  const auto style = style_of(shape.look);
+  auto out = fmt::format("fill=\"{}\"", style.fill ? svg_colour(*style.fill) : "none");
+  if (style.opacity < 1) out += fmt::format(" opacity=\"{:g}\"", style.opacity);
+  if (!style.stroke) return out;
+  out += fmt::format(" stroke=\"{}\" stroke-width=\"{:g}\" stroke-linejoin=\"round\"",
+                     svg_colour(*style.stroke), style.width);
+  if (const auto dash = dash_of(shape.look); !dash.empty())
+    out += fmt::format(" stroke-dasharray=\"{:g}\"", fmt::join(dash, " "));
+  return out;
+}
+
+std::string svg_element(const Shape& shape) {
+  if (shape.radius > 0) {
+    return fmt::format("<circle cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"{:g}\" {}/>\n", shape.spots.front().x,
+                       shape.spots.front().y, shape.radius, svg_paint(shape));
+  }
+  std::string path;
+  for (const auto& [x, y] : shape.spots)
+    path += fmt::format("{}{:.2f} {:.2f}", path.empty() ? 'M' : 'L', x, y);
+  return fmt::format("<path d=\"{}{}\" {}/>\n", path, shape.closed ? "Z" : "", svg_paint(shape));
+}
+
+std::string svg_element(const Words& words) {
+  const auto [size, bold, colour] = lettering_of(words.look.role);
+  constexpr const char* kAnchors[] = {"start", "middle", "end"};
+  const auto turned =
+      words.upwards ? fmt::format(" transform=\"rotate(-90 {:.2f} {:.2f})\"", words.at.x, words.at.y) : "";
+  std::string text;
+  int level = 0;
+  for (const auto& piece : notation_pieces(words.text)) {
+    const int shift = level - piece.level;
+    level = piece.level;
+    text += fmt::format("<tspan dy=\"{:.1f}\" font-size=\"{:g}\">{}</tspan>", shift * 0.25 * size,
+                        piece.level == 0 ? size : size * kShiftedSize, html_text(piece.text));
+  }
+  return fmt::format(
+      "<text x=\"{:.2f}\" y=\"{:.2f}\" font-size=\"{:g}\"{} fill=\"{}\" text-anchor=\"{}\"{}>{}</text>\n",
+      words.at.x, words.at.y, size, bold ? " font-weight=\"bold\"" : "", svg_colour(colour),
+      kAnchors[static_cast<int>(words.anchor)], turned, text);
+}
+
+}  // namespace
+
+double font_size(Role role) {
+  return lettering_of(role).size;
+}
+
+double text_width(Role role, const std::string& text) {
+  static const Owned<cairo_surface_t> surface(
+      cairo_recording_surface_create(CAIRO_CONTENT_COLOR_ALPHA, nullptr));
+  static const Owned<cairo_t> context(cairo_create(surface.get()));
+  return width_of(layout_of(context.get(), {.look = {role}, .at = {}, .text = text}).get());
+}
+
+std::string svg_file(const Drawing& drawing) {
+  auto out = fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
+      "width=\"{0:.2f}pt\" height=\"{1:.2f}pt\" viewBox=\"0 0 {0:.2f} {1:.2f}\" "
+      "font-family=\"Liberation Sans, Arial, Helvetica, DejaVu Sans, sans-serif\" role=\"img\">\n"
+      "<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
+      drawing.width, drawing.height, html_text(plain_notation(drawing.description)));
+  for (const auto& item : drawing.items)
+    out += std::visit([](const auto& one) { return svg_element(one); }, item);
+  return out + "</svg>\n";
+}
+
+std::string pdf_file(const Drawing& drawing) {
+  std::string bytes;
+  {
+    const Owned<cairo_surface_t> surface(
+        cairo_pdf_surface_create_for_stream(append, &bytes, drawing.width, drawing.height));
+    // The time of writing would make every file another one.
+    cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATE_DATE, "2000-01-01T00:00:00Z");
+    cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE,
+                                   plain_notation(drawing.description).c_str());
+    const Owned<cairo_t> context(cairo_create(surface.get()));
+    draw(context.get(), drawing);
+    cairo_show_page(context.get());
+    require_drawn(context.get());
+    cairo_surface_finish(surface.get());
+  }
+  return bytes;
+}
+
+std::string png_file(const Drawing& drawing, double dots_per_inch) {
+  const double zoom = dots_per_inch / kPointsAnInch;
+  const Owned<cairo_surface_t> surface(
+      cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(std::ceil(drawing.width * zoom)),
+                                 static_cast<int>(std::ceil(drawing.height * zoom))));
+  const Owned<cairo_t> context(cairo_create(surface.get()));
+  set_colour(context.get(), kWhite, 1);
+  cairo_paint(context.get());
+  cairo_scale(context.get(), zoom, zoom);
+  draw(context.get(), drawing);
+  require_drawn(context.get());
+  std::string bytes;
+  cairo_surface_write_to_png_stream(surface.get(), append, &bytes);
+  return bytes;
+}
+
+}  // namespace harness

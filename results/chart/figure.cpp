@@ -1,0 +1,284 @@
+#include "results/chart/figure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <span>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "results/table/markup.h"
+#include "results/table/notation.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+// All lengths in points.
+constexpr double kGap = 12, kRowGap = 10, kTitleHeight = 13, kLegendRow = 12, kEdge = 2;
+constexpr double kLeastChart = 128;  ///< width of a panel
+constexpr double kKeyWidth = 30, kMark = 0.62;
+constexpr double kDotsPerInch = 200;
+
+struct Key {
+  std::size_t color;
+  ChartLook look;
+  std::string label;
+
+  bool operator==(const Key&) const = default;
+};
+
+void add_keys(const Chart& chart, std::vector<Key>& keys) {
+  for (const auto& series : chart.series) {
+    Key key{series.color, look_in_print(chart, series), series.label};
+    if (!series.label.empty() && !series.points.empty() && std::ranges::find(keys, key) == keys.end())
+      keys.push_back(std::move(key));
+  }
+}
+
+/// Keys in lines of at most `width`; its height is that of its lines.
+Drawing legend(const std::vector<Key>& keys, double width, bool centred) {
+  std::vector<std::pair<Drawing, double>> lines(1);  // with their widths
+  for (const auto& key : keys) {
+    const double needed = kKeyWidth + text_width(Role::kKey, key.label) + kGap;
+    if (lines.back().second > 0 && lines.back().second + needed > width + kGap) lines.emplace_back();
+    auto& [line, used] = lines.back();
+    line.add(key_drawing(key.color, key.look, kMark), used, -1);
+    line.words({Role::kKey}, {used + kKeyWidth, 9.5}, Anchor::kStart, key.label);
+    used += needed;
+  }
+  Drawing out{.width = width};
+  if (keys.empty()) return out;
+  for (const auto& [line, used] : lines) {
+    out.add(line, centred ? (width - used + kGap) / 2 : 0, out.height);
+    out.height += kLegendRow;
+  }
+  out.height += 4;
+  return out;
+}
+
+ChartFrame frame_of(const Chart& chart, double width) {
+  ChartFrame frame{.width = width,
+                   .height = std::clamp(0.7 * width, 92.0, 135.0),
+                   .left = 0,
+                   .right = width - kEdge,
+                   .top = 3,
+                   .bottom = 0,
+                   .inset = 8,
+                   .tick_gap = 3,
+                   .tick_drop = 9,
+                   .half_letter = 2.5,
+                   .x_label_rise = 2.5,
+                   .y_label_at = 7,
+                   .mark = kMark,
+                   .wanted_y_ticks = 4,
+                   .wanted_x_ticks = std::clamp(width / 26, 3.0, 9.0),
+                   .marks_on_lines = true};
+  frame.bottom = frame.height - 22;
+  frame.left = 11 + frame.tick_gap + y_numbers_width(chart, frame);
+  return frame;
+}
+
+ForestFrame forest_frame(double width) {
+  return {.width = width,
+          .left = 0,
+          .right = width,
+          .row = 23,
+          .foot = 12,
+          .text_at = 8,
+          .line_at = 15.5,
+          .zero_from = 11,
+          .zero_to = 20,
+          .foot_at = 8,
+          .mark = kMark};
+}
+
+struct Panel {
+  std::string title;
+  Drawing key, drawing;
+};
+
+/// Panels that stand in rows of their own, below a heading if they have one.
+struct Block {
+  std::string heading = {};
+  std::vector<Panel> panels = {};
+  std::size_t columns = 1;
+};
+
+/// Of `count` panels that are `least` wide or more: as many in a row as fit, rows of equal length.
+std::size_t columns_of(std::size_t count, double width, double least) {
+  const auto most = static_cast<std::size_t>(std::max(1.0, std::floor((width + kGap) / (least + kGap))));
+  const std::size_t rows = (count + std::min(most, count) - 1) / std::min(most, count);
+  return (count + rows - 1) / rows;
+}
+
+double panel_width(double width, std::size_t columns) {
+  return (width - kGap * static_cast<double>(columns - 1)) / static_cast<double>(columns);
+}
+
+/// With a legend each where they do not share one.
+Block block_of_charts(const std::vector<const Chart*>& charts, double width, bool shared) {
+  Block block{.columns = columns_of(charts.size(), width, kLeastChart)};
+  const double room = panel_width(width, block.columns);
+  for (const auto* chart : charts) {
+    std::vector<Key> keys;
+    if (!shared) add_keys(*chart, keys);
+    block.panels.push_back(
+        {chart->title, legend(keys, room, false), chart_drawing(*chart, frame_of(*chart, room))});
+  }
+  return block;
+}
+
+/// What the longest row of names and numbers needs.
+double least_width(const std::vector<const Forest*>& forests) {
+  double least = 0;
+  for (const auto* forest : forests) {
+    for (const auto& row : forest->rows)
+      least =
+          std::max(least, text_width(Role::kName, row.name) + text_width(Role::kNumbers, row.numbers) + 8);
+  }
+  return least;
+}
+
+Block block_of_forests(const std::vector<const Forest*>& forests, double width) {
+  Block block{.columns = columns_of(forests.size(), width, least_width(forests))};
+  const double room = panel_width(width, block.columns);
+  for (const auto* forest : forests)
+    block.panels.push_back({forest->title, {}, forest_drawing(*forest, forest_frame(room))});
+  return block;
+}
+
+void draw_block(const Block& block, double width, double& y, Drawing& out) {
+  if (!block.heading.empty()) {
+    out.words({Role::kTitle}, {0, y + 8}, Anchor::kStart, block.heading);
+    y += kTitleHeight + 2;
+  }
+  const double step = panel_width(width, block.columns) + kGap;
+  for (std::size_t i = 0; i < block.panels.size(); i += block.columns) {
+    const std::span row(&block.panels[i], std::min(block.columns, block.panels.size() - i));
+    double key = 0, height = 0;
+    for (const auto& panel : row) key = std::max(key, panel.key.height);
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      const double left = step * static_cast<double>(j);
+      out.words({block.heading.empty() ? Role::kTitle : Role::kLabel}, {left, y + 8}, Anchor::kStart,
+                row[j].title);
+      out.add(row[j].key, left, y + kTitleHeight);
+      out.add(row[j].drawing, left, y + kTitleHeight + key);
+      height = std::max(height, row[j].drawing.height);
+    }
+    y += kTitleHeight + key + height + kRowGap;
+  }
+}
+
+void draw_charts(const Figure& figure, double width, double& y, Drawing& out) {
+  std::vector<const Chart*> charts;
+  std::vector<Key> all;
+  bool shared = true;
+  for (const auto& chart : figure.charts) {
+    if (is_empty(chart)) continue;
+    std::vector<Key> keys;
+    add_keys(chart, keys);
+    shared = shared && (charts.empty() || keys == all);
+    add_keys(chart, all);
+    charts.push_back(&chart);
+  }
+  if (charts.empty()) return;
+  if (shared) {
+    const auto key = legend(all, width, true);
+    out.add(key, 0, y);
+    y += key.height;
+  }
+  draw_block(block_of_charts(charts, width, shared), width, y, out);
+}
+
+/// A block a baseline.
+void draw_forests(const Figure& figure, double width, double& y, Drawing& out) {
+  std::vector<std::string> baselines;
+  for (const auto& forest : figure.forests) {
+    if (std::ranges::find(baselines, forest.baseline) == baselines.end())
+      baselines.push_back(forest.baseline);
+  }
+  for (const auto& baseline : baselines) {
+    std::vector<const Forest*> forests;
+    for (const auto& forest : figure.forests) {
+      if (forest.baseline == baseline) forests.push_back(&forest);
+    }
+    auto block = block_of_forests(forests, width);
+    if (baselines.size() > 1) block.heading = "Against " + baseline;
+    draw_block(block, width, y, out);
+  }
+}
+
+/// The caption's sentences.
+std::string caption_of(const Figure& figure) {
+  std::string caption = latex_notation(figure.title) + ".";
+  for (const auto& note : figure.notes) caption += " " + latex_notation(note);
+  return caption;
+}
+
+}  // namespace
+
+FigureWidth figure_width(const std::string& text) {
+  if (text == "single") return {8.25};
+  if (text == "double") return {17.1};
+  constexpr double kLeast = 5, kMost = 60;
+  double cm = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cm);
+  if (error == std::errc() && end == text.data() + text.size() && cm >= kLeast && cm <= kMost) return {cm};
+  throw Error(fmt::format("{} is not a width", in_quotes(text)), "--width",
+              fmt::format("give single, double, or centimetres from {} to {}", kLeast, kMost));
+}
+
+Drawing figure_drawing(const Figure& figure, FigureWidth at) {
+  const bool has_data = !figure.forests.empty() || !std::ranges::all_of(figure.charts, is_empty);
+  if (!has_data) throw Error("has no data", "figure " + figure.name, {}, Status::kFailed);
+  Drawing out{.width = at.points(), .description = figure.title};
+  double y = kEdge;
+  draw_charts(figure, out.width, y, out);
+  draw_forests(figure, out.width, y, out);
+  out.height = y - kRowGap + kEdge;
+  return out;
+}
+
+std::string latex_figure(const LatexFigure& figure) {
+  const auto included = [&](const std::string& path) { return fmt::format("\\includegraphics{{{}}}", path); };
+  constexpr std::string_view kSpecial = "#%&{}\\^~$ ";
+  auto picture = included(figure.picture);
+  if (!figure.folder.empty() && figure.folder.find_first_of(kSpecial) == std::string::npos) {
+    const auto below = fmt::format("{}/{}", figure.folder, figure.picture);
+    picture = fmt::format("\\IfFileExists{{{}}}{{{}}}{{{}}}", below, included(below), picture);
+  }
+  const char* star = figure.wide ? "*" : "";
+  return latex_file(
+      {"graphicx"},
+      fmt::format("\\begin{{figure{0}}}[tbp]\n\\centering\n"
+                  "\\sbox0{{{1}}}%\n\\ifdim\\wd0>\\linewidth\\resizebox{{\\linewidth}}{{!}}{{\\usebox0}}"
+                  "\\else\\usebox0\\fi\n\\caption{{{2}}}\n\\label{{{3}}}\n\\end{{figure{0}}}\n",
+                  star, picture, figure.caption, figure.label));
+}
+
+std::map<std::string, std::string> write_figure(const Figure& figure, FigureWidth width,
+                                                const fs::path& folder) {
+  const auto drawing = figure_drawing(figure, width);
+  make_folder(folder);
+  std::map<std::string, std::string> paths;
+  const auto write = [&](const std::string& kind, const std::string& bytes) {
+    const auto file = folder / fmt::format("{}.{}", figure.name, kind);
+    write_file_atomically(file, bytes);
+    paths[file.filename().string()] = file.string();
+  };
+  write("pdf", pdf_file(drawing));
+  write("svg", svg_file(drawing));
+  write("png", png_file(drawing, kDotsPerInch));
+  write("tex", latex_figure({.picture = figure.name + ".pdf",
+                             .folder = folder.string(),
+                             .label = "fig:" + figure.name,
+                             .caption = caption_of(figure),
+                             .wide = width.is_wide()}));
+  return paths;
+}
+
+}  // namespace harness

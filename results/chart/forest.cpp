@@ -1,0 +1,179 @@
+#include "results/chart/forest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "results/statistics/verdict.h"
+#include "results/table/table_format.h"
+#include "results/table/table_view.h"
+
+namespace harness {
+namespace {
+
+/// Where a difference is drawn; 0 is always on the axis.
+struct Scale {
+  const ForestFrame& frame;
+  double low = 0, high = 0;
+
+  void add(std::optional<double> value) {
+    if (!value) return;
+    low = std::min(low, *value);
+    high = std::max(high, *value);
+  }
+  double at(double value) const {
+    if (high == low) return (frame.left + frame.right) / 2;
+    const double inset = 8 * frame.mark;
+    return frame.left + inset + (value - low) / (high - low) * (frame.right - frame.left - 2 * inset);
+  }
+};
+
+Scale scale_of(const Forest& forest, const ForestFrame& frame) {
+  Scale scale{frame};
+  for (const auto& row : forest.rows) {
+    scale.add(row.delta);
+    scale.add(row.printed);
+    if (!row.interval) continue;
+    scale.add(row.interval->low);
+    scale.add(row.interval->high);
+  }
+  for (const double guide : forest.guides) scale.add(guide);
+  return scale;
+}
+
+void draw_row(const ForestRow& row, const std::vector<double>& guides, const Scale& scale, double top,
+              Drawing& out) {
+  const auto& frame = scale.frame;
+  const double middle = top + frame.line_at, zero = scale.at(0);
+  out.words({Role::kName}, {frame.left, top + frame.text_at}, Anchor::kStart, row.name);
+  out.words({Role::kNumbers}, {frame.right, top + frame.text_at}, Anchor::kEnd, row.numbers);
+  const auto across = [&](Role role, double x) {
+    out.line({role}, {{x, top + frame.zero_from}, {x, top + frame.zero_to}});
+  };
+  across(Role::kZero, zero);
+  for (const double guide : guides) across(Role::kGuide, scale.at(guide));
+  if (row.interval) {
+    out.line({Role::kInterval, row.look},
+             {{scale.at(row.interval->low), middle}, {scale.at(row.interval->high), middle}});
+  }
+  if (row.printed) {
+    const double x = scale.at(*row.printed), half = 5 * frame.mark;
+    out.area({Role::kPrinted},
+             {{x, middle - half}, {x + half, middle}, {x, middle + half}, {x - half, middle}});
+    std::get<Shape>(out.items.back()).tooltip = "paper: " + row.printed_text;
+  }
+  if (row.delta)
+    out.circle({Role::kEstimate, row.look}, {scale.at(*row.delta), middle}, 4.5 * frame.mark, row.tooltip);
+}
+
+/// Where 0 is at an edge, the side without room has no rows either.
+void draw_sides(const Forest& forest, const Scale& scale, double foot, Drawing& out) {
+  constexpr double kRoom = 60;
+  const auto& frame = scale.frame;
+  const double zero = scale.at(0);
+  if (zero - frame.left > kRoom * frame.mark && !forest.left.empty())
+    out.words({Role::kTick}, {zero - 6, foot}, Anchor::kEnd, "\u2190 " + forest.left);
+  if (frame.right - zero > kRoom * frame.mark && !forest.right.empty())
+    out.words({Role::kTick}, {zero + 6, foot}, Anchor::kStart, forest.right + " \u2192");
+}
+
+std::optional<double> printed_delta(const TableModel& model, const TableComparison& comparison,
+                                    const TableColumn& column) {
+  const auto* paper = printed_comparison(model, comparison);
+  if (paper == nullptr || !column.stands_for.empty()) return std::nullopt;
+  return column.unit == Unit::kPercent ? *paper->delta / 100 : *paper->delta;
+}
+
+ForestRow row_of(const TableModel& model, const TableComparison& comparison, const TableColumn& column) {
+  const auto& values = comparison.values;
+  const auto printed = printed_delta(model, comparison, column);
+  return {.name = comparison.method + (comparison.unequal_movement ? kUnequalMovementMark : ""),
+          .numbers = format_delta(values.delta, column) + " " + format_interval(interval_of(values), column),
+          .look = look_of(comparison, column.better),
+          .tooltip = fmt::format("{} wins, {} ties, {} losses, p {}", values.wins, values.ties, values.losses,
+                                 format_p_value(p_value_of(values))),
+          .delta = values.delta,
+          .interval = interval_of(values),
+          .printed = printed,
+          .printed_text = format_delta(printed, column)};
+}
+
+/// Good and bad sides where a row speaks of a method; of checkpoints, what a side is.
+Forest forest_of(const TableModel& model, const std::string& baseline, const std::string& metric) {
+  const auto column = column_of(model, metric);
+  Forest forest{.title = difference_title(column), .baseline = baseline};
+  bool of_methods = false;
+  for (const auto& comparison : model.comparisons) {
+    if (comparison.baseline != baseline || comparison.metric != metric || !comparison.values.delta) continue;
+    forest.rows.push_back(row_of(model, comparison, column));
+    of_methods = of_methods || comparison.claim == Claim::kMethods;
+  }
+  const auto better = of_methods ? column.better : Better::kNone;
+  forest.left = direction_of(-1, better);
+  forest.right = direction_of(1, better);
+  return forest;
+}
+
+}  // namespace
+
+std::string look_of(const TableComparison& comparison, Better better) {
+  return comparison.resolved() ? direction_of(*comparison.values.delta, better) : "unresolved";
+}
+
+std::vector<Forest> forests_of(const TableModel& model) {
+  // In the order of the table's columns, then those that are no column.
+  auto metrics = distinct_of(model.columns, &TableColumn::key);
+  std::ranges::copy(texts_of(model.comparisons, &TableComparison::metric), std::back_inserter(metrics));
+  std::vector<Forest> forests;
+  for (const auto& baseline : baselines_of(model)) {
+    for (const auto& metric : distinct_of(metrics, std::identity())) {
+      auto forest = forest_of(model, baseline, metric);
+      if (!forest.rows.empty()) forests.push_back(std::move(forest));
+    }
+  }
+  return forests;
+}
+
+std::vector<Forest> guardrail_forests(const TableModel& model) {
+  std::vector<Forest> forests;
+  if (!model.guardrails) return forests;
+  const auto& panel = *model.guardrails;
+  for (const auto& metric : panel.metrics) {
+    const auto column = column_of(model, metric.name);
+    Forest forest{.title = difference_title(column), .baseline = panel.base, .left = "fell", .right = "rose"};
+    double limit = 0;
+    for (const auto& effect : panel.effects) {
+      const auto& record = effect.record;
+      if (record.metric != metric.name || record.baseline != panel.base || !record.result.delta) continue;
+      limit = effect.minimal_effect;
+      const auto interval = interval_of(record.result, effect.claim);
+      forest.rows.push_back(
+          {.name = record.method,
+           .numbers = format_delta(record.result.delta, column) + " " + format_interval(interval, column),
+           .look = effect.harmful() ? "worse" : "unresolved",
+           .delta = record.result.delta,
+           .interval = interval});
+    }
+    if (forest.rows.empty()) continue;
+    if (limit > 0 && metric.better != Better::kNone)
+      forest.guides.push_back(metric.better == Better::kUp ? -limit : limit);
+    forests.push_back(std::move(forest));
+  }
+  return forests;
+}
+
+Drawing forest_drawing(const Forest& forest, const ForestFrame& frame) {
+  const auto scale = scale_of(forest, frame);
+  const double bottom = frame.row * static_cast<double>(forest.rows.size());
+  Drawing out{.width = frame.width,
+              .height = bottom + frame.foot,
+              .description = fmt::format("{} minus {}.", forest.title, forest.baseline)};
+  for (std::size_t i = 0; i < forest.rows.size(); ++i) {
+    draw_row(forest.rows[i], forest.guides, scale, frame.row * static_cast<double>(i), out);
+    out.description += fmt::format(" {}: {}.", forest.rows[i].name, forest.rows[i].numbers);
+  }
+  draw_sides(forest, scale, bottom + frame.foot_at, out);
+  return out;
+}
+
+}  // namespace harness

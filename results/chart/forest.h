@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/chart/drawing.h"
+#include "results/table/table.h"
+
+namespace harness {
+
+/// A difference with its interval, as a row of a forest.
+struct ForestRow {
+  std::string name;
+  std::string numbers;               ///< the difference and its interval as printed
+  std::string look = "unresolved";   ///< "better", "worse" or another side, where that is shown
+  std::string tooltip = {};          ///< of the point
+  std::optional<double> delta = {};  ///< all in the DB's unit
+  std::optional<Interval> interval = {};
+  std::optional<double> printed = {};  ///< the paper's, where the two compare
+  std::string printed_text = {};
+};
+
+/// The differences of one metric to one baseline.
+struct Forest {
+  std::string title;  ///< "Exact (points)"
+  std::string baseline;
+  std::string left = {}, right = {};  ///< what the sides of 0 are
+  std::vector<double> guides = {};    ///< vertical lines, as a minimal effect
+  std::vector<ForestRow> rows = {};
+};
+
+/// The forests of a table: a baseline after the other, and of each a metric after the other, in the order of
+/// the table's columns.
+std::vector<Forest> forests_of(const TableModel& model);
+
+/// What moved beside the reward, against the starting weights: a forest a guardrail.
+std::vector<Forest> guardrail_forests(const TableModel& model);
+
+/// "better", "worse", "unresolved", or the side where neither is good. Colours speak of methods.
+std::string look_of(const TableComparison& comparison, Better better);
+
+/// A row's height and where its parts are in it.
+struct ForestFrame {
+  double width = 380, left = 10, right = 370, row = 40, foot = 22;
+  double text_at = 15;  ///< baseline of the name
+  double line_at = 29;  ///< the interval's height
+  double zero_from = 21, zero_to = 38;
+  double foot_at = 17;  ///< baseline below the last row
+  double mark = 1;
+};
+
+Drawing forest_drawing(const Forest& forest, const ForestFrame& frame = {});
+
+}  // namespace harness

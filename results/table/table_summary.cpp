@@ -1,0 +1,207 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/text.h"
+#include "results/table/table_format.h"
+#include "results/table/table_view.h"
+
+namespace harness {
+namespace {
+
+constexpr const char *kBold = "1", *kGreen = "32", *kRed = "31", *kYellow = "33", *kDim = "2";
+
+using Lines = std::vector<std::string>;
+
+class SummaryWriter {
+ public:
+  SummaryWriter(const TableModel& model, const SummarySettings& settings)
+      : model_(model), settings_(settings), view_(table_view(model)) {}
+
+  std::string text() const {
+    Lines lines = head();
+    append(results(), lines);
+    auto foot = alarms();
+    append(closing(), foot);
+    append(differences(settings_.lines - static_cast<int>(lines.size() + foot.size())), lines);
+    append(foot, lines);
+    return join(lines, "\n") + "\n";
+  }
+
+ private:
+  static void append(const Lines& more, Lines& lines) { std::ranges::copy(more, std::back_inserter(lines)); }
+
+  std::string coloured(const std::string& text, const char* colour) const {
+    return settings_.colour && *colour != 0 ? fmt::format("\x1b[{}m{}\x1b[0m", colour, text) : text;
+  }
+
+  /// What fits the width; a cut line ends in "\u2026".
+  std::string fitted(const std::string& text) const {
+    const auto safe = printable_line(text);
+    if (display_width(safe) <= settings_.width) return safe;
+    return std::string(beginning_within(safe, settings_.width - 1)) + "\u2026";
+  }
+
+  /// A paragraph in lines, at most `most` of them.
+  Lines wrapped(const std::string& text, const char* colour, std::size_t most) const {
+    Lines lines(1);
+    for (const auto& word : split(printable_line(text), ' ')) {
+      const bool fits = display_width(lines.back()) + 1 + display_width(word) <= settings_.width;
+      if (!lines.back().empty() && !fits) lines.emplace_back();
+      lines.back() += (lines.back().empty() ? "" : " ") + word;
+    }
+    if (lines.size() > most) {
+      lines.resize(most);
+      lines.back() = fitted(lines.back() + " \u2026");
+    }
+    for (auto& line : lines) line = coloured(line, colour);
+    return lines;
+  }
+
+  Lines head() const {
+    Lines lines{coloured(fitted(view_.heading), kBold), coloured(fitted(view_.subtitle), kDim)};
+    if (!view_.warning.empty()) append(wrapped(view_.warning, kYellow, 2), lines);
+    lines.emplace_back();
+    return lines;
+  }
+
+  Lines results() const;
+  Lines differences(int room) const;
+
+  Lines alarms() const {
+    Lines lines;
+    for (const auto& alarm : view_.guardrails.alarms) append(wrapped(alarm, kRed, 2), lines);
+    return lines;
+  }
+
+  Lines closing() const {
+    Lines lines{""};
+    const auto table = model_.artifacts.find("table.md");
+    if (table != model_.artifacts.end()) lines.push_back(fitted("table: " + table->second));
+    lines.push_back(fitted(
+        fmt::format("more: harness table {0} \u00b7 harness report {0} \u00b7 harness grid {0}", model_.id)));
+    return lines;
+  }
+
+  const TableModel& model_;
+  const SummarySettings& settings_;
+  TableView view_;
+};
+
+/// Columns of text: widths of their widest cells.
+std::vector<int> widths_of(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<int> widths(rows.front().size(), 0);
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
+  }
+  return widths;
+}
+
+std::string padded(const std::string& text, int width, bool right) {
+  const std::string space(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ');
+  return right ? space + text : text + space;
+}
+
+/// Words first, then as many columns of numbers as fit; columns without values are left out.
+Lines SummaryWriter::results() const {
+  auto table = view_.results;
+  for (std::size_t i = table.columns.size(); i-- > 1;) {
+    const bool has_value = std::ranges::any_of(table.rows, [&](const ViewRow& row) {
+      return row.kind != RowKind::kPaper && !row.cells[i].text.empty() && row.cells[i].text != kDash;
+    });
+    if (!has_value) drop_column(table, i);
+  }
+  std::vector<std::vector<std::string>> rows(1);
+  for (const auto& column : table.columns) rows[0].push_back(printable_line(column.title));
+  for (const auto& row : table.rows) {
+    if (row.kind == RowKind::kPaper) continue;
+    rows.emplace_back();
+    for (const auto& cell : row.cells)
+      rows.back().push_back(printable_line(cell.marks.empty() ? cell.text : cell.text + " " + cell.marks));
+  }
+  const auto widths = widths_of(rows);
+  std::size_t shown = 0;
+  for (int used = 0; shown < widths.size(); ++shown) {
+    used += widths[shown] + (shown == 0 ? 0 : 2);
+    if (used > settings_.width) break;
+  }
+  Lines lines;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::string line;
+    for (std::size_t j = 0; j < shown; ++j)
+      line += (j == 0 ? "" : "  ") + padded(rows[i][j], widths[j], table.columns[j].numeric);
+    line.erase(line.find_last_not_of(' ') + 1);
+    lines.push_back(i == 0 ? coloured(line, kDim) : line);
+  }
+  if (shown < widths.size())
+    lines.push_back(coloured(fmt::format("({} more columns in the table)", widths.size() - shown), kDim));
+  return lines;
+}
+
+const char* colour_of(const TableModel& model, const TableComparison& comparison) {
+  if (!comparison.resolved()) return "";
+  const auto direction = direction_of(*comparison.values.delta, column_of(model, comparison.metric).better);
+  return direction == "better" ? kGreen : direction == "worse" ? kRed : "";
+}
+
+/// The first metric's comparisons, below the name of their baseline.
+Lines SummaryWriter::differences(int room) const {
+  struct Row {
+    std::string heading, name, numbers, verdict;
+    const char* colour;
+  };
+  std::vector<Row> rows;
+  for (const auto& part : parts_of(model_)) {
+    if (part.comparisons.empty()) continue;
+    const auto& metric = part.comparisons.front().metric;
+    const auto column = column_of(part, metric);
+    for (const auto& comparison : part.comparisons) {
+      if (comparison.metric != metric) continue;
+      const auto& values = comparison.values;
+      const auto task = model_.parts.empty() ? "" : part.task + ": ";
+      rows.push_back(
+          {fmt::format("{}{}, difference to {}", task, difference_title(column), comparison.baseline),
+           printable_line(comparison.method),
+           format_delta(values.delta, column) + " " + format_interval(interval_of(values), column),
+           verdict_text(part, comparison), colour_of(part, comparison)});
+    }
+  }
+  int name = 0, numbers = 0;
+  for (const auto& row : rows) {
+    name = std::max(name, display_width(row.name));
+    numbers = std::max(numbers, display_width(row.numbers));
+  }
+  Lines lines;
+  std::string heading;
+  std::size_t shown = 0;
+  for (; shown < rows.size(); ++shown) {
+    const auto& row = rows[shown];
+    const bool begins = row.heading != heading;
+    const int needed = begins ? 3 : 1;  // a blank line, the heading, the row
+    const bool is_last = shown + 1 == rows.size();
+    if (static_cast<int>(lines.size()) + needed + (is_last ? 0 : 1) > room) break;
+    if (begins) {
+      lines.emplace_back();
+      lines.push_back(coloured(fitted(row.heading), kDim));
+    }
+    heading = row.heading;
+    const auto line = fitted(fmt::format("{}  {}  {}", padded(row.name, name, false),
+                                         padded(row.numbers, numbers, true), row.verdict));
+    lines.push_back(coloured(line, row.colour));
+  }
+  if (shown < rows.size())
+    lines.push_back(coloured(fmt::format("({} more comparisons in the table)", rows.size() - shown), kDim));
+  return lines;
+}
+
+}  // namespace
+
+std::string table_summary(const TableModel& model, const SummarySettings& settings) {
+  auto shown = model;
+  shown.show.with_restated = false;
+  for (auto& part : shown.parts) part.show.with_restated = false;
+  return SummaryWriter(shown, settings).text();
+}
+
+}  // namespace harness
