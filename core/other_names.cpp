@@ -88,12 +88,17 @@ std::string plain(std::string_view name) {
 
 std::vector<std::string> otherwise_named(std::string_view word, std::span<const std::string> candidates) {
   const auto name = plain(word);
-  const auto found = kOtherNames.find(name);
   std::vector<std::string> meant;
+  const auto add = [&](const std::string& candidate) {
+    if (std::ranges::count(meant, candidate) == 0) meant.push_back(candidate);
+  };
   for (const auto& candidate : candidates) {
-    const bool is_known = found != kOtherNames.end() && std::ranges::count(found->second, candidate) > 0;
-    const bool is_new = std::ranges::count(meant, candidate) == 0;
-    if (is_new && (is_known || plain(candidate) == name)) meant.push_back(candidate);
+    if (plain(candidate) == name) add(candidate);
+  }
+  const auto found = kOtherNames.find(name);
+  if (found == kOtherNames.end()) return meant;
+  for (const auto& other : found->second) {
+    if (std::ranges::count(candidates, other) > 0) add(other);
   }
   return meant;
 }

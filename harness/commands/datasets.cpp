@@ -232,7 +232,7 @@ Examples:
       "folder with train.txt (train.jsonl), or TASK/train.txt (default: the generated training set)",
       {.is_path = true, .value = "DIR"});
   auto split_set =
-      make_below("split", "Split prompts into validation and test, as Python would or by order", R"(
+      make_below("split", "Split prompts into validation and test, at random or by order", R"(
 Validation is what Python's random.Random(seed).sample(range(of), take) gives, or with --first the first N.
 Examples:
   harness datasets split --seed 20260501 --of 1018 --take 256 --json
