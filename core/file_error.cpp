@@ -5,7 +5,13 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/text.h"
+
 namespace harness {
+
+std::string permissions_hint(const std::filesystem::path& path) {
+  return fmt::format("check its permissions and owner (`ls -ld {}`)", shell_word(path.string()));
+}
 
 Error file_error(const std::string& action, const std::filesystem::path& path, int reason) {
   const auto problem = action.empty() ? std::string(std::strerror(reason))
@@ -13,8 +19,9 @@ Error file_error(const std::string& action, const std::filesystem::path& path, i
   switch (reason) {
     case EACCES:
     case EPERM:
+      return Error(problem, path.string(), permissions_hint(path) + ", or choose another place");
     case EROFS:
-      return Error(problem, path.string(), "check its permissions, or choose a place that you can write to");
+      return Error(problem, path.string(), "choose a place that you can write to");
     case ENAMETOOLONG:
     case EINVAL:
     case ELOOP:

@@ -30,8 +30,9 @@ Descriptor open_descriptor(const fs::path& path, int flags, const fs::path& name
 }
 
 [[noreturn]] void fail_to_read(const fs::path& path) {
-  throw Error(fmt::format("cannot be read: {}", std::strerror(errno)), path.string(),
-              "check the path and its permissions");
+  const int reason = errno;
+  throw Error(fmt::format("cannot be read: {}", std::strerror(reason)), path.string(),
+              reason == EACCES || reason == EPERM ? permissions_hint(path) : "check the path");
 }
 
 void write_all(int file, std::string_view bytes, const fs::path& path) {

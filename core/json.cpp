@@ -10,8 +10,11 @@
 namespace harness {
 namespace {
 
-/// "line L, column C" of a byte offset.
-std::string position_of(std::string_view text, std::size_t offset) {
+/// Whether a text is a whole document, or a line of one that has its number already.
+enum class Extent { kDocument, kLine };
+
+/// "line L, column C" of a byte offset; of a line "column C".
+std::string position_of(std::string_view text, std::size_t offset, Extent extent) {
   std::size_t line = 1, column = 1;
   for (std::size_t i = 0; i < std::min(offset, text.size()); ++i) {
     if (text[i] == '\n') {
@@ -21,7 +24,8 @@ std::string position_of(std::string_view text, std::size_t offset) {
       ++column;
     }
   }
-  return fmt::format("line {}, column {}", line, column);
+  return extent == Extent::kLine ? fmt::format("column {}", column)
+                                 : fmt::format("line {}, column {}", line, column);
 }
 
 constexpr int kMaxDepth = 64;
@@ -29,7 +33,8 @@ constexpr int kMaxDepth = 64;
 /// Builds the document while refusing what nlohmann-json would let through.
 class StrictBuilder : public nlohmann::json_sax<Json> {
  public:
-  StrictBuilder(std::string_view text, const std::string& where) : text_(text), where_(where) {}
+  StrictBuilder(std::string_view text, const std::string& where, Extent extent)
+      : text_(text), where_(where), extent_(extent) {}
 
   bool null() override { return put(nullptr); }
   bool boolean(bool value) override { return put(value); }
@@ -56,7 +61,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
                    const nlohmann::detail::exception&) override {
     throw Error(
         fmt::format("not valid JSON near {}", in_quotes(token)),
-        fmt::format("{}: {}", where_, position_of(text_, offset == 0 ? 0 : offset - 1)),
+        fmt::format("{}: {}", where_, position_of(text_, offset == 0 ? 0 : offset - 1, extent_)),
         offset > text_.size() ? "the text ends too early: a bracket, a brace or a quote is not closed" : "");
   }
 
@@ -92,6 +97,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
 
   std::string_view text_;
   const std::string& where_;
+  Extent extent_;
   Json root_;
   std::vector<Json*> stack_;
   std::string key_;
@@ -106,20 +112,28 @@ void refuse_non_finite(const Json& value) {
 }
 
 /// What the lexer would not see as it should: it takes a zero byte for the end of the text.
-void check_bytes(std::string_view text, const std::string& where) {
+void check_bytes(std::string_view text, const std::string& where, Extent extent) {
   if (const auto at = invalid_utf8_at(text))
-    throw Error("not UTF-8", fmt::format("{}: {}", where, position_of(text, *at)));
+    throw Error("not UTF-8", fmt::format("{}: {}", where, position_of(text, *at, extent)));
   if (const auto at = text.find('\0'); at != std::string_view::npos)
-    throw Error("not valid JSON: a zero byte", fmt::format("{}: {}", where, position_of(text, at)));
+    throw Error("not valid JSON: a zero byte", fmt::format("{}: {}", where, position_of(text, at, extent)));
+}
+
+Json parse(std::string_view text, const std::string& where, Extent extent) {
+  check_bytes(text, where, extent);
+  StrictBuilder builder(text, where, extent);
+  Json::sax_parse(text, &builder);
+  return builder.take();
 }
 
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& where) {
-  check_bytes(text, where);
-  StrictBuilder builder(text, where);
-  Json::sax_parse(text, &builder);
-  return builder.take();
+  return parse(text, where, Extent::kDocument);
+}
+
+Json parse_json_line(std::string_view line, const std::string& where) {
+  return parse(line, where, Extent::kLine);
 }
 
 Json read_json(const std::filesystem::path& path) {
@@ -169,6 +183,10 @@ void Fields::finish() const {
 
 std::string Fields::wrong_type(const Json& value) {
   return fmt::format("has the wrong type ({})", value.type_name());
+}
+
+std::string Fields::no_integer(const Json& value) {
+  return value.is_number() ? fmt::format("must be a whole number, not {}", value.dump()) : wrong_type(value);
 }
 
 std::string Fields::out_of_range(const Json& value) {

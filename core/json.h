@@ -21,6 +21,8 @@ using Json = nlohmann::json;
 /// or bad UTF-8 is an Error that names `where`, line and column. (nlohmann-json itself keeps the last of two
 /// equal keys, and ends at a zero byte, without a word.)
 Json parse_json(std::string_view text, const std::string& where);
+/// The same for a line of a file, which `where` names: a fault is at a column of it.
+Json parse_json_line(std::string_view line, const std::string& where);
 Json read_json(const std::filesystem::path& path);
 
 /// One line, keys sorted, shortest round-trip numbers: equal documents give equal bytes. NaN and infinities
@@ -96,6 +98,7 @@ class Fields {
   }
 
   static std::string wrong_type(const Json& value);
+  static std::string no_integer(const Json& value);
   static std::string out_of_range(const Json& value);
   static std::string at_index(std::size_t index, const std::string& problem);
 
@@ -105,7 +108,7 @@ class Fields {
     if constexpr (std::is_same_v<T, bool>) {
       return value.is_boolean() ? "" : wrong_type(value);
     } else if constexpr (std::is_integral_v<T>) {
-      if (!value.is_number_integer()) return wrong_type(value);
+      if (!value.is_number_integer()) return no_integer(value);
       const bool fits = value.is_number_unsigned() ? std::in_range<T>(value.get<std::uint64_t>())
                                                    : std::in_range<T>(value.get<std::int64_t>());
       return fits ? "" : out_of_range(value);

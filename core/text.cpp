@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "core/other_names.h"
 
 namespace harness {
 namespace {
@@ -113,11 +114,20 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
   return *best;
 }
 
-std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
+std::vector<std::string> meant_by(std::string_view word, std::span<const std::string> candidates) {
+  auto meant = otherwise_named(word, candidates);
+  if (!meant.empty()) return meant;
   auto near = nearest(word, candidates);
   if (!near) near = shortest_beginning_with(word, candidates);
-  if (near) return fmt::format("did you mean \"{}\"?", *near);
-  return fmt::format("known: {}", fmt::join(candidates, ", "));
+  if (near) meant.push_back(std::move(*near));
+  return meant;
+}
+
+std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
+  auto meant = meant_by(word, candidates);
+  if (meant.empty()) return fmt::format("known: {}", fmt::join(candidates, ", "));
+  for (auto& name : meant) name = "\"" + name + "\"";
+  return fmt::format("did you mean {}?", fmt::join(meant, " or "));
 }
 
 std::optional<std::size_t> invalid_utf8_at(std::string_view text) {

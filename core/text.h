@@ -14,7 +14,11 @@ namespace harness {
 /// Ties: the earlier candidate.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
-/// `did you mean "X"?`, or `known: a, b, c` where no candidate is near.
+/// The candidates that may have been meant: those that go by this name elsewhere (core/other_names.h), else
+/// the nearest, else the shortest that begins with it. Empty if there is none.
+std::vector<std::string> meant_by(std::string_view word, std::span<const std::string> candidates);
+
+/// `did you mean "X"?` by meant_by, or `known: a, b, c`.
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
 
 /// Code points of a UTF-8 string. Throws Error (with `where`) at an invalid or overlong sequence, naming the

@@ -27,7 +27,7 @@ std::vector<Prompt> read_geneval_prompts(const std::vector<std::string>& lines, 
   for (const auto& line : lines) {
     const auto where = fmt::format("{}:{}", file, prompts.size() + 1);
     check_prompt_line(line, where);
-    const auto record = read_geneval_record(parse_json(line, where), where);
+    const auto record = read_geneval_record(parse_json_line(line, where), where);
     check_prompt_line(record.prompt, where + ": prompt");
     if (vocabulary == nullptr) vocabulary = &record.vocabulary();
     expect_vocabulary(record, *vocabulary, where);

@@ -20,7 +20,7 @@ std::string line_of(const Json& value) {
 
 /// The lines are open for further fields: a reader ignores what it does not know.
 Json object_of(std::string_view line, const std::string& where) {
-  Json value = parse_json(line, where);
+  Json value = parse_json_line(line, where);
   if (!value.is_object()) throw Error("not a JSON object", where);
   return value;
 }

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <type_traits>
 
+#include "core/command_line/help.h"
 #include "core/error.h"
 #include "core/streams.h"
 #include "core/text.h"
@@ -14,50 +15,49 @@
 namespace harness {
 namespace {
 
-constexpr std::size_t kHelpColumn = 34;
-
 /// Adds an option to a parser by the type of its target.
 struct Adding {
   CLI::App& app;
   const Option& option;
 
-  CLI::Option* operator()(bool* flag) const { return app.add_flag(option.names, *flag, option.help); }
+  CLI::Option* operator()(bool* flag) const { return app.add_flag(option.names, *flag); }
 
   /// Not CLI11's own optional, which takes an empty text for none.
   template <class T>
   CLI::Option* operator()(std::optional<T>* target) const {
-    return app.add_option_function<T>(
-        option.names, [target](const T& value) { *target = value; }, option.help);
+    return app.add_option_function<T>(option.names, [target](const T& value) { *target = value; });
   }
 
-  template <class T>
-  CLI::Option* operator()(std::vector<T>* target) const {
-    return app.add_option(option.names, *target, option.help);
+  /// Splits lists itself: CLI11 would leave out what is empty between two commas.
+  CLI::Option* operator()(std::vector<std::string>* target) const {
+    if (!option.details.by_comma) return app.add_option(option.names, *target);
+    return app.add_option_function<std::vector<std::string>>(option.names,
+                                                             [target](const std::vector<std::string>& words) {
+                                                               target->clear();
+                                                               for (const auto& word : words) {
+                                                                 for (const auto& element : split(word, ','))
+                                                                   target->emplace_back(trim(element));
+                                                               }
+                                                             });
   }
 
   template <class T>
   CLI::Option* operator()(T* target) const {
-    return app.add_option(option.names, *target, option.help)->capture_default_str();
+    return app.add_option(option.names, *target);
   }
 };
 
-void declare(CLI::App& app, const Option& option) {
-  auto* added = std::visit(Adding{app, option}, option.target);
-  const auto& details = option.details;
-  added->required(details.required);
-  if (details.hidden) added->group("");
-  if (details.by_comma) added->delimiter(',');
-  if (details.one_each) added->allow_extra_args(false);
-  if (!details.default_text.empty()) added->default_str(details.default_text);
-  if (details.may_be_bare) added->expected(0, 1);
-}
-
-/// What a command says before those below it are added goes for them too.
 void declare(CLI::App& app, const Command& command) {
-  if (!command.notes.empty()) app.footer(command.notes);
+  const bool has_arguments = std::ranges::any_of(command.options, &Option::is_argument);
   if (!command.commands.empty()) app.require_subcommand(1);
-  for (const auto& option : command.options) declare(app, option);
-  for (const auto& below : command.commands) declare(*app.add_subcommand(below.name, below.help), below);
+  for (const auto& option : command.options) {
+    auto* added = std::visit(Adding{app, option}, option.target);
+    const auto& details = option.details;
+    added->required(details.required);
+    if (details.may_be_bare) added->expected(0, 1)->default_str(details.default_text);
+    if (details.one_each || (details.by_comma && has_arguments)) added->allow_extra_args(false);
+  }
+  for (const auto& below : command.commands) declare(*app.add_subcommand(below.name), below);
 }
 
 /// The sub-command that was being parsed, however deep; the program itself if there was none.
@@ -87,21 +87,113 @@ std::vector<std::string> command_names(const CLI::App* app) {
   return names;
 }
 
-/// What a value of an option must be.
-std::string wanted_kind(const CLI::App* command, const std::string& name) {
-  const auto* option = command->get_option_no_throw(name);
-  const auto kind = option == nullptr ? std::string() : option->get_type_name();
-  if (kind.starts_with("INT")) return "must be a whole number";
-  if (kind.starts_with("UINT")) return "must be a whole number, 0 or more";
-  if (kind.starts_with("FLOAT")) return "must be a number";
-  return "is not of the kind that this option takes";
+/// The program and, one below the other, its commands that were being parsed.
+std::vector<const Command*> parsed_path(const Command& program, const CLI::App& app) {
+  std::vector<const Command*> path = {&program};
+  const auto* at = &app;
+  for (auto below = at->get_subcommands(); !below.empty(); below = at->get_subcommands()) {
+    at = below.back();
+    path.push_back(path.back()->find(at->get_name()));
+  }
+  return path;
+}
+
+bool has_name(const Option& option, std::string_view name) {
+  return std::ranges::count(split(option.names, ','), name) > 0;
+}
+
+const Option* option_named(const Command& command, std::string_view name) {
+  const auto found =
+      std::ranges::find_if(command.options, [&](const Option& option) { return has_name(option, name); });
+  return found == command.options.end() ? nullptr : &*found;
+}
+
+/// What a value of this type must be.
+struct Wanted {
+  std::string operator()(const bool*) const { return "takes no value"; }
+  template <class T>
+  std::string operator()(const std::optional<T>*) const {
+    return (*this)(static_cast<const T*>(nullptr));
+  }
+  template <class T>
+  std::string operator()(const std::vector<T>*) const {
+    return (*this)(static_cast<const T*>(nullptr));
+  }
+  template <class T>
+  std::string operator()(const T*) const {
+    if constexpr (std::is_integral_v<T>) {
+      return std::is_unsigned_v<T> ? "must be a whole number, 0 or more" : "must be a whole number";
+    } else {
+      return std::is_floating_point_v<T> ? "must be a number" : "is not of the kind that this option takes";
+    }
+  }
+};
+
+/// Of an option of this kind, `value` being what was typed.
+Error wrong_value(const Option& option, const std::string& name, std::string_view value,
+                  const std::string& where) {
+  auto problem = std::visit(Wanted{}, option.target);
+  if (!value.empty()) problem += ", not " + in_quotes(value);
+  return Error(problem, where + ": " + (option.is_argument() ? value_name(option) : name),
+               fmt::format("see `{} --help`", where));
+}
+
+/// A value of another kind than its option's: "Could not convert: --seed = abc", "--json: ..." of a flag.
+Error wrong_value(const Command& command, std::string message, const std::string& where,
+                  const std::string& help) {
+  constexpr std::string_view kPrefix = "Could not convert: ", kMiddle = " = ";
+  if (message.starts_with(kPrefix)) message.erase(0, kPrefix.size());
+  const auto name = message.substr(0, message.find_first_of(" :="));
+  const auto* option = option_named(command, name);
+  if (option == nullptr) return Error(message, where, help);
+  const auto at = message.find(kMiddle);
+  return wrong_value(*option, name, at == std::string::npos ? "" : message.substr(at + kMiddle.size()),
+                     where);
+}
+
+bool is_unsigned(const Option& option) {
+  return std::holds_alternative<std::uint64_t*>(option.target) ||
+         std::holds_alternative<std::optional<std::uint64_t>*>(option.target) ||
+         std::holds_alternative<std::vector<std::uint64_t>*>(option.target);
+}
+
+/// CLI11 takes "-1" for the largest number but none.
+void refuse_negative_counts(const Command& command, const CLI::App& app) {
+  for (const auto& option : command.options) {
+    if (!is_unsigned(option)) continue;
+    const auto name = split(option.names, ',').back();
+    for (const auto& typed : app.get_option(name)->results()) {
+      if (trim(typed).starts_with('-')) throw wrong_value(option, name, typed, full_name(&app));
+    }
+  }
+}
+
+/// An option that needs a value and has none: "--db: 1 required ..."
+Error missing_value(const Command& command, const std::string& message, const std::string& where,
+                    const std::string& help) {
+  const auto* option = option_named(command, message.substr(0, message.find(':')));
+  if (option == nullptr) return Error(message, where, help);
+  const auto name = message.substr(0, message.find(':'));
+  return Error(fmt::format("needs a value: {} {}", name, value_name(*option)), where, help);
+}
+
+/// What must be given and is not: "id is required".
+Error missing_option(const Command& command, const std::string& message, const std::string& where,
+                     const std::string& help) {
+  const auto* option = option_named(command, message.substr(0, message.find(' ')));
+  if (option == nullptr || !option->is_argument()) return Error(message, where, help);
+  return Error(value_name(*option) + " is required: " + option->help, where, help);
 }
 
 /// A word that nothing takes, with the nearest name.
-Error unknown_word(const CLI::App* command, const std::string& word) {
+Error unknown_word(const Command& known, const CLI::App* command, const std::string& word) {
   const auto where = full_name(command);
-  if (word.starts_with('-'))
-    return Error(fmt::format("unknown option \"{}\"", word), where, suggestion(word, option_names(command)));
+  if (word.starts_with('-')) {
+    const auto mistaken = known.mistaken.find(word);
+    return Error(
+        fmt::format("unknown option \"{}\"", word), where,
+        mistaken != known.mistaken.end() ? mistaken->second : suggestion(word, option_names(command)));
+  }
   const auto commands = command_names(command);
   if (!commands.empty())
     return Error(fmt::format("unknown command \"{}\"", word), where, suggestion(word, commands));
@@ -109,29 +201,58 @@ Error unknown_word(const CLI::App* command, const std::string& word) {
 }
 
 /// What was wrong with the command line.
-Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
+Error usage_error(const Command& program, const CLI::App& app, const CLI::ParseError& error) {
+  const auto path = parsed_path(program, app);
+  const auto& known = *path.back();
   const auto* command = deepest(&app);
   const auto where = full_name(command);
   const auto help = fmt::format("see `{} --help`", where);
   auto extras = app.remaining(true);
   std::erase(extras, "--");
-  if (!extras.empty()) return unknown_word(command, extras.front().substr(0, extras.front().find('=')));
-  const auto commands = command_names(command);
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !commands.empty())
-    return Error("no command given", where, "commands: " + join(commands, ", "));
-  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
-    constexpr std::string_view kPrefix = "Could not convert: ";
-    std::string message = error.what();
-    if (message.starts_with(kPrefix)) message.erase(0, kPrefix.size());
-    return Error(wanted_kind(command, message.substr(0, message.find(' '))), where + ": " + message, help);
+  if (!extras.empty())
+    return unknown_word(known, command, extras.front().substr(0, extras.front().find('=')));
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    if (known.commands.empty()) return missing_option(known, error.what(), where, help);
+    tell_text(help_text(path) + "\n");
+    return Error("no command given", where, "commands: " + join(command_names(command), ", "));
   }
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
+    return wrong_value(known, error.what(), where, help);
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+    return missing_value(known, error.what(), where, help);
   return Error(error.what(), where, help);
+}
+
+/// With each comma-separated list in one word: `--seeds 42, 43` as `--seeds 42,43`.
+std::vector<std::string> with_whole_lists(const Command& program, const std::vector<std::string>& words) {
+  std::vector<std::string> whole;
+  const auto* command = &program;
+  enum { kNoList, kBefore, kWithin } at = kNoList;
+  for (const auto& word : words) {
+    const auto equals = word.find('=');
+    const auto* option = word.starts_with('-') ? option_named(*command, word.substr(0, equals)) : nullptr;
+    if (option != nullptr) {
+      at = !option->details.by_comma ? kNoList : equals == std::string::npos ? kBefore : kWithin;
+      whole.push_back(word);
+    } else if (at == kBefore) {
+      whole.push_back(word);
+      at = kWithin;
+    } else if (at == kWithin && !word.starts_with('-') &&
+               (word.starts_with(',') || whole.back().ends_with(','))) {
+      whole.back() += word;
+    } else {
+      if (const auto* below = command->find(word)) command = below;
+      whole.push_back(word);
+      at = kNoList;
+    }
+  }
+  return whole;
 }
 
 /// The words of a command line, the last first, as CLI11 takes them. `help COMMAND ...` is `COMMAND ...
 /// --help`; an unknown command there is one here.
-std::vector<std::string> parsed_words(const CLI::App& app, int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
+std::vector<std::string> parsed_words(const Command& program, const CLI::App& app, int argc, char** argv) {
+  auto words = with_whole_lists(program, {argv + 1, argv + argc});
   if (!words.empty() && words.front() == "help" && !command_names(&app).empty()) {
     words.erase(words.begin());
     const auto* command = &app;
@@ -149,13 +270,8 @@ std::vector<std::string> parsed_words(const CLI::App& app, int argc, char** argv
 }
 
 Parsed parsed_of(const Command& program, const CLI::App& app) {
-  Parsed parsed{.command = &program, .given = {}};
-  const auto* at = &app;
-  for (auto below = at->get_subcommands(); !below.empty(); below = at->get_subcommands()) {
-    at = below.back();
-    parsed.command = parsed.command->find(at->get_name());
-  }
-  for (const auto* option : at->get_options()) {
+  Parsed parsed{.command = parsed_path(program, app).back(), .given = {}};
+  for (const auto* option : deepest(&app)->get_options()) {
     for (const auto& name : option->get_lnames()) {
       if (!option->empty()) parsed.given["--" + name] = option->results().back();
     }
@@ -180,21 +296,25 @@ const Command* Command::find(std::string_view wanted) const {
 
 std::optional<Parsed> parse_command_line(const Command& program, int argc, char** argv) {
   CLI::App app(program.help, program.name);
-  app.get_formatter()->column_width(kHelpColumn);
   if (!program.version.empty()) app.set_version_flag("--version", program.version);
   declare(app, program);
-  if (argc == 1 && !program.commands.empty()) tell_text(app.help() + "\n");
   try {
-    app.parse(parsed_words(app, argc, argv));
+    if (argc == 1 && !program.commands.empty()) throw CLI::CallForHelp();
+    app.parse(parsed_words(program, app, argc, argv));
+  } catch (const CLI::CallForHelp&) {
+    put_text(help_text(parsed_path(program, app)));
+    return std::nullopt;
   } catch (const CLI::Success& success) {
     std::ostringstream text;
     app.exit(success, text, text);
     put_text(text.str());
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    throw usage_error(app, error);
+    throw usage_error(program, app, error);
   }
-  return parsed_of(program, app);
+  auto parsed = parsed_of(program, app);
+  refuse_negative_counts(*parsed.command, *deepest(&app));
+  return parsed;
 }
 
 int run_program(const Command& program, int argc, char** argv) {

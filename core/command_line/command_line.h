@@ -30,12 +30,14 @@ Offers choices(std::vector<std::string> names);
 struct OptionDetails {
   bool required = false;
   bool hidden = false;            ///< taken, but not in the help
-  bool by_comma = false;          ///< of a list: a word may hold several values
+  bool by_comma = false;          ///< of a list: a word holds several values, with or without blanks
   bool one_each = false;          ///< of a list: one value after each name, so that an argument may follow it
   bool may_be_bare = false;       ///< given without a value it has that of default_text
   std::string default_text = {};  ///< the default in the help of what has none in its target
   bool is_path = false;           ///< a shell offers files, where no name of `offers` fits
   Offers offers = {};
+  std::string value = {};  ///< how the help names its value: "DIR"; empty: by its kind
+  std::string group = {};  ///< its heading in the help; empty: among the other options
 };
 
 struct Option {
@@ -55,6 +57,8 @@ struct Command {
   std::vector<Option> options = {};
   std::vector<Command> commands = {};  ///< one of them must be given
   std::function<int()> run = {};       ///< after its targets are set; gives the exit status
+  std::string group = {};              ///< its heading in the help of the program; empty: "Commands"
+  std::map<std::string, std::string> mistaken = {};  ///< what to do, by an option that it does not have
 
   /// `target` must live as long as `run`, which therefore owns it.
   void add(std::string names, OptionTarget target, std::string help, OptionDetails details = {});
@@ -70,8 +74,9 @@ struct Parsed {
 };
 
 /// Sets the targets of the command that the words name. Nothing if they ask for help or the version, which is
-/// printed then. Throws Error (status 2, where: the command) for words that it does not take, with the
-/// nearest name. A program with commands knows `help COMMAND ...` too.
+/// printed then; a program with commands prints its help where there are no words, and knows
+/// `help COMMAND ...` too. Throws Error (status 2, where: the command) for words that it does not take, with
+/// the nearest name. `--seeds 42, 43` is a list as `--seeds 42,43` is.
 std::optional<Parsed> parse_command_line(const Command& program, int argc, char** argv);
 
 /// A whole program without commands: parses, runs, tells an error. Gives the exit status.

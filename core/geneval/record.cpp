@@ -279,7 +279,7 @@ std::vector<GenevalRecord> load_geneval_records(const std::filesystem::path& fil
   for (const auto& line : split(read_file(file), '\n')) {
     const auto where = fmt::format("{}: line {}", file.string(), ++number);
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    records.push_back(read_geneval_record(parse_json(line, where), where));
+    records.push_back(read_geneval_record(parse_json_line(line, where), where));
   }
   if (records.empty()) throw Error("holds no record", file.string());
   return records;

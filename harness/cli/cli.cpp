@@ -24,15 +24,16 @@ namespace {
 
 constexpr const char* kNotes = R"(
 Examples:
-  harness reproduce --table sd35-ocr --scale smoke     a first table within a minute
-  harness reproduce --table sd35-ocr                   the main job; repeat it to go on or to see the table again
-  harness query "SELECT table_id, scale, method, seed, checkpoint, split, metric, mean, n FROM v_results"
+  harness reproduce --table sd35-ocr --scale smoke    a first table within a minute
+  harness reproduce --table sd35-ocr                  the main job; repeat it to go on
+  harness table sd35-ocr                              the table again
   harness compare ratio-norm lambda-controlled --metric ocr_reward --split test
+  harness query "SELECT method, seed, split, metric, mean, n FROM v_results"
 
-Exit status: 0 done, 1 the work failed, 2 the command line or a file given to it was wrong, 130 interrupted.
-What cannot be written to standard output is status 1; a reader that has gone (`| head -1`) changes no
-status, and what cannot be written to standard error stops no work.
-`harness help COMMAND` or `harness COMMAND --help` shows a command's options and examples.)";
+`harness help COMMAND` shows a command's options and examples.
+
+Exit status: 0 done, 1 the work failed, 2 the command line or an input file is wrong, 130 interrupted. An
+answer that cannot be written is status 1; a reader that closes the pipe (`| head -1`) changes no status.)";
 
 Command harness_program() {
   const auto& build = build_info();
@@ -41,7 +42,7 @@ Command harness_program() {
       .help = "Paired, reproducible benchmarks of RL post-training for flow-matching text-to-image models.",
       .notes = kNotes,
       .version = fmt::format("harness {} ({}, {})", build.version, build.git_revision, build.build_type)};
-  for (const auto& [place, make] : command_makers()) program.commands.push_back(make());
+  program.commands = registered_commands();
   return program;
 }
 

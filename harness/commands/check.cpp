@@ -112,11 +112,13 @@ int check_paper(const CheckOptions& o) {
 
 Command make_check() {
   auto o = std::make_shared<CheckOptions>();
-  Command command{"check", "Whether a finished experiment keeps its rules, or the paper adds up", R"(
-ID: applies the table's rules (rules/ID.json, or those of every table) to the DB and the files of the workspace.
-They trust nothing that can be computed again: ids, split, selection, scores, comparisons, checksums, event logs.
---paper: computes the paper's printed figures from one another, and says which do not add up.
-Exit status 1 if a rule does not hold, or a printed figure does not add up.
+  Command command{"check", "Check an experiment against its rules, or the paper's figures", R"(
+Applies the table's rules (rules/ID.json, or those of every table) to the database and files of the workspace.
+Computes again what it can: ids, split, selection, scores, comparisons, checksums, event logs.
+
+With --paper it computes the paper's printed figures from one another and names those that do not add up.
+
+Exit status 1 if a rule does not hold or a printed figure does not add up.
 Examples:
   harness check sd35-ocr
   harness check sd35-ocr --experiment 2 --json
@@ -124,14 +126,15 @@ Examples:
   add_table_argument(command, o->db);
   add_workspace_options(command, o->db.place);
   add_filter_options(command, o->db, true);
-  command.add("--rules", &o->rules, "rule file to use instead of the table's", {.is_path = true});
-  command.add("--paper", &o->paper, "the paper's printed figures instead of a table of ours");
+  command.add("--rules", &o->rules, "rule file to use instead of the table's",
+              {.is_path = true, .value = "FILE"});
+  command.add("--paper", &o->paper, "check the paper's printed figures, not a table");
   add_json_option(command, o->json);
   command.run = [o] { return o->paper ? check_paper(*o) : check_table(*o); };
   return command;
 }
 
-const bool kRegistered = register_command(140, make_check);
+const bool kRegistered = register_command(CommandGroup::kCheck, 10, make_check);
 
 }  // namespace
 }  // namespace harness

@@ -19,7 +19,21 @@
 namespace harness {
 namespace {
 
-constexpr const char* kLast = "; unset: that of the last completed reproduce";
+constexpr const char* kWhich = "Which experiment (default: the last completed one)";
+
+const char* title_of(CommandGroup group) {
+  switch (group) {
+    case CommandGroup::kRun:
+      return "Run";
+    case CommandGroup::kLook:
+      return "Look";
+    case CommandGroup::kCheck:
+      return "Check";
+    case CommandGroup::kManage:
+      break;
+  }
+  return "Manage";
+}
 
 /// Nothing where opening it could make somebody who presses a key wait for another process.
 std::optional<Store> store_at_once(const WorkspaceChoice& choice) {
@@ -48,35 +62,49 @@ std::optional<Collection> collection_named(Store& store, const std::string& tabl
 
 }  // namespace
 
+std::vector<Command> registered_commands() {
+  std::vector<Command> commands;
+  for (const auto& [place, make] : command_makers())
+    commands.emplace_back(make()).group = title_of(place.first);
+  return commands;
+}
+
 void add_workspace_options(Command& command, WorkspaceChoice& choice, const std::string& help) {
-  command.add("-o,--out", &choice.out, help + " (default: the folder of --db, or runs)", {.is_path = true});
-  command.add("--db", &choice.db, "results DB (default: OUT/results.sqlite)", {.is_path = true});
+  command.add("-o,--out", &choice.out, help + " (default: the folder of --db, or runs)",
+              {.is_path = true, .value = "DIR"});
+  command.add("--db", &choice.db, "results database (default: OUT/results.sqlite)",
+              {.is_path = true, .value = "FILE"});
+  command.mistaken["--output"] = "-o/--out DIR names the workspace";
 }
 
 void add_json_option(Command& command, bool& json) {
-  command.add("--json", &json, "one JSON document on standard output");
+  command.add("--json", &json, "print one JSON document");
 }
 
 void add_db_option(Command& command, DbOptions& options) {
-  command.add("--db", &options.place.db, "results DB, in the folder of its workspace",
-              {.default_text = "runs/results.sqlite", .is_path = true});
+  command.add("--db", &options.place.db, "results database of a workspace",
+              {.default_text = "runs/results.sqlite", .is_path = true, .value = "FILE"});
+  command.mistaken["--out"] = "-o/--output names where files are written, and --db FILE the results database";
 }
 
 void add_table_argument(Command& command, DbOptions& options) {
-  command.add("id", &options.filter.table, std::string("table") + kLast, {.offers = known_tables});
+  command.add("id", &options.filter.table, "table (default: that of the last completed experiment)",
+              {.offers = known_tables});
 }
 
 void add_filter_options(Command& command, DbOptions& options, bool with_table) {
   auto& filter = options.filter;
   if (with_table)
-    command.add("--table", &filter.table, std::string("table") + kLast, {.offers = known_tables});
-  command.add("--backbone", &filter.backbone, std::string("backbone") + kLast, {.offers = backbone_names});
-  command.add("--scale", &filter.scale, std::string("scale") + kLast, {.offers = scale_names});
-  command.add("--prompts", &filter.prompts, std::string("name of the prompt set") + kLast);
-  command.add("--experiment", &filter.experiment, std::string("number in `harness list experiments`") + kLast,
-              {.offers = [&options] { return experiment_numbers(options.place); }});
-  command.add("--seeds", &options.seeds, std::string("seeds, comma-separated, or a range (42..44)") + kLast,
-              {.by_comma = true});
+    command.add("--table", &filter.table, "of this table",
+                {.offers = known_tables, .value = "ID", .group = kWhich});
+  command.add("--backbone", &filter.backbone, "with this backbone",
+              {.offers = backbone_names, .group = kWhich});
+  command.add("--scale", &filter.scale, "at this scale", {.offers = scale_names, .group = kWhich});
+  command.add("--prompts", &filter.prompts, "on this prompt set", {.group = kWhich});
+  command.add("--experiment", &filter.experiment, "with this number (`harness list experiments`)",
+              {.offers = [&options] { return experiment_numbers(options.place); }, .group = kWhich});
+  command.add("--seeds", &options.seeds, "with exactly these seeds: 42,43 or 42..46",
+              {.by_comma = true, .group = kWhich});
 }
 
 ChosenExperiments chosen_experiments(Store& store, const DbOptions& options) {

@@ -15,17 +15,24 @@
 
 namespace harness {
 
-/// What makes each command, with targets of its own, by its place in the help's list. A command is one file
-/// of this folder, which ends with `const bool kRegistered = register_command(PLACE, make_command);`
-inline std::multimap<int, Command (*)()>& command_makers() {
-  static std::multimap<int, Command (*)()> by_place;
-  return by_place;
+/// What commands are for: the headings of the help, in its order.
+enum class CommandGroup { kRun, kLook, kCheck, kManage };
+
+/// What makes each command, with targets of its own, by its group and its place in it. A command is one file
+/// of this folder, which ends with `const bool kRegistered = register_command(GROUP, PLACE, make_command);`
+using CommandMakers = std::multimap<std::pair<CommandGroup, int>, Command (*)()>;
+inline CommandMakers& command_makers() {
+  static CommandMakers makers;
+  return makers;
 }
 
-inline bool register_command(int place, Command (*make)()) {
-  command_makers().emplace(place, make);
+inline bool register_command(CommandGroup group, int place, Command (*make)()) {
+  command_makers().emplace(std::pair(group, place), make);
   return true;
 }
+
+/// All commands, in the order of the help.
+std::vector<Command> registered_commands();
 
 /// Adds --out and --db of the commands that work in a workspace; find_workspace says what they mean.
 void add_workspace_options(Command& command, WorkspaceChoice& choice, const std::string& help = "workspace");
@@ -54,7 +61,7 @@ void add_db_option(Command& command, DbOptions& options);
 void add_table_argument(Command& command, DbOptions& options);
 
 /// Adds --backbone, --scale, --prompts, --experiment and --seeds, and --table unless it is the command's own
-/// argument.
+/// argument, under a heading of their own.
 void add_filter_options(Command& command, DbOptions& options, bool with_table);
 
 /// Takes the last experiment that fits and names it on standard error. Throws Error for a collection.

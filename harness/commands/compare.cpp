@@ -74,11 +74,11 @@ std::string where_else(Store& store, const Experiment& experiment, const std::st
                          wanted.size() == 2 ? "both" : "all", other.id);
   }
   const auto known = compared_methods(experiment);
-  return suggestion(method, known) + (nearest(method, known) ? " " : "; ") +
+  return suggestion(method, known) + (meant_by(method, known).empty() ? "; " : " ") +
          "`harness list experiments` shows the other experiments";
 }
 
-/// Every method asked for is one of the experiment's, and another one than the baseline.
+/// Every method asked for is one of the experiment's.
 void require_methods(Store& store, const CompareOptions& options, const Experiment& experiment) {
   std::vector<std::string> wanted = {options.baseline};
   wanted.insert(wanted.end(), options.methods.begin(), options.methods.end());
@@ -88,9 +88,18 @@ void require_methods(Store& store, const CompareOptions& options, const Experime
     throw Error(fmt::format("experiment {} has no method {}", experiment.id, in_quotes(method)),
                 "harness compare", where_else(store, experiment, method, wanted));
   }
-  if (!holds(options.methods, options.baseline)) return;
-  throw Error(fmt::format("{} is the baseline and the method: the same twice", options.baseline),
-              "harness compare", "name two methods, or base for the starting weights");
+}
+
+/// One that is named twice is a slip: another one was meant.
+void require_different(const CompareOptions& options) {
+  if (holds(options.methods, options.baseline)) {
+    throw Error(fmt::format("{} is the baseline and the method: the same twice", options.baseline),
+                "harness compare", "name two methods, or base for the starting weights");
+  }
+  for (const auto& method : options.methods) {
+    if (std::ranges::count(options.methods, method) > 1)
+      throw Error(fmt::format("method {} is named twice", method), "harness compare", "name it once");
+  }
 }
 
 /// A metric that another one stands in for.
@@ -274,6 +283,7 @@ void claim_checkpoints_only(std::vector<ComparisonRecord>& records) {
 
 int compare(const CompareOptions& options) {
   require_no_window(options.window);
+  require_different(options);
   require_effect(options.effect);
   ComparisonReport report{.baseline = options.baseline, .split = {}, .effect = options.effect};
   report.bootstrap.interval = interval_from_name(options.interval, "--interval");
@@ -295,7 +305,7 @@ int compare(const CompareOptions& options) {
                                   over_training ? directed_columns(experiment) : named);
   std::vector<ComparisonRecord> asked;
   std::vector<Better> better;
-  for (const auto& method : without_repeats(options.methods)) {
+  for (const auto& method : options.methods) {
     std::ranges::move(compare_methods(scores, experiment, checkpoints, options.baseline, method, report.split,
                                       report.metrics, report.bootstrap),
                       std::back_inserter(asked));
@@ -324,40 +334,40 @@ std::vector<std::string> metric_names() {
 
 Command make_compare() {
   auto o = std::make_shared<CompareOptions>();
-  Command command{"compare", "Paired differences of methods against a baseline, from the results DB", R"(
-At the selected checkpoints, paired by prompt, sample and seed. Exit status 0 whatever it finds.
-With three training runs a method or more the verdict is about the methods (better, worse); with fewer it is about
-these checkpoints. It is the table's, whatever is shown: Holm's adjustment is over all differences of the table.
+  Command command{"compare", "Compare methods with a baseline: paired differences and intervals", R"(
+Compares the selected checkpoints, paired by prompt, sample and seed. With three or more training runs per
+method the verdict is about the methods (better, worse), with fewer about these checkpoints. Holm's
+adjustment is over all differences of the table, whatever is shown. Exit status 0 whatever it finds.
 Examples:
   harness compare ratio-norm lambda-controlled --metric ocr_reward --split test
-  harness compare ratio-norm dual lambda-controlled --metric ocr_reward --metric exact_match --interval bca
+  harness compare ratio-norm dual lambda-controlled --metric exact_match --interval bca
   harness compare base ratio-norm --metric all --effect 0.02 --json)"};
-  command.add("baseline", &o->baseline, "the baseline: a method, or base for the starting weights",
+  command.add("baseline", &o->baseline, "a method, or base for the starting weights",
               {.required = true, .offers = method_names});
   command.add("methods", &o->methods, "methods to compare with it",
               {.required = true, .offers = method_names});
   command.add("--metric", &o->metrics,
-              "metric, or column of a training table; again for more, or all that the table names; "
-              "unset: its first",
+              "metric, or column of a training table; repeat for more, or all (default: the table's first)",
               {.one_each = true, .offers = metric_names});
-  command.add("--split", &o->split, "validation, test or train; unset: the one that the table shows",
+  command.add("--split", &o->split, "validation, test or train (default: the table's)",
               {.offers = choices({"validation", "test", "train"})});
-  command.add("--interval", &o->interval, "bootstrap interval: percentile, bca or studentised",
+  command.add("--interval", &o->interval, "percentile, bca or studentised bootstrap",
               {.offers = choices({std::begin(kIntervalNames), std::end(kIntervalNames)})});
   command.add("--claim", &o->claim,
-              "methods: fail unless there are enough training runs; checkpoints: judge these checkpoints "
-              "alone. Default: what the runs allow",
+              "methods: fail without enough training runs; checkpoints: judge these alone (default: what the "
+              "runs allow)",
               {.offers = choices(kClaims)});
-  command.add("--effect", &o->effect,
-              "also give the number of prompts, and of training runs, that find a difference of this size, "
-              "in the metric's own unit");
+  command.add(
+      "--effect", &o->effect,
+      "also give the prompts and training runs needed to find a difference of this size, in the metric's "
+      "unit");
   command.add("--window", &o->window, "", {.hidden = true});
   add_workspace_options(command, o->db.place);
   add_filter_options(command, o->db, true);
   return with_json(std::move(command), o, compare);
 }
 
-const bool kRegistered = register_command(50, make_compare);
+const bool kRegistered = register_command(CommandGroup::kLook, 20, make_compare);
 
 }  // namespace
 }  // namespace harness

@@ -67,13 +67,13 @@ const std::vector<std::string> kShells = {"bash", "zsh", "fish"};
 
 Command make_completion() {
   auto shell = std::make_shared<std::string>();
-  Command command{"completion", "A script that completes commands, options and names in your shell", R"(
-It completes commands, options, and what this build knows: tables, methods, metrics, backbones, settings; ids of
-runs and numbers of experiments are those of the workspace (--out, --db).
+  Command command{"completion", "Print a script that completes commands and names in your shell", R"(
+Completes commands, options, and the names that this build knows: tables, methods, metrics, backbones,
+settings. Ids of runs and numbers of experiments are those of the workspace (--out, --db).
 Examples:
-  source <(harness completion bash)                     in ~/.bashrc
-  source <(harness completion zsh)                      in ~/.zshrc, after compinit
-  harness completion fish | source                      in ~/.config/fish/config.fish)"};
+  source <(harness completion bash)    in ~/.bashrc
+  source <(harness completion zsh)     in ~/.zshrc, after compinit
+  harness completion fish | source     in ~/.config/fish/config.fish)"};
   command.add("shell", shell.get(), "bash, zsh or fish", {.required = true, .offers = choices(kShells)});
   command.run = [shell] {
     require_choice(*shell, kShells, "shell", "harness completion");
@@ -83,7 +83,7 @@ Examples:
   return command;
 }
 
-const bool kRegistered = register_command(190, make_completion);
+const bool kRegistered = register_command(CommandGroup::kManage, 50, make_completion);
 
 }  // namespace
 }  // namespace harness

@@ -193,19 +193,18 @@ Command make_below(const char* name, const char* help, const char* notes,
 }
 
 void add_out_option(Command& command, DatasetsOptions& o) {
-  command.add("-o,--out", &o.out, "workspace", {.is_path = true});
+  command.add("-o,--out", &o.out, "workspace", {.is_path = true, .value = "DIR"});
 }
 
 void add_task_option(Command& command, DatasetsOptions& o) {
-  command.add("--task", &o.task,
-              "ocr, whose prompts all quote a text, pickscore, or geneval, whose prompts are records",
+  command.add("--task", &o.task, "ocr (prompts that quote a text), pickscore, or geneval (records)",
               {.offers = prompt_tasks});
 }
 
 std::vector<Command> commands_below(const std::shared_ptr<DatasetsOptions>& o) {
-  auto list_sets = make_below("list", "list the prompt sets of this build and of a workspace", "", o, list);
+  auto list_sets = make_below("list", "List the prompt sets of this build and of a workspace", "", o, list);
   add_out_option(list_sets, *o);
-  auto import_set = make_below("import", "check a prompt set and keep a copy in the workspace", R"(
+  auto import_set = make_below("import", "Check a prompt set and keep a copy in the workspace", R"(
 Examples:
   harness datasets import ~/flow_grpo/dataset
   harness datasets import my-prompts.txt --out runs
@@ -215,40 +214,44 @@ Examples:
                  {.required = true, .is_path = true});
   add_task_option(import_set, *o);
   add_out_option(import_set, *o);
-  auto verify_set = make_below("verify", "checksum, and that no prompt occurs in the training set", R"(
+  auto verify_set =
+      make_below("verify", "Check that no prompt occurs in the training set, and the checksum", R"(
 Examples:
   harness datasets verify
   harness datasets verify ~/flow_grpo/dataset --json
-  harness datasets verify ~/Flow-Factory/dataset --task pickscore --train-prompts ~/Flow-Factory/dataset/pickscore)",
-                               o, verify);
+  harness datasets verify ~/Flow-Factory/dataset --task pickscore \
+      --train-prompts ~/Flow-Factory/dataset/pickscore)",
+                 o, verify);
   verify_set.add(
       "path", &o->path,
-      "a folder with TASK/test.txt (geneval/test_metadata.jsonl), or a file; unset: the generated set",
+      "a folder with TASK/test.txt (geneval/test_metadata.jsonl), or a file (default: the generated set)",
       {.is_path = true});
   add_task_option(verify_set, *o);
-  verify_set.add("--train-prompts", &o->train_prompts,
-                 "folder with train.txt (train.jsonl), or TASK/train.txt; unset: the generated training set",
-                 {.is_path = true});
+  verify_set.add(
+      "--train-prompts", &o->train_prompts,
+      "folder with train.txt (train.jsonl), or TASK/train.txt (default: the generated training set)",
+      {.is_path = true, .value = "DIR"});
   auto split_set =
-      make_below("split", "validation and test prompts, as Python's sample draws them or by order", R"(
-Validation is what random.Random(seed).sample(range(of), take) of Python gives, or with --first the first so many.
+      make_below("split", "Split prompts into validation and test, at random or by order", R"(
+Validation is what Python's random.Random(seed).sample(range(of), take) gives, or with --first the first N.
 Examples:
   harness datasets split --seed 20260501 --of 1018 --take 256 --json
   harness datasets split ~/flow_grpo/dataset --task geneval --first 64)",
                  o, split);
-  split_set.add("path", &o->path,
-                "a folder with TASK/test.txt (geneval/test_metadata.jsonl), or a file, to count in each part",
-                {.is_path = true});
+  split_set.add(
+      "path", &o->path,
+      "prompts to count in each part: a folder with TASK/test.txt (geneval/test_metadata.jsonl), or a file",
+      {.is_path = true});
   add_task_option(split_set, *o);
-  split_set.add("--seed", &o->seed, "seed");
+  split_set.add("--seed", &o->seed, "seed of Python's random");
   split_set.add("--of", &o->of, "prompts to divide", {.default_text = "all of a set, else 1018"});
   split_set.add("--take", &o->take, "size of the validation split");
-  split_set.add("--first", &o->first, "take the first so many for validation, in place of --seed and --take");
+  split_set.add("--first", &o->first, "take the first N for validation, in place of --seed and --take");
   return {list_sets, import_set, verify_set, split_set};
 }
 
 Command make_datasets() {
-  Command command{"datasets", "Prompt sets and splits", R"(
+  Command command{"datasets", "List, import, verify or split prompt sets", R"(
 Examples:
   harness datasets split --seed 20260501 --of 1018 --take 256 --json
   harness datasets import ~/flow_grpo/dataset
@@ -258,7 +261,7 @@ Examples:
   return command;
 }
 
-const bool kRegistered = register_command(110, make_datasets);
+const bool kRegistered = register_command(CommandGroup::kManage, 30, make_datasets);
 
 }  // namespace
 }  // namespace harness

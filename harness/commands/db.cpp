@@ -64,30 +64,32 @@ int check(const Options& options) {
 
 Command make_rebuild() {
   auto o = std::make_shared<Options>();
-  Command command{"rebuild", "Rebuild the DB from the journal and the event logs", R"(
-The new DB is made beside the old one and takes its place in one step; the old file is kept as
-results.sqlite.bak-N. Nothing is swapped if a log is gone or damaged, unless --force says to do without it.
-Runs of other workspaces that share the DB are kept. Where the journal is damaged, truncated or gone and the DB is
-sound, --journal writes the journal from the DB; the old file is kept as journal.log.bak-N.
+  Command command{"rebuild", "Rebuild the database from the journal and the event logs", R"(
+The new database replaces the old one in one step; the old file is kept as results.sqlite.bak-N. Nothing is
+replaced if a log is gone or damaged, unless --force is given. Runs of other workspaces that share the database
+are kept.
+
+If the journal is damaged or gone and the database is sound, --journal writes the journal from it; the old file
+is kept as journal.log.bak-N.
 Examples:
   harness db rebuild
   harness db rebuild --journal
   harness db rebuild --out /data/runs --db /scratch/results.sqlite)"};
   add_workspace_options(command, o->place);
   add_json_option(command, o->json);
-  command.add("--journal", &o->journal, "write the journal from the DB instead");
-  command.add("--force", &o->force, "leave out what logs do not hold any more");
+  command.add("--journal", &o->journal, "write the journal from the database instead");
+  command.add("--force", &o->force, "leave out what the logs no longer hold");
   command.run = [o] { return rebuild(*o); };
   return command;
 }
 
 Command make_check() {
   auto o = std::make_shared<Options>();
-  Command command{"check", "Look for damage, and compare every row with the logs", R"(
-Checks the file (SQLite's integrity check), foreign keys, the schema's version, that finished evaluations are
-whole, every row of this workspace against journal and event logs, the folders beside it, and the images of its
-runs against their checksums (about half a second for 1000 images of 512 pixels). Findings go to standard output,
-their number and what mends them to standard error. Only reads. Exit status 1 on a finding.
+  Command command{"check", "Check the file and compare every row with the logs", R"(
+Checks the file (SQLite's integrity check), foreign keys, the schema's version, finished evaluations for
+missing rows, every row of this workspace against journal and event logs, the folders beside it, and the images
+of its runs against their checksums (half a second for 1000 images of 512 pixels). Only reads. Findings go to
+standard output, what mends them to standard error. Exit status 1 on a finding.
 Examples:
   harness db check
   harness db check --out runs --json)"};
@@ -96,9 +98,9 @@ Examples:
 }
 
 Command make_db() {
-  Command command{"db", "Check the results DB, or rebuild it from the logs", R"(
-The DB is made of the journal of a workspace and the event logs in its run folders; deleting it loses nothing:
-the next reproduce rebuilds it.
+  Command command{"db", "Check the results database, or rebuild it from the logs", R"(
+The database is made from the journal of a workspace and the event logs in its run folders. Deleting it loses
+nothing: the next reproduce rebuilds it.
 Examples:
   harness db check
   harness db rebuild --out runs)"};
@@ -106,7 +108,7 @@ Examples:
   return command;
 }
 
-const bool kRegistered = register_command(160, make_db);
+const bool kRegistered = register_command(CommandGroup::kManage, 40, make_db);
 
 }  // namespace
 }  // namespace harness

@@ -463,26 +463,26 @@ int doctor(const Options& o) {
 
 Command make_doctor() {
   auto o = std::make_shared<Options>();
-  Command command{"doctor", "What is there, and what is missing for which feature", R"(
-"ok" is there; "missing" leaves one feature out, and says which; "MISSING" is needed by the embedded default
-(`harness reproduce --table sd35-ocr`), and gives exit status 1.
+  Command command{"doctor", "Check what is installed, and what is missing for which feature", R"(
+"ok" is there; "missing" leaves out one feature, which is named; "MISSING" is needed by the embedded default
+(`harness reproduce --table sd35-ocr`) and gives exit status 1.
 Examples:
   harness doctor
   harness doctor --weights models/stable-diffusion-3.5-medium --prompts flow_grpo/dataset
   harness doctor --scorers models/scorers
   harness doctor --json)"};
   add_workspace_options(command, o->place);
-  command.add("--weights", &o->weights, "a model folder to look at too", {.is_path = true});
+  command.add("--weights", &o->weights, "also check this model folder", {.is_path = true, .value = "DIR"});
   command.add("--prompts", &o->prompts,
-              "a folder with ocr/test.txt, pickscore/test.txt or geneval/test_metadata.jsonl to look at too",
-              {.is_path = true});
+              "also check ocr/test.txt, pickscore/test.txt or geneval/test_metadata.jsonl in it",
+              {.is_path = true, .value = "DIR"});
   command.add("--scorers", &o->scorers,
-              "a folder with one folder a scorer to look at too; external ones score a test image",
-              {.is_path = true});
+              "also check its scorers, one folder each; external ones score a test image",
+              {.is_path = true, .value = "DIR"});
   return with_json(std::move(command), o, doctor);
 }
 
-const bool kRegistered = register_command(180, make_doctor);
+const bool kRegistered = register_command(CommandGroup::kCheck, 40, make_doctor);
 
 }  // namespace
 }  // namespace harness

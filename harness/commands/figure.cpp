@@ -77,22 +77,22 @@ Examples:
               {.offers = [] { return names_of(known_figures()); }});
   command.add("--list", &o->list, "list the figures, and what each needs");
   command.add("--width", &o->width, "single or double (columns of a two-column page), or centimetres",
-              {.offers = choices({"single", "double"})});
-  command.add("--metric", &o->metrics,
-              "metrics of validation, differences and guardrails, comma-separated (default: all)",
+              {.offers = choices({"single", "double"}), .value = "WIDTH"});
+  command.add("--metric", &o->metrics, "metrics of validation, differences and guardrails (default: all)",
               {.by_comma = true});
   command.add("--method", &o->method, "method of law-audit (default: the table's last)",
               {.offers = method_names});
   command.add("--names", &o->names,
-              "JSON file with what methods and metrics are called: {\"dual\": \"Ours\"}", {.is_path = true});
-  command.add("-o,--output", &o->out, "folder to write to (default: the experiment's folder)",
-              {.is_path = true});
+              "JSON file with what methods and metrics are called: {\"dual\": \"Ours\"}",
+              {.is_path = true, .value = "FILE"});
+  command.add("-o,--output", &o->out, "folder to write to (default: the experiment's, in the workspace)",
+              {.is_path = true, .value = "DIR"});
   add_db_option(command, o->db);
   add_filter_options(command, o->db, true);
   return with_json(std::move(command), o, figure);
 }
 
-const bool kRegistered = register_command(70, make_figure_command);
+const bool kRegistered = register_command(CommandGroup::kLook, 50, make_figure_command);
 
 }  // namespace
 }  // namespace harness

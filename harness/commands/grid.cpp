@@ -54,7 +54,7 @@ int grid(const GridOptions& options) {
 
 Command make_grid_command() {
   auto o = std::make_shared<GridOptions>();
-  Command command{"grid", "Images of the same prompts and noise, one column a method", R"(
+  Command command{"grid", "Show images of the same prompts and noise, one column per method", R"(
 Rows are chosen by rule: wins, losses and near-ties of the last method against the baseline, mixed: prompts where methods differ
 otherwise, failures of all methods; paper: the prompts at the printed indices of the paper's own gallery.
 grid.pdf is for papers: real text, embedded images; grid.tex takes it in, with caption and signature.
@@ -65,25 +65,26 @@ Examples:
   harness grid sd35-ocr --pick paper)"};
   add_table_argument(command, o->db);
   command.add("--pick", &o->pick,
-              "groups of rows, by comma: wins, mixed, near-ties, losses, failures, paper; unset: the table's",
+              "groups of rows: wins, mixed, near-ties, losses, failures, paper (default: the table's)",
               {.by_comma = true, .offers = grid_group_names});
   command.add("--width", &o->width, "width of the PDF: single or double (columns of a page), or centimetres",
-              {.offers = choices({"single", "double"})});
+              {.offers = choices({"single", "double"}), .value = "WIDTH"});
   command.add("--bare", &o->bare, "also the PNG without title, caption and signature");
   command.add("--names", &o->names,
-              "JSON file with what methods are called: {\"lambda-controlled\": \"Ours\"}", {.is_path = true});
-  command.add("-n", &o->rows, "rows in all; unset: the table's, or of the paper's gallery alone all of it");
+              "JSON file with what methods are called: {\"lambda-controlled\": \"Ours\"}",
+              {.is_path = true, .value = "FILE"});
+  command.add("-n", &o->rows, "rows in all (default: the table's; of --pick paper alone, all)");
   command.add(
       "-o,--output", &o->out,
-      "folder to write grid.{png,pdf,tex,html} to; unset: the experiment's folder, where a grid of your "
-      "own choice is called after it (grid-paper.png)",
-      {.is_path = true});
+      "folder to write grid.{png,pdf,tex,html} to (default: the experiment's, in the workspace, where a grid of your "
+      "own choice is named after it: grid-paper.png)",
+      {.is_path = true, .value = "DIR"});
   add_db_option(command, o->db);
   add_filter_options(command, o->db, false);
   return with_json(std::move(command), o, grid);
 }
 
-const bool kRegistered = register_command(60, make_grid_command);
+const bool kRegistered = register_command(CommandGroup::kLook, 40, make_grid_command);
 
 }  // namespace
 }  // namespace harness

@@ -231,16 +231,29 @@ std::optional<Store> open_workspace(const ListOptions& options) {
   return std::optional<Store>(std::in_place, workspace.db, OpenMode::kReadOnly);
 }
 
-/// Those of a workspace's records that --table asks for. A table that neither the workspace nor this build
-/// knows is a typing error, not an empty list.
+/// A name that neither this build nor the workspace's records know is a typing error, not an empty list.
+template <class Record, class Field>
+void require_known(const std::string& name, const std::vector<std::string>& built_in,
+                   const std::vector<Record>& records, Field field, const std::string& what,
+                   const std::string& option) {
+  std::set<std::string> known(built_in.begin(), built_in.end());
+  for (const auto& record : records) known.insert(record.*field);
+  require_choice(name, {known.begin(), known.end()}, what, option);
+}
+
+/// Those of a workspace's records that --table, --backbone and --scale ask for.
 template <class Record>
-std::vector<Record> of_table(std::vector<Record> records, const ListOptions& options) {
+std::vector<Record> chosen(std::vector<Record> records, const ListOptions& options) {
+  const auto all = records;
+  if (!options.scale.empty())
+    std::erase_if(records, [&](const Record& record) { return record.scale != options.scale; });
+  if (!options.backbone.empty()) {
+    require_known(options.backbone, backbone_names(), all, &Record::backbone, "backbone", "--backbone");
+    std::erase_if(records, [&](const Record& record) { return record.backbone != options.backbone; });
+  }
   if (options.table.empty()) return records;
   const auto collection = find_collection(options.table);
-  const auto built_in = known_tables();
-  std::set<std::string> known(built_in.begin(), built_in.end());
-  for (const auto& record : records) known.insert(record.table_id);
-  if (!collection) require_choice(options.table, {known.begin(), known.end()}, "table", "--table");
+  if (!collection) require_known(options.table, known_tables(), all, &Record::table_id, "table", "--table");
   const auto wanted = collection ? collection->table_ids() : std::vector{options.table};
   std::erase_if(records,
                 [&](const Record& record) { return std::ranges::count(wanted, record.table_id) == 0; });
@@ -249,9 +262,7 @@ std::vector<Record> of_table(std::vector<Record> records, const ListOptions& opt
 
 Rows list_experiments(const ListOptions& options) {
   auto store = open_workspace(options);
-  auto experiments = of_table(store ? store->reproductions() : std::vector<StoredReproduction>{}, options);
-  if (!options.scale.empty())
-    std::erase_if(experiments, [&](const auto& experiment) { return experiment.scale != options.scale; });
+  auto experiments = chosen(store ? store->reproductions() : std::vector<StoredReproduction>{}, options);
   return rows_of(experiments, [](const StoredReproduction& experiment) -> Json {
     const auto effective = Effective::from_json(experiment.spec.at("effective"));
     return {{"name", fmt::format("{}", experiment.id)},
@@ -270,7 +281,7 @@ Rows list_experiments(const ListOptions& options) {
 
 Rows list_runs(const ListOptions& options) {
   auto store = open_workspace(options);
-  const auto runs = of_table(store ? store->runs() : std::vector<StoredRun>{}, options);
+  const auto runs = chosen(store ? store->runs() : std::vector<StoredRun>{}, options);
   return rows_of(runs, [&](const StoredRun& run) -> Json {
     return {{"name", run.id},
             {"table", run.table_id},
@@ -289,60 +300,78 @@ Rows list_runs(const ListOptions& options) {
 struct List {
   const char* name;
   Rows (*rows)(const ListOptions& options);
-  std::vector<std::string> columns;  ///< for reading; --json shows all fields
+  std::vector<std::string> columns;     ///< for reading; --json shows all fields
+  std::vector<std::string> reads = {};  ///< options that choose among its rows
   std::map<std::string, ColumnText> texts = {};
 };
 
 const std::vector<List> kLists = {
     {"tables", list_tables, {"name", "title", "task", "backbone", "methods"}},
     {"methods", list_methods, {"name", "summary", "equations"}},
-    {"tasks", list_tasks, {"name", "summary"}},
+    {"tasks", list_tasks, {"name", "summary"}, {"--scorers"}},
     {"backbones", list_backbones, {"name", "precision", "default_weights"}},
-    {"evaluators", list_evaluators, {"name", "metrics", "files", "summary"}},
-    {"metrics", list_metrics, {"name", "better", "unit", "evaluator", "summary"}},
+    {"evaluators", list_evaluators, {"name", "metrics", "files", "summary"}, {"--scorers"}},
+    {"metrics", list_metrics, {"name", "better", "unit", "evaluator", "summary"}, {"--scorers"}},
     {"figures", [](const ListOptions&) { return figure_rows(); }, {"name", "summary"}},
-    {"settings", list_settings, {"name", "value", "origin", "help"}},
+    {"settings", list_settings, {"name", "value", "origin", "help"}, {"--table", "--backbone", "--scale"}},
     // A run is without a table until a reproduce asks for it: its folder was taken in.
     {"runs",
      list_runs,
      {"name", "table", "method", "seed", "backbone", "scale", "state", "finished"},
+     {"--table", "--backbone", "--scale"},
      {{"name", {.heading = "id"}}, {"table", {.blank = "(adopted)"}}}},
     {"experiments",
      list_experiments,
      {"name", "table", "backbone", "scale", "prompts", "methods", "seeds", "set", "weights", "finished"},
+     {"--table", "--backbone", "--scale"},
      {{"name", {.heading = "number"}}}}};
+
+/// An option that the list does not read would seem to choose among its rows.
+void require_options_read(const List& list, const ListOptions& options) {
+  const std::vector<std::pair<const char*, const std::string&>> given = {{"--table", options.table},
+                                                                         {"--backbone", options.backbone},
+                                                                         {"--scale", options.scale},
+                                                                         {"--scorers", options.scorers}};
+  for (const auto& [option, value] : given) {
+    if (value.empty() || std::ranges::count(list.reads, option) > 0) continue;
+    throw Error(fmt::format("{} has no meaning for this list", option),
+                fmt::format("harness list {}", list.name), "leave it out");
+  }
+}
 
 int list(const ListOptions& options) {
   require_choice(options.what, names_of(kLists), "list", "harness list");
-  const auto& chosen = *std::ranges::find(kLists, options.what, &List::name);
-  return print_list(options.json, chosen.rows(options), chosen.columns, chosen.texts);
+  const auto& asked = *std::ranges::find(kLists, options.what, &List::name);
+  require_options_read(asked, options);
+  return print_list(options.json, asked.rows(options), asked.columns, asked.texts);
 }
 
 Command make_list() {
   auto o = std::make_shared<ListOptions>();
-  Command command{"list", "What this build knows and what a workspace holds", R"(
+  Command command{"list", "List tables, methods, metrics, settings, runs and experiments", R"(
 Examples:
   harness list tables
-  harness list evaluators                       scorers, their metrics, and which need a folder (--scorers)
-  harness list metrics --scorers my-scorers     with those of your own programs
-  harness list settings --table sd35-ocr        every value with where it comes from
+  harness list evaluators                      scorers, their metrics and their files
+  harness list metrics --scorers my-scorers    with those of your own programs
+  harness list settings --table sd35-ocr       every value, and where it comes from
   harness list runs --json)"};
   command.add("what", &o->what,
               "tables, methods, tasks, backbones, evaluators, metrics, figures, settings, runs or "
               "experiments",
               {.required = true, .offers = choices(names_of(kLists))});
-  command.add("--table", &o->table, "settings, runs and experiments of this table", {.offers = known_tables});
-  command.add("--backbone", &o->backbone, "settings: with those of a backbone; unset: the table's",
+  command.add("--table", &o->table, "settings, runs or experiments of this table",
+              {.offers = known_tables, .value = "ID"});
+  command.add("--backbone", &o->backbone, "settings, runs or experiments of this backbone",
               {.offers = backbone_names});
-  command.add("--scale", &o->scale, "settings or experiments at this scale; settings need --table with it",
+  command.add("--scale", &o->scale, "settings (with --table), runs or experiments at this scale",
               {.offers = scale_names});
-  command.add("--scorers", &o->scorers,
-              "evaluators, metrics and tasks: with the external scorers of this folder", {.is_path = true});
-  add_workspace_options(command, o->place, "workspace whose runs and experiments are listed");
+  command.add("--scorers", &o->scorers, "evaluators, metrics and tasks: with your scorers in this folder",
+              {.is_path = true, .value = "DIR"});
+  add_workspace_options(command, o->place, "workspace with the runs and experiments");
   return with_json(std::move(command), o, list);
 }
 
-const bool kRegistered = register_command(20, make_list);
+const bool kRegistered = register_command(CommandGroup::kManage, 10, make_list);
 
 }  // namespace
 }  // namespace harness

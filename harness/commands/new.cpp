@@ -98,24 +98,24 @@ int new_method(const NewMethodOptions& o) {
 Command make_new() {
   auto o = std::make_shared<NewMethodOptions>();
   Command method{"method", "Write trainers/methods/NAME.cpp from a template that compiles", R"(
-The file registers the method; nothing else has to be edited. It holds the plain clipped ratio with one setting,
-to be replaced by yours. Prints what to do next. Never overwrites a file.
+The file registers the method; nothing else has to be edited. It holds the plain clipped ratio with one
+setting, to be replaced by yours. Prints what to do next. Never overwrites a file.
 Examples:
   harness new method my-method
   harness new method my-method --source ~/harness)"};
   method.add("name", &o->name, "name of the method, for instance my-method", {.required = true});
   method.add("--source", &o->source,
-             "checkout to write to (default: the current folder if it is one, else that of this build)",
-             {.is_path = true});
+             "checkout to write to (default: the current folder if it is one, or the one of this build)",
+             {.is_path = true, .value = "DIR"});
   add_json_option(method, o->json);
   method.run = [o] { return new_method(*o); };
-  Command command{"new", "Write the first version of a plug-in",
+  Command command{"new", "Write the first version of a new method",
                   "\nExamples:\n  harness new method my-method"};
   command.commands = {std::move(method)};
   return command;
 }
 
-const bool kRegistered = register_command(170, make_new);
+const bool kRegistered = register_command(CommandGroup::kRun, 50, make_new);
 
 }  // namespace
 }  // namespace harness

@@ -115,9 +115,9 @@ int parity(const Options& o) {
 Command make_parity() {
   auto o = std::make_shared<Options>();
   Command command{"parity", "Check this build against recorded reference computations", R"(
-For each case: its largest error, the same over its tensor's largest value, the tolerance of the tensor that
-comes nearest to its own, and how much of it that one used. Exit status 1 if a case does not pass, or is of a
-kind that this build does not know.
+Prints for each case its largest error, the same over its tensor's largest value, the tolerance of the tensor
+that comes nearest to its own, and how much of it that one used. Exit status 1 if a case does not pass, or is
+of a kind that this build does not know.
 Examples:
   harness parity cases/python_random_sample cases/statistics
   harness parity cases/* --json)"};
@@ -125,7 +125,7 @@ Examples:
   return with_json(std::move(command), o, parity);
 }
 
-const bool kRegistered = register_command(120, make_parity);
+const bool kRegistered = register_command(CommandGroup::kCheck, 30, make_parity);
 
 }  // namespace
 }  // namespace harness

@@ -4,6 +4,7 @@
 #include "harness/commands/command.h"
 #include "harness/plan/worker_request.h"
 #include "harness/terminal/output.h"
+#include "harness/terminal/seeds.h"
 
 namespace harness {
 namespace {
@@ -21,7 +22,7 @@ int pretrain(const Options& o) {
   require_choice(o.model, kModels, "model to pretrain", "harness pretrain");
   if (o.threads && *o.threads < 1) throw Error("must be 1 or more", "--threads");
   become_worker("pretrain", {{"backbone", o.model},
-                             {"seed", o.seed},
+                             {"seed", checked_seed(o.seed, "--seed")},
                              {"output", o.out.empty() ? o.model + "-weights" : o.out},
                              {"json", o.json},
                              {"threads", o.threads ? *o.threads : core_count()}});
@@ -31,20 +32,21 @@ Command make_pretrain() {
   auto o = std::make_shared<Options>();
   Command command{"pretrain", "Train an embedded model or scorer from nothing", R"(
 Examples:
-  harness pretrain glyph -o my-glyph            about 25 minutes on two cores
-  harness pretrain glyph-flux -o my-flux        FLUX's classes in the same size, about 35 minutes
-  harness pretrain shapes-flux -o my-shapes     the same, of coloured shapes, about 40 minutes
-  harness pretrain glyph-clip -o my-clip        the scorer of `--table sd35-pickscore` there, about 15 minutes
+  harness pretrain glyph -o my-glyph           about 25 minutes on two cores
+  harness pretrain glyph-flux -o my-flux       FLUX's classes, about 35 minutes
+  harness pretrain shapes-flux -o my-shapes    the same for coloured shapes, 40 minutes
+  harness pretrain glyph-clip -o my-clip       scorer of table sd35-pickscore, 15 minutes
   harness reproduce --table sd35-ocr --weights my-glyph)"};
   command.add("backbone", &o->model, "glyph, glyph-flux, shapes-flux or glyph-clip",
               {.required = true, .offers = choices(kModels)});
   command.add("--seed", &o->seed, "seed of weights and data");
-  command.add("-o,--output", &o->out, "model folder to write; unset: NAME-weights", {.is_path = true});
-  command.add("--threads", &o->threads, "worker threads; unset: one a core. Never changes the result");
+  command.add("-o,--output", &o->out, "model folder to write (default: BACKBONE-weights)",
+              {.is_path = true, .value = "DIR"});
+  command.add("--threads", &o->threads, "threads, which never change the result (default: one per core)");
   return with_json(std::move(command), o, pretrain);
 }
 
-const bool kRegistered = register_command(100, make_pretrain);
+const bool kRegistered = register_command(CommandGroup::kRun, 30, make_pretrain);
 
 }  // namespace
 }  // namespace harness

@@ -70,27 +70,26 @@ std::vector<std::string> query_names() {
 
 Command make_query() {
   auto o = std::make_shared<QueryOptions>();
-  Command command{"query", "SQL over the results DB, read-only whatever the SQL",
+  Command command{"query", "Ask the results database in SQL; nothing can be changed",
                   fmt::format(R"(
---format: table and md cut a cell to {} columns, which ends in "…", and show the target of a GenEval prompt in words;
-csv, json, jsonl and latex have both whole. csv is exact: cells that begin with = + - or @ are written as they are,
-so import them into a spreadsheet as text.
+Formats table and md cut a cell to {} columns, marked by "…", and give the target of a GenEval prompt in
+words; csv, json, jsonl and latex have all of it. Import csv into a spreadsheet as text: cells may begin with =.
 Examples:
-  harness query "SELECT table_id, scale, method, seed, checkpoint, split, metric, mean, n FROM v_results"
+  harness query "SELECT method, seed, split, metric, mean, n FROM v_results"
   harness query --list
   harness query "SELECT * FROM v_results WHERE metric = :m" -p m cer --format csv)",
                               kWidestCell)};
   command.add("sql", &o->sql, "a SELECT, or the name of a saved query", {.offers = query_names});
-  command.add("-p,--param", &o->params, "NAME VALUE of a parameter :NAME", {.one_each = true});
-  command.add("--list", &o->list, "the saved queries");
+  command.add("-p,--param", &o->params, "value of the parameter :NAME", {.one_each = true});
+  command.add("--list", &o->list, "list the saved queries");
   command.add("--format", &o->format, "table, csv, json, jsonl, md or latex", {.offers = query_format_names});
-  command.add("--json", &o->json, "the same as --format json");
+  command.add("--json", &o->json, "same as --format json");
   add_workspace_options(command, o->db.place);
   command.run = [o] { return query(*o); };
   return command;
 }
 
-const bool kRegistered = register_command(30, make_query);
+const bool kRegistered = register_command(CommandGroup::kLook, 30, make_query);
 
 }  // namespace
 }  // namespace harness

@@ -75,7 +75,7 @@ int report(const ReportOptions& options) {
 
 Command make_report_command() {
   auto o = std::make_shared<ReportOptions>();
-  Command command{"report", "One HTML file: tables, curves, the law audit and every prompt's images", R"(
+  Command command{"report", "Write one HTML file: tables, curves, audits, every prompt's images", R"(
 The file opens without a network: images, style and script are inside. Prompts can be searched, filtered by wins, ties, losses and
 failures of any method and metric, and sorted by any column; every prompt has a link of its own (report.html#prompt-POSITION).
 An image that is gone, or no longer the one that was scored, is left out with the reason; the page is written, and exit
@@ -84,16 +84,17 @@ Examples:
   harness report sd35-ocr
   harness report sd35-ocr --seeds 42,43 -o report.html)"};
   add_table_argument(command, o->db);
-  command.add("-o,--output", &o->out, "file to write; unset: report.html in the experiment's folder",
-              {.is_path = true});
+  command.add("-o,--output", &o->out,
+              "file to write (default: report.html in the experiment's folder)",
+              {.is_path = true, .value = "FILE"});
   command.add("--image-size", &o->image_size,
-              "pixels of an image's longer side; larger ones are shrunk to it and stored as JPEG");
+              "longer side of an image in pixels; larger ones are shrunk and stored as JPEG");
   add_db_option(command, o->db);
   add_filter_options(command, o->db, true);
   return with_json(std::move(command), o, report);
 }
 
-const bool kRegistered = register_command(80, make_report_command);
+const bool kRegistered = register_command(CommandGroup::kLook, 60, make_report_command);
 
 }  // namespace
 }  // namespace harness

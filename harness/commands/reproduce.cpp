@@ -370,23 +370,22 @@ int run(ReproduceOptions options) {
 }
 
 void add_inputs(Command& command, InputOptions& inputs) {
-  command.add("--weights", &inputs.weights, "model folder; unset: the backbone's own", {.is_path = true});
-  command.add(
-      "--prompts", &inputs.prompts,
-      "folder with ocr/test.txt, pickscore/test.txt or geneval/test_metadata.jsonl, by task; unset: the "
-      "generated prompts",
-      {.is_path = true});
+  command.add("--weights", &inputs.weights, "model folder (default: the backbone's own)",
+              {.is_path = true, .value = "DIR"});
+  command.add("--prompts", &inputs.prompts,
+              "evaluation prompts: ocr/test.txt, pickscore/test.txt or geneval/test_metadata.jsonl, by task "
+              "(default: the generated prompts)",
+              {.is_path = true, .value = "DIR"});
   command.add(
       "--train-prompts", &inputs.train_prompts,
-      "folder with train.txt, or with TASK/train.txt for each task, one prompt a line, for training; for "
-      "OCR each with its target in double quotes, for GenEval train.jsonl with a record a line; unset: the "
-      "generated training prompts",
-      {.is_path = true});
+      "training prompts: train.txt or TASK/train.txt, one prompt per line, for OCR each with its target in "
+      "double quotes; for GenEval train.jsonl, one record per line (default: the generated prompts)",
+      {.is_path = true, .value = "DIR"});
   command.add(
       "--scorers", &inputs.scorers,
-      "folder with one folder a scorer: a model folder by name (`harness list evaluators`), or a program of "
-      "yours with its scorer.json (evaluators/PROTOCOL.md)",
-      {.is_path = true});
+      "one folder per scorer: a model folder by name (`harness list evaluators`), or your own program with "
+      "its scorer.json (evaluators/PROTOCOL.md)",
+      {.is_path = true, .value = "DIR"});
 }
 
 /// Rows of the table that was typed before, or the methods of this build.
@@ -411,42 +410,40 @@ std::vector<std::string> setting_names() {
 Command make_reproduce() {
   auto o = std::make_shared<ReproduceOptions>();
   auto& r = o->request;
-  Command command{"reproduce", "Train, select, test and compare: from nothing to the table", R"(
-Repeating the command goes on where it stopped, or prints the table at once when all is done.
+  Command command{"reproduce", "Train, select, test and compare: from nothing to a table", R"(
+Repeat the command to go on where it stopped, or to print the table again once all is done.
 Examples:
   harness reproduce --table sd35-ocr --scale smoke
   harness reproduce --table sd35-ocr --dry-run
   harness reproduce --table sd35-ocr --methods ratio-norm,lambda-controlled --seeds 42,43
   harness reproduce --table sd35-ocr --set lr=1e-4 --set lambda-controlled.kappa=0.1
-  harness reproduce --table sd35-pickscore --backbone sd35-medium --weights DIR --scorers models/scorers --prompts flow_factory/dataset --train-prompts my-prompts
+  harness reproduce --table sd35-pickscore --backbone sd35-medium --weights DIR \
+      --scorers models/scorers --prompts flow_factory/dataset --train-prompts my-prompts
   harness reproduce --table my-table.json --json > result.json)"};
-  command.add("--table", &r.table, "table id (`harness list tables`) or a table spec FILE.json",
-              {.required = true, .is_path = true, .offers = known_tables});
-  command.add("--backbone", &r.backbone, "backbone; unset: the table's", {.offers = backbone_names});
+  command.add("--table", &r.table, "table (`harness list tables`) or your own FILE.json",
+              {.required = true, .is_path = true, .offers = known_tables, .value = "ID|FILE"});
+  command.add("--backbone", &r.backbone, "backbone (default: the table's)", {.offers = backbone_names});
   add_inputs(command, r.inputs);
-  command.add("--scale", &r.scale, "smoke, default, paper, or another that the table has",
-              {.offers = scale_names});
-  command.add("--methods", &r.methods, "only these methods, comma-separated",
+  command.add("--scale", &r.scale, "smoke, default, paper, or another of the table", {.offers = scale_names});
+  command.add("--methods", &r.methods, "only these methods: dual,ratio-norm",
               {.by_comma = true, .offers = [&r] { return row_names(r.table); }});
-  command.add("--set", &r.sets, "NAME=VALUE or METHOD.NAME=VALUE (`harness list settings`)",
-              {.offers = setting_names});
-  command.add("--seeds", &o->seeds, "seeds, comma-separated, or a range (42..44); default: the table's",
-              {.by_comma = true});
-  command.add("--device", &r.device, "auto, cpu or cuda:N (cuda: the first)",
+  command.add("--set", &r.sets, "one setting; repeat for more (`harness list settings`)",
+              {.one_each = true, .offers = setting_names, .value = "[METHOD.]NAME=VALUE"});
+  command.add("--seeds", &o->seeds, "42,43 or 42..46 (default: the table's)", {.by_comma = true});
+  command.add("--device", &r.device, "auto, cpu, cuda or cuda:N",
               {.offers = choices({"auto", "cpu", "cuda:0"})});
   add_workspace_options(command, o->place);
-  command.add("--jobs", &o->jobs,
-              "workers at a time, among whom the cores are divided; unset: what suits the backbone");
-  command.add("--dry-run", &o->dry_run, "show the jobs and what they will take; write nothing");
+  command.add("--jobs", &o->jobs, "workers at a time, which share the cores (default: by backbone)");
+  command.add("--dry-run", &o->dry_run, "show the jobs and what they take; write nothing");
   command.add("--fresh", &o->fresh,
-              "train these runs anew; what they were goes into the trash (`harness runs restore`)");
+              "train these runs again; the old ones go to the trash (`harness runs restore`)");
   command.add("--verbose", &o->verbose, "print the whole table on a terminal too");
   add_json_option(command, o->json);
   command.run = [o] { return run(*o); };
   return command;
 }
 
-const bool kRegistered = register_command(10, make_reproduce);
+const bool kRegistered = register_command(CommandGroup::kRun, 10, make_reproduce);
 
 }  // namespace
 }  // namespace harness

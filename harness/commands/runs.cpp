@@ -273,11 +273,11 @@ int prune(const Options& options) {
 
 Command make_show() {
   auto o = std::make_shared<Options>();
-  Command command{"show", "What a run is, took and left: times, machine, disk, metrics", R"(
+  Command command{"show", "Show a run: settings, times, machine, disk, metrics", R"(
 Examples:
   harness runs show 0562654bf1b14d57
   harness runs show 0562 --out runs --json)"};
-  command.add("id", &o->id, "id of the run, or its beginning",
+  command.add("id", &o->id, "id of the run, or its first digits",
               {.required = true, .offers = [&place = o->place] { return run_ids(place); }});
   add_workspace_options(command, o->place);
   return with_json(std::move(command), o, show);
@@ -285,35 +285,36 @@ Examples:
 
 Command make_rm() {
   auto o = std::make_shared<Options>();
-  Command command{"rm", "Remove runs: their rows go, their folders into the trash", R"(
-Asks first, unless --yes. --force is needed for a run that a finished experiment rests on, and removes the experiment
-too; and for one whose event logs are gone, which cannot be restored. A run that a process is working on, or that
-another workspace records, is never removed. Folders go to
-OUT/.trash with a record of what they were: `harness runs restore` brings runs and experiments back,
-`harness runs prune` deletes them for good. Interrupted, repeat the command.
+  Command command{"rm", "Remove runs; their folders go to the trash", R"(
+Asks first, unless --yes is given. A run that a finished experiment rests on needs --force, which removes the
+experiment too; so does a run whose event logs are gone, which cannot be restored. A run that a process is
+working on, or that another workspace records, is never removed.
+
+Folders go to OUT/.trash: `harness runs restore` brings runs and experiments back, `harness runs prune` deletes
+them for good. After an interruption, repeat the command.
 Examples:
   harness runs rm 0562654b
   harness runs rm 0562654b 72ddc025 --force --yes)"};
-  command.add("id", &o->ids, "ids of runs, or their beginnings",
+  command.add("id", &o->ids, "ids of runs, or their first digits",
               {.required = true, .offers = [&place = o->place] { return run_ids(place); }});
   add_workspace_options(command, o->place);
   add_json_option(command, o->json);
   command.add("--yes", &o->yes, "do not ask");
-  command.add("--force", &o->force, "also runs that finished experiments use, or whose event logs are gone");
+  command.add("--force", &o->force, "remove also what experiments use, or cannot be restored");
   command.run = [o] { return remove(*o); };
   return command;
 }
 
 Command make_restore() {
   auto o = std::make_shared<Options>();
-  Command command{"restore", "Bring removed runs back from the trash, with their rows", R"(
-The folder goes back to its place, and the rows are rebuilt from what was written down at the removal and from
-the run's event logs. An experiment that went with a run comes back once all of its runs are there.
-`harness runs prune --dry-run` lists what is in the trash.
+  Command command{"restore", "Restore removed runs from the trash, with their rows", R"(
+The folder goes back to its place; the rows are rebuilt from the record of the removal and the run's event
+logs. An experiment that went with a run comes back once all of its runs are there. `harness runs prune
+--dry-run` lists the trash.
 Examples:
   harness runs restore 0562654b
   harness runs restore 0562654bf1b14d57.2         the second one of a run that was removed twice)"};
-  command.add("id", &o->ids, "ids of removed runs, or their beginnings",
+  command.add("id", &o->ids, "ids of removed runs, or their first digits",
               {.required = true,
                .offers = [&place = o->place] { return names_of(trash_of(find_workspace(place))); }});
   add_workspace_options(command, o->place);
@@ -322,17 +323,17 @@ Examples:
 
 Command make_adopt() {
   auto o = std::make_shared<Options>();
-  Command command{"adopt", "Take in run folders that were copied from another workspace", R"(
-Put the run's whole folder into the workspace under its own name, then adopt it. Its id must be the hash of what its
-job.json asks for, its training and evaluations finished, its logs, checkpoints and images whole; else
-nothing changes, and exit status 1 says why.
-Taken in: the run, its training and its evaluations on the validation split (of the starting weights also on the
-test split). Not in a folder, and so not taken in: which table asked for it, which settings were chosen by hand, what
-was selected and thus the evaluation on the test split. Repeat the reproduce command for these: it finds all
-that is in the folder and runs nothing again.
+  Command command{"adopt", "Adopt run folders that were copied from another workspace", R"(
+Copy the run's whole folder into the workspace under its own name, then adopt it. Its id must be the hash of
+what its job.json asks for, its training and evaluations finished, its logs, checkpoints and images whole; else
+nothing changes, and the exit status is 1.
+
+Adopted are the run, its training and its evaluations on the validation split (of the starting weights also on
+the test split). A folder does not hold which table asked for the run, which settings were chosen by hand and
+what was selected: repeat the reproduce command for these. It runs nothing again that the folder holds.
 Examples:
   cp -r /mnt/other/runs/0562654bf1b14d57 runs/ && harness runs adopt 0562654bf1b14d57)"};
-  command.add("id", &o->ids, "names of run folders in the workspace, or their beginnings",
+  command.add("id", &o->ids, "names of run folders in the workspace, or their first digits",
               {.required = true});
   add_workspace_options(command, o->place);
   return with_json(std::move(command), o, adopt);
@@ -341,22 +342,21 @@ Examples:
 Command make_prune() {
   auto o = std::make_shared<Options>();
   Command command{"prune", "Empty the trash: delete removed runs for good", R"(
-Lists what `runs rm` and `reproduce --fresh` put into OUT/.trash, with when, from where and how large, asks unless
---yes, and deletes it.
+Lists what `runs rm` and `reproduce --fresh` put into OUT/.trash, asks unless --yes is given, and deletes it.
 Examples:
   harness runs prune --dry-run
   harness runs prune --yes)"};
   add_workspace_options(command, o->place);
   add_json_option(command, o->json);
   command.add("--yes", &o->yes, "do not ask");
-  command.add("--dry-run", &o->dry_run, "list it, delete nothing");
+  command.add("--dry-run", &o->dry_run, "list the trash, delete nothing");
   command.run = [o] { return prune(*o); };
   return command;
 }
 
 Command make_runs() {
-  Command command{"runs", "Show a run, remove it, bring it back or take one in", R"(
-A run is one training of a method with a seed, or the starting weights; `harness list runs` shows their ids.
+  Command command{"runs", "Show, remove, restore or adopt a run", R"(
+A run is one training of a method with a seed, or the starting weights. `harness list runs` shows the ids.
 Examples:
   harness runs show 0562654b
   harness runs rm 0562654b
@@ -365,7 +365,7 @@ Examples:
   return command;
 }
 
-const bool kRegistered = register_command(150, make_runs);
+const bool kRegistered = register_command(CommandGroup::kManage, 20, make_runs);
 
 }  // namespace
 }  // namespace harness

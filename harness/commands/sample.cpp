@@ -55,25 +55,25 @@ Examples:
   harness sample "a sign reading \"OPEN\"" -o open.png
   harness sample "a sign reading \"OPEN\"" --lora runs/RUN/checkpoints/80 --seed 7
   harness sample "a sign reading \"OPEN\"" --weights stable-diffusion-3.5-medium --device cuda:0)"};
-  command.add("prompt", &o->prompt, "prompt; the glyph backbone draws the text in double quotes",
+  command.add("prompt", &o->prompt, "prompt; backbone glyph draws the text in double quotes",
               {.required = true});
-  command.add("--backbone", &o->backbone, "backbone; unset: what --weights holds, or glyph",
+  command.add("--backbone", &o->backbone, "backbone (default: the one of --weights, or glyph)",
               {.offers = backbone_names});
-  command.add("--weights", &o->weights, "model folder; unset: the backbone's own", {.is_path = true});
-  command.add("--lora", &o->lora,
-              "checkpoint folder of a run, or an adapter of peft or diffusers, applied to the weights",
-              {.is_path = true});
-  command.add("-o,--output", &o->out, "PNG file", {.is_path = true});
+  command.add("--weights", &o->weights, "model folder (default: the backbone's own)",
+              {.is_path = true, .value = "DIR"});
+  command.add("--lora", &o->lora, "adapter: a checkpoint folder of a run, or one of peft or diffusers",
+              {.is_path = true, .value = "DIR"});
+  command.add("-o,--output", &o->out, "PNG file to write", {.is_path = true, .value = "FILE"});
   command.add("--seed", &o->seed, "seed of the noise");
-  command.add("--steps", &o->steps, "sampling steps; unset: the backbone's default");
-  command.add("--guidance", &o->guidance, "guidance scale; unset: the backbone's default");
-  command.add("--image-size", &o->image_size, "pixels a side, for backbones that leave the choice");
-  command.add("--device", &o->device, "auto, cpu or cuda:N (cuda: the first)",
+  command.add("--steps", &o->steps, "sampling steps (default: the backbone's)");
+  command.add("--guidance", &o->guidance, "guidance scale (default: the backbone's)");
+  command.add("--image-size", &o->image_size, "pixels per side, where the backbone has a choice");
+  command.add("--device", &o->device, "auto, cpu, cuda or cuda:N",
               {.offers = choices({"auto", "cpu", "cuda:0"})});
   return with_json(std::move(command), o, sample);
 }
 
-const bool kRegistered = register_command(90, make_sample);
+const bool kRegistered = register_command(CommandGroup::kRun, 20, make_sample);
 
 }  // namespace
 }  // namespace harness

@@ -275,15 +275,14 @@ Examples:
   harness status
   harness status --watch
   harness status --out runs --json)"};
-  command.add("--watch", &o->watch,
-              "show it again every so many seconds (2 if left out) until nothing runs; Ctrl-C ends it",
-              {.may_be_bare = true, .default_text = "2"});
-  command.add("--all", &o->all, "all runs of the workspace");
+  command.add("--watch", &o->watch, "repeat every so many seconds until nothing runs; Ctrl-C ends it",
+              {.may_be_bare = true, .default_text = "2", .value = "SECONDS"});
+  command.add("--all", &o->all, "show all runs of the workspace");
   add_workspace_options(command, o->place);
   return with_json(std::move(command), o, show);
 }
 
-const bool kRegistered = register_command(25, make_status);
+const bool kRegistered = register_command(CommandGroup::kRun, 40, make_status);
 
 }  // namespace
 }  // namespace harness

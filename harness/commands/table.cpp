@@ -67,11 +67,12 @@ int table(const Options& o) {
 
 Command make_table() {
   auto o = std::make_shared<Options>();
-  Command command{"table", "Print a table from the results DB", R"(
+  Command command{"table", "Print a finished table", R"(
 Examples:
   harness table sd35-ocr
   harness table sd35-ocr --per-seed
-  harness table sd35-ocr --format latex --part results --columns ocr_reward,exact_match --no-paper > results.tex)"};
+  harness table sd35-ocr --format latex --part results --columns ocr_reward,exact_match \
+      --no-paper > results.tex)"};
   add_table_argument(command, o->db);
   add_workspace_options(command, o->db.place);
   add_filter_options(command, o->db, false);
@@ -80,26 +81,25 @@ Examples:
               fmt::format("{} or {}", fmt::join(formats.begin(), formats.end() - 1, ", "), formats.back()),
               {.offers = choices(formats)});
   command.add("--window", &o->window,
-              "training tables: average over the last \"updates\" (optimiser steps) or \"epochs\"; "
-              "unset: the table's own",
+              "training tables: average over the last \"updates\" (optimiser steps) or \"epochs\" "
+              "(default: the table's)",
               {.offers = choices(kWindows)});
   command.add("--part", &o->show.parts,
-              "only these parts, comma-separated: results, tags, differences, claims, noise, guardrails",
+              "only these parts: results, tags, differences, claims, noise, guardrails",
               {.by_comma = true, .offers = table_parts});
-  command.add("--columns", &o->show.columns, "only these metrics, comma-separated, in this order",
-              {.by_comma = true});
+  command.add("--columns", &o->show.columns, "only these metrics, in this order", {.by_comma = true});
   command.add("--per-seed", &o->per_seed, "a row per training run, not means over runs");
   command.add("--no-paper", &o->no_paper, "leave out the paper's figures and claims");
   command.add("--names", &o->names,
               "LaTeX: JSON file with what methods and metrics are called: {\"dual\": \"Ours\"}",
-              {.is_path = true});
+              {.is_path = true, .value = "FILE"});
   command.add("--label", &o->show.label, "LaTeX: label of the first float");
-  command.add("--json", &o->json, "the same as --format json");
+  command.add("--json", &o->json, "same as --format json");
   command.run = [o] { return table(*o); };
   return command;
 }
 
-const bool kRegistered = register_command(40, make_table);
+const bool kRegistered = register_command(CommandGroup::kLook, 10, make_table);
 
 }  // namespace
 }  // namespace harness

@@ -20,6 +20,7 @@
 #include "harness/runs/scratch_database.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
+#include "harness/terminal/seeds.h"
 #include "results/store/rows.h"
 
 namespace harness {
@@ -449,6 +450,7 @@ std::vector<RecordedJob> jobs_of_experiments(Store& store, const VerifyOptions& 
 
 int verify(const VerifyOptions& o) {
   if (o.images == 0) throw Error("must be 1 or more", "--images", "--all takes all of them");
+  checked_seed(o.seed, "--sample-seed");
   const auto db = find_workspace(o.db.place).db;
   Store store(db, OpenMode::kReadOnly);
   const auto jobs = o.run.empty() ? jobs_of_experiments(store, o) : jobs_of_run(store, o.run, o.training);
@@ -466,29 +468,31 @@ int verify(const VerifyOptions& o) {
 
 Command make_verify() {
   auto o = std::make_shared<VerifyOptions>();
-  Command command{"verify", "Run a part of what is recorded again and compare bit for bit", R"(
-Without RUN: some images of every tested checkpoint of the last completed reproduce (--table and the like choose
-another). With RUN, an id of `harness list runs` or its first digits: some images of each of its evaluations.
-Images, transcripts, detections and scores are drawn and read again and compared with the DB; --training also trains again
-and compares every statistic and checkpoint; stored image files are held against their checksums. Nothing that is stored changes. Exit status 1 at any difference; where
-build or processor differ from those that recorded the run, the difference is named.
+  Command command{"verify", "Run part of an experiment again and compare bit for bit", R"(
+Without RUN it takes some images of every tested checkpoint of the last completed experiment; with RUN, an id
+of `harness list runs` or its first digits, some images of each of its evaluations. Images, transcripts,
+detections and scores are made again and compared with the database, and stored images with their checksums.
+With --training it also trains again and compares every statistic and checkpoint.
+
+Nothing that is stored changes. Exit status 1 at any difference; if the build or processor is another one than
+the run's, that is named.
 Examples:
   harness verify
   harness verify --table sd35-ocr --images 100
   harness verify 0562654b --all --training)"};
-  command.add("run", &o->run, "run; unset: the tested checkpoints of an experiment",
+  command.add("run", &o->run, "run (default: the tested checkpoints of an experiment)",
               {.offers = [&db = o->db] { return run_ids(db.place); }});
   add_workspace_options(command, o->db.place);
   add_filter_options(command, o->db, true);
-  command.add("--images", &o->images, "images of each evaluation");
-  command.add("--all", &o->all, "all images");
-  command.add("--sample-seed", &o->seed, "which images");
-  command.add("--training", &o->training, "train again too");
-  command.add("--keep", &o->keep, "keep the folder of the repeated jobs, beside the DB");
+  command.add("--images", &o->images, "images per evaluation");
+  command.add("--all", &o->all, "take all images");
+  command.add("--sample-seed", &o->seed, "seed that draws the images");
+  command.add("--training", &o->training, "also train again");
+  command.add("--keep", &o->keep, "keep the folder of the repeated jobs, beside the database");
   return with_json(std::move(command), o, verify);
 }
 
-const bool kRegistered = register_command(130, make_verify);
+const bool kRegistered = register_command(CommandGroup::kCheck, 20, make_verify);
 
 }  // namespace
 }  // namespace harness

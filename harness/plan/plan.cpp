@@ -185,16 +185,33 @@ void note_unused_scorers(Plan& plan, const ScorerFolders& folders) {
   }
 }
 
+constexpr std::string_view kProfile = "_profile";
+
+/// --set NAME_profile=... of a scorer that this plan does not use would change nothing.
+void require_profiles_used(const Plan& plan) {
+  std::vector<std::string> used;
+  for (const auto& [scorer, _] : plan.scorers.items()) used.push_back(scorer);
+  for (const auto& [name, value] : plan.settings.loop) {
+    if (value.origin != "--set" || !name.ends_with(kProfile)) continue;
+    const auto scorer = name.substr(0, name.size() - kProfile.size());
+    if (plan.scorers.contains(scorer) || plan.reward_scorers.contains(scorer)) continue;
+    throw Error(fmt::format("setting {} is not used: {} scores nothing here", name, scorer), "--set " + name,
+                fmt::format("leave it out; on backbone {} table {} is scored by {}", plan.backbone.name,
+                            plan.spec.id, join(used, ", ")));
+  }
+}
+
 void choose_scorers(Plan& plan, const ScorerFolders& folders) {
-  // A scorer with several profiles takes the one that its setting NAME_profile says.
+  // A scorer with several profiles takes the one that its setting NAME_profile names.
   for (auto& evaluator : plan.registry.evaluators) {
-    const auto setting = plan.settings.loop.find(evaluator.name + "_profile");
+    const auto setting = plan.settings.loop.find(evaluator.name + std::string(kProfile));
     if (setting != plan.settings.loop.end()) evaluator.identity["profile"] = setting->second.effective;
   }
   note_unused_scorers(plan, folders);
   choose_metrics(plan, folders);
   plan.scorers = scorer_identities(plan.registry, folders, plan.metrics, plan.backbone.name);
   plan.reward_scorers = reward_identities(plan.registry, folders, plan.spec.task, plan.backbone.name);
+  require_profiles_used(plan);
   plan.scorer_folders = folders_of(plan.scorers, folders);
   plan.scorer_folders.merge(folders_of(plan.reward_scorers, folders));
 }

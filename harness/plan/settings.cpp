@@ -12,32 +12,10 @@
 namespace harness {
 namespace {
 
-/// What other programs call our settings: for hints alone.
-const std::map<std::string, std::vector<std::string>> kOtherNames = {
-    {"learning_rate", {"lr"}},
-    {"batch_size", {"prompts_per_epoch", "group_size"}},
-    {"num_generations", {"group_size"}},
-    {"epochs", {"updates", "inner_epochs"}},
-    {"num_epochs", {"updates", "inner_epochs"}},
-    {"steps", {"updates", "sampling_steps"}},
-    {"num_steps", {"updates", "sampling_steps"}},
-    {"num_inference_steps", {"sampling_steps", "eval_steps"}},
-    {"cfg", {"guidance", "eval_guidance"}},
-    {"cfg_scale", {"guidance", "eval_guidance"}},
-    {"guidance_scale", {"guidance", "eval_guidance"}},
-    {"beta", {"kl", "beta_max"}},
-    {"eta", {"noise_level"}}};
-
 /// `did you mean "lr"?`, or where all settings are listed.
 std::string setting_hint(const std::string& name, const std::vector<std::string>& known) {
-  std::vector<std::string> meant;
-  if (const auto found = kOtherNames.find(name); found != kOtherNames.end()) {
-    for (const auto& other : found->second)
-      if (std::ranges::count(known, other) > 0) meant.push_back(in_quotes(other));
-  }
-  if (!meant.empty()) return fmt::format("did you mean {}?", join(meant, " or "));
-  auto hint = suggestion(name, known);
-  return hint.starts_with("known: ") ? "`harness list settings` names them all" : hint;
+  if (meant_by(name, known).empty()) return "`harness list settings` names them all";
+  return suggestion(name, known);
 }
 
 /// A value that was asked for, where, and by which layer.

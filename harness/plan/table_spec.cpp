@@ -458,13 +458,14 @@ bool is_metric(const TableSpec& spec, const std::string& name) {
   return spec.metric_catalogue.find(name) != nullptr || std::ranges::count(reserved_metrics(), name) > 0;
 }
 
-/// Where a metric is missing because it is misspelt in the table's list of metrics, that is said instead.
+/// Where a metric is missing, a misspelt name in the table's lists of metrics is the fault.
 void require_no_misspelling_of(const TableSpec& spec, const std::string& metric) {
   if (!is_metric(spec, metric)) return;
-  const std::vector<std::string> meant = {metric};
+  auto meant = spec.metric_catalogue.names();
+  meant.insert(meant.begin(), metric);
   const auto check = [&](const std::vector<std::string>& listed, const char* list) {
     for (std::size_t i = 0; i < listed.size(); ++i) {
-      if (is_metric(spec, listed[i]) || !nearest(listed[i], meant)) continue;
+      if (is_metric(spec, listed[i]) || meant_by(listed[i], meant).empty()) continue;
       throw Error(fmt::format("unknown metric \"{}\"", listed[i]),
                   fmt::format("{}: metrics.{}[{}]", spec.file.string(), list, i),
                   suggestion(listed[i], meant));
@@ -874,7 +875,7 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
     const auto& metric = spec.required_metrics[i];
     const auto place = fmt::format("{}: metrics.required[{}]", where, i);
     if (registry.evaluator_of(metric) != nullptr) continue;
-    if (nearest(metric, given)) require_choice(metric, given, "metric", place);
+    if (!meant_by(metric, given).empty()) require_choice(metric, given, "metric", place);
     throw Error(fmt::format("no evaluator of this build gives the required metric \"{}\"", metric), place,
                 "see `harness list evaluators`; --scorers DIR adds external ones");
   }

@@ -50,13 +50,34 @@ void each_field(auto& effective, auto visit) {
   visit("metrics_known", effective.metrics_known);
 }
 
+/// In how many ways a record is not what the filter asks for.
+int misfits(const StoredReproduction& record, const ExperimentFilter& filter) {
+  const auto differs = [](const std::string& wanted, const std::string& own) {
+    return !wanted.empty() && wanted != own ? 1 : 0;
+  };
+  return differs(filter.table, record.table_id) + differs(filter.backbone, record.backbone) +
+         differs(filter.scale, record.scale) + differs(filter.prompts, prompts_of(record)) +
+         (filter.experiment && record.id != *filter.experiment ? 1 : 0) +
+         (!filter.seeds.empty() && record.seeds != filter.seeds ? 1 : 0);
+}
+
 bool fits(const StoredReproduction& record, const ExperimentFilter& filter) {
-  return (filter.table.empty() || record.table_id == filter.table) &&
-         (filter.backbone.empty() || record.backbone == filter.backbone) &&
-         (filter.scale.empty() || record.scale == filter.scale) &&
-         (filter.prompts.empty() || prompts_of(record) == filter.prompts) &&
-         (!filter.experiment || record.id == *filter.experiment) &&
-         (filter.seeds.empty() || record.seeds == filter.seeds);
+  return misfits(record, filter) == 0;
+}
+
+/// The experiments that come nearest to what was asked for, the last ones first, one a line.
+std::string nearest_experiments(std::vector<StoredReproduction> records, const ExperimentFilter& filter) {
+  constexpr std::size_t kMost = 5;
+  const auto by_misfits = [&](const StoredReproduction& record) { return misfits(record, filter); };
+  const auto fewest = std::ranges::min(records | std::views::transform(by_misfits));
+  std::erase_if(records, [&](const auto& record) { return by_misfits(record) > fewest; });
+  std::string text = "there are:";
+  for (const auto& r : records | std::views::take(kMost))
+    text += fmt::format("\n  {}: table {}, backbone {}, scale {}, prompts {}, seeds {}", r.id, r.table_id,
+                        r.backbone, r.scale, prompts_of(r), fmt::join(r.seeds, ","));
+  if (records.size() > kMost)
+    text += fmt::format("\n  and {} more (`harness list experiments`)", records.size() - kMost);
+  return text;
 }
 
 /// What was asked for: "--experiment 3 --scale smoke".
@@ -82,18 +103,16 @@ std::string description_of(const ExperimentFilter& filter) {
         "holds no completed reproduction", place,
         fmt::format("run `harness reproduce --table {}`", filter.table.empty() ? "sd35-ocr" : filter.table));
   }
-  std::vector<std::string> tables, known;
+  std::vector<std::string> tables;
   for (const auto& r : records) {
     if (std::ranges::find(tables, r.table_id) == tables.end()) tables.push_back(r.table_id);
-    known.push_back(fmt::format("{}: {} {} {} {} seeds {}", r.id, r.table_id, r.backbone, r.scale,
-                                prompts_of(r), fmt::join(r.seeds, ",")));
   }
   if (!filter.table.empty() && std::ranges::find(tables, filter.table) == tables.end()) {
     throw Error(fmt::format("no completed reproduction of table \"{}\"", filter.table), place,
                 suggestion(filter.table, tables));
   }
   throw Error("no completed experiment fits " + description_of(filter), place,
-              "there are: " + join(known, "; "));
+              nearest_experiments(records, filter));
 }
 
 /// The last experiment of another table with this backbone and the same scale, methods, seeds and --set, and

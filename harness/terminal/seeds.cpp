@@ -42,13 +42,9 @@ std::optional<SeedRange> range_of(std::string_view text) {
 }  // namespace
 
 std::vector<std::string> comma_list(const std::vector<std::string>& words, const std::string& option) {
-  std::vector<std::string> trimmed;
-  for (const auto& word : words) {
-    trimmed.emplace_back(trim(word));
-    if (trimmed.back().empty())
-      throw Error("a name between two commas is missing", option + " " + join(words, ","));
-  }
-  return trimmed;
+  if (std::ranges::count(words, "") > 0)
+    throw Error("a name between two commas is missing", option + " " + join(words, ","));
+  return words;
 }
 
 std::vector<std::int64_t> parse_seeds(const std::vector<std::string>& texts) {

@@ -16,8 +16,7 @@ inline constexpr std::size_t kMostSeeds = 1000;
 /// anything else.
 std::vector<std::int64_t> parse_seeds(const std::vector<std::string>& texts);
 
-/// The words of a comma-separated option as CLI11 splits them, without the blanks around them. Throws Error
-/// (where: the option) for an empty one.
+/// The elements of a comma-separated option. Throws Error (where: the option) for an empty one.
 std::vector<std::string> comma_list(const std::vector<std::string>& words, const std::string& option);
 
 /// One seed. Throws Error (where: `option`) for a number that is none.

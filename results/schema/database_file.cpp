@@ -248,7 +248,9 @@ void require_database_place(const fs::path& path) {
   struct ::stat info {};
   if (::stat(path.c_str(), &info) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return;
-    throw Error(fmt::format("cannot be used: {}", std::strerror(errno)), where, kOtherFileHint);
+    const int reason = errno;
+    throw Error(fmt::format("cannot be used: {}", std::strerror(reason)), where,
+                reason == EACCES ? permissions_hint(path.parent_path()) : kOtherFileHint);
   }
   if (S_ISREG(info.st_mode)) return;
   const auto* kind = S_ISDIR(info.st_mode)    ? "folder"
@@ -318,7 +320,7 @@ Error database_error(const SQLite::Exception& failure, const fs::path& path) {
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
       return Error(fmt::format("cannot be opened or written ({})", failure.what()), where,
-                   "check the permissions of the file and its folder");
+                   permissions_hint(path) + ", and those of its folder");
     default:
       return Error(failure.what(), where, {}, Status::kFailed);
   }

@@ -84,7 +84,8 @@ TEST(GenevalRecord, WhatIsWrongIsRefusedWhereItStandsWithTheNearestName) {
   EXPECT_PROBLEM(problem_with(clause({{"class", "dogs"}})), "did you mean \"dog\"?");
   EXPECT_PROBLEM(problem_with(clause({{"color", "grey"}})), "include[0].color: unknown color \"grey\"");
   EXPECT_PROBLEM(problem_with(clause({{"count", 0}})), "include[0].count: is 0");
-  EXPECT_PROBLEM(problem_with(clause({{"count", 1.5}})), "count");
+  EXPECT_PROBLEM(problem_with(clause({{"count", 1.5}})),
+                 "include[0]: \"count\" must be a whole number, not 1.5");
   EXPECT_PROBLEM(problem_with(clause({{"size", "big"}})), "unknown key \"size\"");
   EXPECT_PROBLEM(problem_with(clause({{"position", {"left of", 0}}})), "points at clause 0");
   EXPECT_PROBLEM(problem_with(clause({{"position", {"beside", 0}}})), "unknown relation \"beside\"");
@@ -101,7 +102,8 @@ TEST(GenevalRecords, ALineThatIsNoneIsNamed) {
   write_file(file, line + "\n\n" + line + "\n");
   EXPECT_EQ(load_geneval_records(file).size(), 2u);
   write_file(file, line + "\n{\"tag\": \"position\"\n");
-  EXPECT_PROBLEM(message_of([&] { load_geneval_records(file); }), "records.jsonl: line 2");
+  EXPECT_PROBLEM(message_of([&] { load_geneval_records(file); }),
+                 "records.jsonl: line 2: column 19: not valid JSON");
   write_file(file, "\n");
   EXPECT_PROBLEM(message_of([&] { load_geneval_records(file); }), "holds no record");
 }

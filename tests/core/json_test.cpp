@@ -26,6 +26,12 @@ TEST(ParseJson, WhatIsNotOneDocumentIsRefusedWithItsPlace) {
   EXPECT_EQ(refusal(std::string(100, '[') + std::string(100, ']')).problem(), "nested deeper than 64");
 }
 
+TEST(ParseJson, AFaultOfALineIsAtAColumnOfIt) {
+  const auto error = error_of([] { parse_json_line(R"({"a": ])", "a.jsonl:7"); });
+  EXPECT_EQ(error.where(), "a.jsonl:7: column 7");
+  EXPECT_EQ(error_of([] { parse_json_line("\"\xff\"", "a.jsonl:7"); }).where(), "a.jsonl:7: column 2");
+}
+
 TEST(CanonicalJson, EqualDocumentsGiveEqualBytesWhateverTheirOrder) {
   EXPECT_EQ(canonical_json(parse_json(R"({"b": 0.1, "a": [1, 2]})", "x")),
             canonical_json(parse_json(R"({"a":[1,2],"b":0.1})", "y")));
@@ -47,7 +53,8 @@ TEST(Fields, AWrongTypeAndAMissingKeyAreNamed) {
   const Json object{{"a", "text"}, {"b", 1.5}};
   Fields fields(object, "t.json");
   EXPECT_THROW(fields.required<int>("a"), Error);
-  EXPECT_THROW(fields.required<int>("b"), Error);
+  EXPECT_STREQ(error_of([&] { fields.required<int>("b"); }).what(),
+               "t.json: \"b\" must be a whole number, not 1.5");
   EXPECT_THROW(fields.required<int>("c"), Error);
   EXPECT_DOUBLE_EQ(fields.required<double>("b"), 1.5);
 }

@@ -15,6 +15,18 @@ TEST(Counted, HasThePluralOfAllButOne) {
   EXPECT_EQ(counted(2, "run"), "2 runs");
 }
 
+TEST(Suggestion, KnowsTheNamesOfOtherProgramsAndOtherSpellingsBeforeItLooksForTheNearest) {
+  const std::vector<std::string> names = {"lr",  "beta1",    "kl", "guidance", "eval_guidance",
+                                          "cer", "flow-grpo"};
+  EXPECT_EQ(suggestion("learning_rate", names), "did you mean \"lr\"?");
+  EXPECT_EQ(suggestion("beta", names), "did you mean \"kl\"?");
+  EXPECT_EQ(suggestion("CFG-scale", names), "did you mean \"guidance\" or \"eval_guidance\"?");
+  EXPECT_EQ(suggestion("CER", names), "did you mean \"cer\"?");
+  EXPECT_EQ(suggestion("Flow_GRPO", names), "did you mean \"flow-grpo\"?");
+  EXPECT_EQ(suggestion("beta2", names), "did you mean \"beta1\"?");
+  EXPECT_EQ(suggestion("frobnicate", std::vector<std::string>{"lr", "kl"}), "known: lr, kl");
+}
+
 TEST(ShellWord, IsQuotedWhereAShellWouldTakeItApart) {
   EXPECT_EQ(shell_word("a/b-c_d=1,e.f"), "a/b-c_d=1,e.f");
   EXPECT_EQ(shell_word("my runs"), "'my runs'");

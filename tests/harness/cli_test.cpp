@@ -1,8 +1,13 @@
+#include <set>
+
 #include "core/text.h"
 #include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
+
+using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 using CommandLine = SmokeTest;
 using DryRun = SmokeTest;
@@ -30,14 +35,22 @@ TEST_F(CommandLine, AValueOfTheWrongKindIsNamedWithWhatIsWanted) {
   expect_refused(reproduce + "--seeds -1", "");
   expect_refused("sample b --guidance nan", "--guidance: nan is not a guidance scale");
   expect_refused("verify --images 0", "error: --images: must be 1 or more");
+  expect_refused("verify --images -3", R"(--images: must be a whole number, 0 or more, not "-3")");
+  expect_refused("verify --sample-seed -1", "--sample-seed: -1 is not a seed");
+  expect_refused("datasets split --seed -1", "--seed: must be a whole number, 0 or more");
+  expect_refused("pretrain glyph --seed -1", "--seed: -1 is not a seed");
+  expect_refused("sample b --seed 1.5", R"(--seed: must be a whole number, not "1.5")");
+  expect_refused("sample b --steps 2.5", R"(--steps: must be a whole number, not "2.5")");
   expect_refused("grid -n ", "error: -n: must be 1 to 200");
+  expect_refused("table --db", "harness table: needs a value: --db FILE");
   expect_refused("pretrain glyph --threads 0", "error: --threads: must be 1 or more");
   expect_refused("sample b -o x.jpg", "images are written as PNG");
   expect_refused("list settings --scale smoke", "needs a table");
   expect_refused("list runs --table sd35-orc", R"(did you mean "sd35-ocr"?)");
-  expect_refused("compare --experiment two", "--experiment = two: must be a whole number");
-  expect_refused("datasets split --seed abc", "--seed = abc: must be a whole number");
-  expect_refused("sample b --guidance strong", "--guidance = strong: must be a number");
+  expect_refused("compare --experiment two",
+                 R"(harness compare: --experiment: must be a whole number, not "two")");
+  expect_refused("datasets split --seed abc", R"(--seed: must be a whole number, 0 or more, not "abc")");
+  expect_refused("sample b --guidance strong", R"(--guidance: must be a number, not "strong")");
 }
 
 TEST_F(CommandLine, AWorkspaceThatCannotBeWrittenIsStatus2) {
@@ -57,7 +70,72 @@ TEST_F(CommandLine, HelpIsACommandToo) {
   EXPECT_EQ(place.run({"help", "datasets", "split"}).out, place.run({"datasets", "split", "--help"}).out);
   expect_refused("help comprae", R"(unknown command "comprae"; did you mean "compare"?)");
   expect_refused("help compare dual", R"(harness compare: unknown command "dual")");
-  expect_refused("", "Usage: harness [OPTIONS] SUBCOMMAND");
+  EXPECT_EQ(ok({}).out, help.out) << "without any word";
+}
+
+TEST_F(CommandLine, HelpGroupsCommandsByWhatTheyAreForAndOptionsThatChooseAnExperiment) {
+  const auto lines = split(ok({"help"}).out, '\n');
+  std::map<std::string, std::set<std::string>> groups;
+  std::string heading;
+  for (const auto& line : lines) {
+    if (line.ends_with(':') && !line.starts_with(' ')) heading = line;
+    if (line.starts_with("  ") && !line.starts_with("   "))
+      groups[heading].insert(line.substr(2, line.find(' ', 2) - 2));
+  }
+  EXPECT_THAT(groups["Run:"], IsSupersetOf({"reproduce", "sample"}));
+  EXPECT_THAT(groups["Look:"], IsSupersetOf({"table", "compare"}));
+  EXPECT_THAT(groups["Check:"], IsSupersetOf({"check", "verify"}));
+  EXPECT_THAT(groups["Manage:"], IsSupersetOf({"list", "runs"}));
+  const auto table = ok({"help", "table"}).out;
+  const auto group = table.find("\nWhich experiment (default: the last completed one):\n");
+  ASSERT_NE(group, std::string::npos);
+  EXPECT_LT(group, table.find("  --backbone NAME ")) << table;
+  EXPECT_LT(group, table.find("  --seeds LIST ")) << table;
+}
+
+TEST_F(CommandLine, OfAGroupAloneFailsBelowItsHelp) {
+  const auto outcome =
+      fails(2, {"runs"}, {"Usage: harness runs COMMAND", "no command given; commands: show, rm"});
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST_F(CommandLine, WhatIsLeftOutIsNamedAsTheHelpNamesIt) {
+  expect_refused("reproduce", "harness reproduce: --table is required");
+  expect_refused("compare", "harness compare: BASELINE is required: ");
+  expect_refused("reproduce --tabel sd35-ocr", R"(unknown option "--tabel"; did you mean "--table"?)");
+}
+
+TEST_F(CommandLine, AListTakesNoMoreThanItsWordSoThatAnArgumentMayFollow) {
+  for (const char* line : {"table --seeds 42 sd35-ocr", "table --seeds 42, 43 sd35-ocr",
+                           "table --seeds=42 , 43 sd35-ocr", "grid --pick wins, losses sd35-ocr"})
+    expect_refused(line, "there is no results database");
+  expect_refused("table --seeds 42 sd35-ocr more", R"(unexpected argument "more")");
+}
+
+TEST_F(CommandLine, AnOptionOfOtherCommandsIsAnsweredWithWhatItMeansHere) {
+  for (const char* command : {"grid", "figure", "report"})
+    expect_refused(std::string(command) + " --out x",
+                   "-o/--output names where files are written, and --db FILE the results database");
+  expect_refused("table --output x", "-o/--out DIR names the workspace");
+}
+
+TEST_F(CommandLine, AnOptionThatAListDoesNotReadIsRefusedAndANameThatItReadsIsChecked) {
+  expect_refused("list tables --backbone glyph",
+                 "harness list tables: --backbone has no meaning for this list");
+  expect_refused("list metrics --scale smoke", "--scale has no meaning");
+  for (const char* what : {"settings", "runs", "experiments"})
+    expect_refused(std::string("list ") + what + " --backbone glyhp", R"(did you mean "glyph"?)");
+  EXPECT_EQ(place.json({"list", "runs", "--backbone", "glyph", "--json"}).size(), 0u);
+}
+
+TEST_F(CommandLine, AnUnknownExperimentIsAnsweredWithTheNearestOnes) {
+  for (const char* seed : {"42", "43"}) ok(smoke({"--seeds", seed}));
+  fails(2, {"table", "--experiment", "9"},
+        {"no completed experiment fits --experiment 9; there are:\n  2: table sd35-ocr, backbone glyph, ",
+         "\n  1: table sd35-ocr"});
+  const auto message = fails(2, {"table", "--seeds", "43", "--scale", "default"}).err;
+  EXPECT_THAT(message, HasSubstr("\n  2: "));
+  EXPECT_THAT(message, Not(HasSubstr("\n  1: "))) << "which differs in the seeds as well";
 }
 
 TEST_F(CommandLine, ListsAreArraysOfNamedObjects) {

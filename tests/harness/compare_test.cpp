@@ -264,6 +264,9 @@ TEST(Compare, WhatCannotBeComparedIsRefusedWithWhatToDo) {
   const std::vector<std::pair<Words, Words>> refusals = {
       {{"ratio-norm", "duel"}, {R"(no method "duel"; did you mean "dual"?)"}},
       {{"ratio-nrom", "dual"}, {R"(did you mean "ratio-norm"?)"}},
+      {{"ratio-norm", "dual", "dual"}, {"method dual is named twice"}},
+      {{"ratio-norm", "dual", "--metric", "CER"}, {R"(did you mean "cer"?)"}},
+      {{"ratio-norm", "dual", "--metric", "ocr"}, {R"(did you mean "ocr_reward"?)"}},
       {{"ratio-norm", "dual", "ratio-norm"}, {"ratio-norm is the baseline and the method: the same twice"}},
       {{"ratio-norm", "dual", "--metric", "exact-match"},
        {R"(unknown metric "exact-match"; did you mean "exact_match"?)"}},

@@ -207,6 +207,9 @@ TEST(TrainPrompts, AScaleThatAsksForASetSaysWhereItIs) {
 TEST(CommandLineOfAPlan, BlanksAroundNamesAndSeedsAreLeftOut) {
   Workplace place;
   EXPECT_EQ(job_ids(place, smoke({"--methods", "ratio-norm, dual", "--seeds", "42, 43"})).size(), 4U);
+  EXPECT_EQ(job_ids(place, smoke({"--methods", "ratio-norm,", "dual", "--seeds", "42", ",", "43"})).size(),
+            4U)
+      << "words of a shell";
 }
 
 TEST(Seeds, MayBeRanges) {
@@ -242,6 +245,9 @@ TEST(CommandLineOfAPlan, OfWhatCannotBeMeantIsRefusedWithWhatMayBe) {
       {planned({"--set", "steps=4"}), "did you mean \"updates\" or \"sampling_steps\"?"},
       {planned({"--set", "cfg=4"}), "did you mean \"guidance\" or \"eval_guidance\"?"},
       {planned({"--set", "beta=4"}), "did you mean \"beta_max\"?"},
+      {planned({"--set", "num_generations=4"}), "did you mean \"group_size\"?"},
+      {planned({"--set", "LR=4"}), "did you mean \"lr\"?"},
+      {planned({"--methods", "ratio_norm"}), "did you mean \"ratio-norm\"?"},
       {planned({"--set", "frobnicate=4"}), "`harness list settings` names them all"},
       {{"list", "settings", "--backbone", "glyf"},
        "--backbone: unknown backbone \"glyf\"; did you mean \"glyph\"?"},

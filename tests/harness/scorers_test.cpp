@@ -193,6 +193,11 @@ TEST_F(Scorers, TheirFilesAreInTheIdentityAndInTheDryRun) {
   EXPECT_NE(job_ids(place, command(), "train"), before);
 }
 
+TEST_F(Scorers, AProfileOfOneThatScoresNothingHereIsRefused) {
+  fails(2, command({"--set", "clip_score_profile=flow-grpo"}),
+        {"--set clip_score_profile: setting clip_score_profile is not used: clip_score scores nothing here"});
+}
+
 TEST_F(Scorers, ASettingChoosesTheProfileOfOneThatHasSeveral) {
   write_scorer(scorers / "clip_score");
   const auto before = command();

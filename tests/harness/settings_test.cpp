@@ -159,6 +159,8 @@ TEST(Settings, WrongOnesAreRefusedWithTheNearestName) {
   expect_refusal("dual.beta_max=much", "setting beta_max must be a number of at least 0, not \"much\"");
   expect_refusal("clip_rule=publc", R"(did you mean "public"?)");
   expect_refusal("group_size", "is not NAME=VALUE");
+  expect_refusal("guidance_scale=4", R"(did you mean "guidance" or "eval_guidance"?)");
+  expect_refusal("dual.beta=4", R"(did you mean "beta_max"?)");
 }
 
 }  // namespace

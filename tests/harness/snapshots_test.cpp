@@ -1,5 +1,6 @@
 #include <cstdlib>
 
+#include "core/text.h"
 #include "tests/harness/workplace.h"
 
 // What the program says, word for word. After a change that is meant:
@@ -44,14 +45,11 @@ void collect_help(Workplace& place, const Words& command, std::map<std::string, 
   std::string name = "help";
   for (const auto& word : command) name += "-" + word;
   pages[name] = outcome.out;
-  const auto list = outcome.out.find("\nSubcommands:\n");
-  if (list == std::string::npos) return;
-  for (auto begin = outcome.out.find('\n', list + 1) + 1; outcome.out.compare(begin, 2, "  ") == 0;
-       begin = outcome.out.find('\n', begin) + 1) {
-    const auto word = outcome.out.substr(begin + 2, outcome.out.find_first_of(" \n", begin + 2) - begin - 2);
-    if (word.empty()) continue;  // the description went on
+  if (outcome.out.find(" COMMAND [OPTIONS]\n") == std::string::npos) return;
+  for (const auto& line : split(outcome.out.substr(0, outcome.out.find("\nOptions:\n")), '\n')) {
+    if (!line.starts_with("  ") || line.starts_with("   ")) continue;  // no command, or its text goes on
     auto below = command;
-    below.push_back(word);
+    below.push_back(line.substr(2, line.find(' ', 2) - 2));
     collect_help(place, below, pages);
   }
 }
@@ -63,6 +61,9 @@ TEST_F(Snapshots, HelpOfEveryCommand) {
   for (const auto& [name, page] : pages) {
     expect_snapshot(name, without_places(page, place));
     EXPECT_THAT(page, ::testing::HasSubstr("Examples:")) << name;
+    for (const auto& line : split(page, '\n')) EXPECT_LE(display_width(line), 100) << name << ": " << line;
+    for (const char* word : {"unset", "TEXT", "\n\n\n"})
+      EXPECT_EQ(page.find(word), std::string::npos) << name;
   }
 }
 

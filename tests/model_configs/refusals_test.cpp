@@ -50,7 +50,8 @@ void expect_integers(const std::string& kind, std::int64_t low, std::int64_t hig
     Edits edits = {{"/" + key, std::to_string(UINT64_MAX), fmt::format("\"{}\" is out of range", key)}};
     for (const auto value : {low - 1, high + 1, INT64_MAX, INT64_MIN})
       edits.push_back({"/" + key, std::to_string(value), fmt::format("\"{}\" is {}{}", key, value, outside)});
-    for (const char* value : {"\"1\"", "1.5", "true", "{}", "[]", "null"}) {
+    edits.push_back({"/" + key, "1.5", fmt::format("\"{}\" must be a whole number, not 1.5", key)});
+    for (const char* value : {"\"1\"", "true", "{}", "[]", "null"}) {
       if (key != "out_channels" || kind != "transformer" || std::string(value) != "null")
         edits.push_back({"/" + key, value, wrong});
     }
@@ -100,7 +101,8 @@ TEST(ConfigRefusals, OfTheTransformer) {
   const auto zeros = Json(std::vector<int>(1025, 0)).dump();
   expect_refused(
       "transformer",
-      {{"/dual_attention_layers", "[0, 1.5]", "\"dual_attention_layers\" [1] has the wrong type"},
+      {{"/dual_attention_layers", "[0, 1.5]",
+        "\"dual_attention_layers\" [1] must be a whole number, not 1.5"},
        {"/dual_attention_layers", "[true, 1]", "\"dual_attention_layers\" [0] has the wrong type"},
        {"/dual_attention_layers", "[0, -1]", "\"dual_attention_layers\" holds -1, outside"},
        {"/dual_attention_layers", "[0, 2]", "\"dual_attention_layers\" names layer 2, and there are 2"},
@@ -138,7 +140,7 @@ TEST(ConfigRefusals, OfTheAutoencoder) {
        {"/block_out_channels", "[12, -8, 8, 8]", "\"block_out_channels\" holds -8, outside"},
        {"/block_out_channels", "[12, 8, 8, 1099511627776]", "\"block_out_channels\" holds 1099511627776"},
        {"/block_out_channels", "[12, \"8\"]", "\"block_out_channels\" [1] has the wrong type"},
-       {"/block_out_channels", "[12.5]", "\"block_out_channels\" [0] has the wrong type"},
+       {"/block_out_channels", "[12.5]", "\"block_out_channels\" [0] must be a whole number, not 12.5"},
        {"/norm_num_groups", "5", "\"norm_num_groups\" is 5, which does not divide 12 channels"},
        {"/scaling_factor", "0", "\"scaling_factor\" is 0, not above 0"},
        {"/scaling_factor", "-1.5", "\"scaling_factor\" is -1.5, not above 0"},
