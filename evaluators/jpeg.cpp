@@ -50,7 +50,7 @@ struct Encoder {
 
 }  // namespace
 
-std::string jpeg_bytes(const Image& image, int quality) {
+std::string jpeg_bytes(const Image& image, int quality, JpegColours colours) {
   if (image.width < 1 || image.height < 1) throw Error("is empty", "image", {}, Status::kFailed);
   Encoder encoder;
   auto& info = encoder.info;
@@ -60,6 +60,10 @@ std::string jpeg_bytes(const Image& image, int quality) {
   info.in_color_space = JCS_RGB;
   jpeg_set_defaults(&info);
   jpeg_set_quality(&info, quality, TRUE);
+  if (colours == JpegColours::kFull) {
+    info.comp_info[0].h_samp_factor = info.comp_info[0].v_samp_factor = 1;
+    info.optimize_coding = TRUE;
+  }
   jpeg_start_compress(&info, TRUE);
   const auto stride = static_cast<std::size_t>(image.width) * 3;
   while (info.next_scanline < info.image_height) {

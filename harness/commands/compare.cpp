@@ -244,7 +244,7 @@ std::optional<Experiment> larger_experiment(Store& store, const Experiment& expe
   return std::nullopt;
 }
 
-/// What an experiment with `runs` training runs a method lacks for a claim about methods: the command that
+/// What an experiment with `runs` training runs per method lacks for a claim about methods: the command that
 /// makes them and how long it takes, or which experiment has them.
 std::string missing_runs(Store& store, const Experiment& experiment, std::int64_t runs) {
   if (const auto larger = larger_experiment(store, experiment)) {
@@ -288,7 +288,10 @@ int compare(const CompareOptions& options) {
   ComparisonReport report{.baseline = options.baseline, .split = {}, .effect = options.effect};
   report.bootstrap.interval = interval_from_name(options.interval, "--interval");
   Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
-  const auto experiment = chosen_experiment(store, options.db);
+  auto choice = options.db;
+  choice.filter.methods = options.methods;
+  choice.filter.methods.push_back(options.baseline);
+  const auto experiment = chosen_experiment(store, choice);
   const auto checkpoints = evaluated_checkpoints(store, experiment);
   const bool over_training = experiment.is_training();
   require_methods(store, options, experiment);

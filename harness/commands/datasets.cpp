@@ -231,13 +231,12 @@ Examples:
       "--train-prompts", &o->train_prompts,
       "folder with train.txt (train.jsonl), or TASK/train.txt (default: the generated training set)",
       {.is_path = true, .value = "DIR"});
-  auto split_set =
-      make_below("split", "Split prompts into validation and test, at random or by order", R"(
+  auto split_set = make_below("split", "Split prompts into validation and test, at random or by order", R"(
 Validation is what Python's random.Random(seed).sample(range(of), take) gives, or with --first the first N.
 Examples:
   harness datasets split --seed 20260501 --of 1018 --take 256 --json
   harness datasets split ~/flow_grpo/dataset --task geneval --first 64)",
-                 o, split);
+                              o, split);
   split_set.add(
       "path", &o->path,
       "prompts to count in each part: a folder with TASK/test.txt (geneval/test_metadata.jsonl), or a file",

@@ -30,9 +30,7 @@ std::map<std::string, std::string> draw(Store& store, const Experiment& experime
                                         const std::filesystem::path& folder) {
   const auto width = figure_width(options.width);
   if (options.name == "grid") {
-    auto grid = make_grid(store, experiment, {});
-    rename(names, grid);
-    return write_grid(grid, folder, {.width = width});
+    return write_grid(make_grid(store, experiment, {}), folder, {.width = width, .names = names});
   }
   const auto figure = make_figure(store, experiment,
                                   {.name = options.name,

@@ -32,10 +32,10 @@ int grid(const GridOptions& options) {
   if (options.rows) require_range(static_cast<std::int64_t>(*options.rows), 1, 200, "-n");
   Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
   const auto chosen = chosen_experiments(store, options.db);
-  const GridFiles files{.stem = options.out.empty() ? grid_stem(choice) : "grid",
-                        .width = figure_width(options.width),
-                        .bare = options.bare};
-  const auto names = options.names.empty() ? std::nullopt : std::optional(read_display_names(options.names));
+  GridFiles files{.stem = options.out.empty() ? grid_stem(choice) : "grid",
+                  .width = figure_width(options.width),
+                  .bare = options.bare};
+  if (!options.names.empty()) files.names = read_display_names(options.names);
   std::map<std::string, std::string> paths;
   for (const auto& experiment : chosen.experiments) {
     if (experiment.is_training()) {
@@ -44,9 +44,7 @@ int grid(const GridOptions& options) {
           "harness grid", "see `harness figure --list` for its figures");
     }
     const auto folder = output_folder(store, experiment, options.out, chosen.collection.has_value());
-    auto grid = make_grid(store, experiment, choice);
-    if (names) rename(*names, grid);
-    add_artifacts(chosen, experiment, write_grid(grid, folder, files), paths);
+    add_artifacts(chosen, experiment, write_grid(make_grid(store, experiment, choice), folder, files), paths);
   }
   print_artifacts(chosen.name(), paths, options.json);
   return 0;
@@ -70,8 +68,7 @@ Examples:
   command.add("--width", &o->width, "width of the PDF: single or double (columns of a page), or centimetres",
               {.offers = choices({"single", "double"}), .value = "WIDTH"});
   command.add("--bare", &o->bare, "also the PNG without title, caption and signature");
-  command.add("--names", &o->names,
-              "JSON file with what methods are called: {\"lambda-controlled\": \"Ours\"}",
+  command.add("--names", &o->names, "JSON file with what the PDF calls methods: {\"dual\": \"Ours\"}",
               {.is_path = true, .value = "FILE"});
   command.add("-n", &o->rows, "rows in all (default: the table's; of --pick paper alone, all)");
   command.add(

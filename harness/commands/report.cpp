@@ -22,7 +22,7 @@ constexpr const char* kName = "report.html";
 struct ReportOptions {
   DbOptions db;
   std::string out;
-  int image_size = 256;
+  ReportImages images;
   bool json = false;
 };
 
@@ -37,7 +37,7 @@ fs::path output_file(const Store& store, const Experiment& experiment, const std
 /// False if the page is not whole.
 bool write_report(Store& store, const Experiment& experiment, const fs::path& file,
                   const ReportOptions& options) {
-  const auto made = make_report(store, experiment, options.image_size);
+  const auto made = make_report(store, experiment, options.images);
   const auto page = report_html(made);
   if (file.has_parent_path() && !fs::exists(file.parent_path())) {
     make_folder(file.parent_path());
@@ -53,7 +53,7 @@ bool write_report(Store& store, const Experiment& experiment, const fs::path& fi
 }
 
 int report(const ReportOptions& options) {
-  require_range(options.image_size, 16, 4096, "--image-size");
+  require_range(options.images.longest, 16, 4096, "--image-size");
   Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
   const auto chosen = chosen_experiments(store, options.db);
   const bool several = chosen.collection.has_value();
@@ -84,11 +84,11 @@ Examples:
   harness report sd35-ocr
   harness report sd35-ocr --seeds 42,43 -o report.html)"};
   add_table_argument(command, o->db);
-  command.add("-o,--output", &o->out,
-              "file to write (default: report.html in the experiment's folder)",
+  command.add("-o,--output", &o->out, "file to write (default: report.html in the experiment's folder)",
               {.is_path = true, .value = "FILE"});
-  command.add("--image-size", &o->image_size,
+  command.add("--image-size", &o->images.longest,
               "longer side of an image in pixels; larger ones are shrunk and stored as JPEG");
+  command.add("--lossless", &o->images.lossless, "embed the image files themselves, not JPEG of quality 95");
   add_db_option(command, o->db);
   add_filter_options(command, o->db, true);
   return with_json(std::move(command), o, report);

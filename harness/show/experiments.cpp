@@ -184,10 +184,16 @@ std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment) {
 
 Experiment find_experiment(Store& store, const ExperimentFilter& filter) {
   auto records = store.reproductions();
-  const auto found =
+  const auto last =
       std::ranges::find_if(records, [&](const StoredReproduction& record) { return fits(record, filter); });
-  if (found == records.end()) refuse(store, records, filter);
-  return Experiment(std::move(*found));
+  if (last == records.end()) refuse(store, records, filter);
+  const auto has_all = [&](const StoredReproduction& record) {
+    return fits(record, filter) && std::ranges::all_of(filter.methods, [&](const std::string& method) {
+             return method == kBaseMethod || std::ranges::count(record.methods, method) > 0;
+           });
+  };
+  const auto wanted = std::ranges::find_if(records, has_all);
+  return Experiment(std::move(wanted == records.end() ? *last : *wanted));
 }
 
 std::vector<Experiment> find_collected(Store& store, const Collection& collection, ExperimentFilter filter) {

@@ -60,6 +60,8 @@ struct ExperimentFilter {
   std::string table, backbone, scale, prompts;
   std::vector<std::int64_t> seeds;
   std::optional<std::int64_t> experiment;  ///< reproductions.id
+  /// One that has all of these is taken before any other, however old it is.
+  std::vector<std::string> methods = {};
 };
 
 /// A run of an experiment under the name of its row.

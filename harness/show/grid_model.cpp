@@ -203,7 +203,8 @@ std::map<std::string, std::string> write_grid(const Grid& grid, const fs::path& 
     paths[name] = (folder / name).string();
   };
   write("png", png_bytes(render_grid(grid, files.bare)));
-  const auto paper = fitted_to_page(grid, files.width.points());
+  auto paper = fitted_to_page(grid, files.width.points());
+  rename(files.names, paper);
   write("pdf", grid_pdf(paper, files.width.points()));
   write("tex", grid_latex(paper, files.stem + ".pdf", folder.string(), files.width.is_wide()));
   write("html", grid_html(grid, folder));

@@ -40,6 +40,7 @@ struct GridFiles {
   std::string stem = "grid";
   FigureWidth width = {};  ///< of the PDF
   bool bare = false;       ///< the PNG without title, caption and signature, as the PDF always is
+  DisplayNames names = DisplayNames{};  ///< in PDF and LaTeX
 };
 
 /// STEM.png, STEM.pdf, STEM.tex and STEM.html in `folder`; gives their paths by name.

@@ -39,7 +39,7 @@ ReportPrompt& prompt_with(std::size_t column, Prompts& prompts, int position, st
   return prompt;
 }
 
-constexpr int kQuality = 85;
+constexpr int kQuality = 95, kShrunkQuality = 85;
 
 /// Four channels of 16 bits and what goes with them; a page would carry along whatever else a file holds.
 void require_small(std::size_t bytes, const Image& image, const std::filesystem::path& file) {
@@ -66,21 +66,27 @@ struct EmbeddedImage {
   int width = 0, height = 0;
 };
 
-/// The data URI is of the file's own bytes (PNG), or shrunk to `longest` pixels and as JPEG.
+/// The data URI is of a JPEG with full colours, shrunk to `longest` pixels where the image is larger; or of
+/// the file's own bytes (PNG), where they are fewer or asked for.
 /// Throws Error if it cannot be read, has another checksum, is no PNG, or is larger than its pixels can need.
-EmbeddedImage embedded_image(const std::filesystem::path& file, const std::string& sha256, int longest) {
+EmbeddedImage embedded_image(const std::filesystem::path& file, const std::string& sha256,
+                             const ReportImages& images) {
   const auto bytes = read_stored_image(file, sha256);
   const auto image = decode_png(bytes, file);
-  if (std::max(image.width, image.height) <= longest) {
-    require_small(bytes.size(), image, file);
-    return {"data:image/png;base64," + base64(bytes), image.width, image.height};
-  }
-  return {"data:image/jpeg;base64," + base64(jpeg_bytes(shrunk(image, longest), kQuality)), image.width,
-          image.height};
+  const auto embedded = [&](const char* kind, const std::string& data) {
+    return EmbeddedImage{fmt::format("data:image/{};base64,", kind) + base64(data), image.width,
+                         image.height};
+  };
+  if (std::max(image.width, image.height) > images.longest)
+    return embedded("jpeg", jpeg_bytes(shrunk(image, images.longest), kShrunkQuality));
+  require_small(bytes.size(), image, file);
+  if (images.lossless) return embedded("png", bytes);
+  const auto packed = jpeg_bytes(image, kQuality, JpegColours::kFull);
+  return packed.size() < bytes.size() ? embedded("jpeg", packed) : embedded("png", bytes);
 }
 
-void read_samples(Store& store, const std::string& evaluation_id, std::size_t column, int longest,
-                  Prompts& prompts) {
+void read_samples(Store& store, const std::string& evaluation_id, std::size_t column,
+                  const ReportImages& images, Prompts& prompts) {
   constexpr auto kSql = R"sql(
     SELECT p.position, s.sample, p.text, p.target, s.path, s.sha256, s.transcript, s.judgement
     FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
@@ -98,7 +104,7 @@ void read_samples(Store& store, const std::string& evaluation_id, std::size_t co
     cell.transcript = transcript;
     cell.judgement = judgement;
     try {
-      auto image = embedded_image(folder / path, sha256, longest);
+      auto image = embedded_image(folder / path, sha256, images);
       cell.image = std::move(image.uri);
       cell.width = image.width;
       cell.height = image.height;
@@ -134,7 +140,8 @@ void read_values(Store& store, const std::string& evaluation_id, std::size_t col
 }
 
 void fill_prompts(Store& store, const Experiment& experiment,
-                  const std::vector<EvaluatedCheckpoint>& evaluated, int longest, Report& report) {
+                  const std::vector<EvaluatedCheckpoint>& evaluated, const ReportImages& images,
+                  Report& report) {
   Prompts prompts;
   for (const auto& checkpoint : evaluated) {
     if (checkpoint.split != report.table.split || !checkpoint.selected) continue;
@@ -143,7 +150,7 @@ void fill_prompts(Store& store, const Experiment& experiment,
                               .seed = checkpoint.seed,
                               .checkpoint = checkpoint.step,
                               .is_base = checkpoint.method == kBaseMethod});
-    read_samples(store, checkpoint.evaluation_id, column, longest, prompts);
+    read_samples(store, checkpoint.evaluation_id, column, images, prompts);
     read_objects(store, checkpoint.evaluation_id, column, prompts);
     read_values(store, checkpoint.evaluation_id, column, prompts);
   }
@@ -162,9 +169,11 @@ void fill_prompts(Store& store, const Experiment& experiment,
   std::ranges::stable_sort(report.metrics, {}, rank);
   report.hero = hero_of(experiment);
   report.image_note = fmt::format(
-      "Images up to {} pixels on their longer side are the files themselves; larger ones are shrunk to that "
-      "and stored as JPEG of quality 85 (--image-size).",
-      longest);
+      "Images are {}; larger than {} pixels on their longer side, they are shrunk to that (--image-size). The "
+      "files that were scored are PNG, in the run folders.",
+      images.lossless ? "the files themselves"
+                      : "JPEG of quality 95 with full colours (--lossless: the files)",
+      images.longest);
 }
 
 void note_missing_images(Report& report) {
@@ -217,7 +226,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Experiment& expe
 
 }  // namespace
 
-Report make_report(Store& store, const Experiment& experiment, int longest) {
+Report make_report(Store& store, const Experiment& experiment, const ReportImages& images) {
   Report report;
   report.table = make_table_model(store, experiment);
   report.training.push_back(training_curves(store, experiment));
@@ -230,7 +239,7 @@ Report make_report(Store& store, const Experiment& experiment, int longest) {
     return report;
   }
   report.metric = experiment.table.selection.metric;
-  fill_prompts(store, experiment, evaluated_checkpoints(store, experiment), longest, report);
+  fill_prompts(store, experiment, evaluated_checkpoints(store, experiment), images, report);
   report.training.push_back(validation_curves(store, experiment, report.metrics));
   note_missing_images(report);
   return report;

@@ -65,13 +65,15 @@ std::string html_notation(std::string_view text) {
   return out;
 }
 
+std::string latex_shifted(const std::string& latex, int level) {
+  return fmt::format("\\raisebox{{{}}}{{\\fontsize{{6}}{{7}}\\selectfont {}}}",
+                     level < 0 ? "-0.35ex" : "0.8ex", latex);
+}
+
 std::string latex_notation(std::string_view text) {
   std::string out;
-  for (const auto& [piece, level] : notation_pieces(text)) {
-    // Braces, or two dollar signs would meet.
-    out += level == 0 ? latex_text(piece)
-                      : fmt::format("{{${}{{\\mathrm{{{}}}}}$}}", level < 0 ? '_' : '^', latex_text(piece));
-  }
+  for (const auto& [piece, level] : notation_pieces(text))
+    out += level == 0 ? latex_text(piece) : latex_shifted(latex_text(piece), level);
   return out;
 }
 

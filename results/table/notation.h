@@ -16,8 +16,12 @@ struct NotationPiece {
 std::vector<NotationPiece> notation_pieces(std::string_view text);
 
 std::string html_notation(std::string_view text);   ///< with <sub> and <sup>, escaped
-std::string latex_notation(std::string_view text);  ///< for pdflatex, outside of mathematics
+/// For pdflatex, outside of mathematics; letters above or below the line have 6 points in any text.
+std::string latex_notation(std::string_view text);
 std::string plain_notation(std::string_view text);  ///< "Λ_late"
+
+/// A piece above or below the line; `latex` is its text as LaTeX.
+std::string latex_shifted(const std::string& latex, int level);
 
 /// What tables and figures for papers call methods, metrics and statistics: their names in the field, and
 /// over them the reader's own.

@@ -37,8 +37,10 @@ std::string arm_of(const TableComparison& c) {
 }
 
 Notes column_notes(const TableModel& model) {
-  return texts_of(model.columns, [](const TableColumn& column) {
-    return column.note.empty() ? "" : fmt::format("{}: {}.", column.title, column.note);
+  return texts_of(model.columns, [&](const TableColumn& column) {
+    const bool is_hidden =
+        !model.show.with_restated && model.show.columns.empty() && is_restated(model, column);
+    return column.note.empty() || is_hidden ? "" : fmt::format("{}: {}.", column.title, column.note);
   });
 }
 
@@ -448,7 +450,7 @@ Notes heading_notes(const TableModel& model) {
 std::vector<std::string> result_notes(const TableModel& model) {
   if (!model.parts.empty()) return noted({of_parts(model, result_notes), heading_notes(model), model.notes});
   const auto not_run = texts_of(model.not_run, [](const auto& entry) {
-    return fmt::format("{} {} was not run{}.", kDash, entry.first, for_operator(": " + entry.second));
+    return for_operator(fmt::format("{} {} was not run: {}.", kDash, entry.first, entry.second));
   });
   return noted({paper_notes(model),
                 texts_of(model.columns, stand_in_note),

@@ -54,7 +54,8 @@ std::size_t count_of(const Drawing& drawing, Role role) {
 
 TEST(Notation, KnowsSubscriptsAndSuperscriptsInEveryFormat) {
   EXPECT_EQ(html_notation("\u039b_{late} < 10^{-3}"), "\u039b<sub>late</sub> &lt; 10<sup>-3</sup>");
-  EXPECT_EQ(latex_notation("\u039b_{late}"), "$\\Lambda${$_{\\mathrm{late}}$}");
+  EXPECT_EQ(latex_notation("\u039b_{late}"),
+            "$\\Lambda$\\raisebox{-0.35ex}{\\fontsize{6}{7}\\selectfont late}");
   EXPECT_EQ(plain_notation("\u039b_{late}"), "\u039b_late");
   EXPECT_EQ(plain_notation("a {b} _c"), "a {b} _c") << "braces without a mark are a text";
 }
@@ -132,7 +133,8 @@ TEST(WriteFigure, GivesFilesThatAreWhatTheirNamesSay) {
   EXPECT_GT(read_png(paths.at("small.png")).width, 600);
   const auto tex = read_file(paths.at("small.tex"));
   EXPECT_THAT(tex, HasSubstr("\\begin{figure}"));
-  EXPECT_THAT(tex, HasSubstr("A note on $\\Lambda${$_{\\mathrm{late}}$} \\& more."));
+  EXPECT_THAT(
+      tex, HasSubstr("A note on $\\Lambda$\\raisebox{-0.35ex}{\\fontsize{6}{7}\\selectfont late} \\& more."));
 }
 
 TEST(WriteFigure, WhatIsTooWideForOneColumnGoesAcrossBoth) {

@@ -70,8 +70,7 @@ class Writer {
   std::string prose(std::string_view text) const {
     std::string out;
     for (const auto& [piece, level] : notation_pieces(names_.in_text(text)))
-      out += level == 0 ? latex_prose(piece)
-                        : fmt::format("{{${}{{\\mathrm{{{}}}}}$}}", level < 0 ? '_' : '^', latex_text(piece));
+      out += level == 0 ? latex_prose(piece) : latex_shifted(latex_text(piece), level);
     return out;
   }
 
