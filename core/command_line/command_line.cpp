@@ -281,19 +281,6 @@ Parsed parsed_of(const Command& program, const CLI::App& app) {
 
 }  // namespace
 
-Offers choices(std::vector<std::string> names) {
-  return [names = std::move(names)] { return names; };
-}
-
-void Command::add(std::string names, OptionTarget target, std::string text, OptionDetails details) {
-  options.push_back({std::move(names), target, std::move(text), std::move(details)});
-}
-
-const Command* Command::find(std::string_view wanted) const {
-  const auto found = std::ranges::find(commands, wanted, &Command::name);
-  return found == commands.end() ? nullptr : &*found;
-}
-
 std::optional<Parsed> parse_command_line(const Command& program, int argc, char** argv) {
   CLI::App app(program.help, program.name);
   if (!program.version.empty()) app.set_version_flag("--version", program.version);

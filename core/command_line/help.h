@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "core/command_line/command_line.h"
+#include "core/command_line/command.h"
 
 namespace harness {
 

@@ -64,7 +64,7 @@ int figure(const FigureOptions& options) {
 Command make_figure_command() {
   auto o = std::make_shared<FigureOptions>();
   Command command{"figure", "Draw a figure for a paper: PDF, SVG, PNG and a LaTeX float", R"(
-NAME.tex is a float that compiles at once and can be \input; NAME.pdf and NAME.svg have real text, of the same
+NAME-float.tex is a float that compiles at once and can be \input; NAME.pdf and NAME.svg have real text, of the same
 size at every width.
 Examples:
   harness figure --list

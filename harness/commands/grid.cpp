@@ -55,7 +55,7 @@ Command make_grid_command() {
   Command command{"grid", "Show images of the same prompts and noise, one column per method", R"(
 Rows are chosen by rule: wins, losses and near-ties of the last method against the baseline, mixed: prompts where methods differ
 otherwise, failures of all methods; paper: the prompts at the printed indices of the paper's own gallery.
-grid.pdf is for papers: real text, embedded images; grid.tex takes it in, with caption and signature.
+grid.pdf is for papers: real text, embedded images; grid-float.tex takes it in, with caption and signature.
 A picture that is not the one that was scored is an error (exit status 1), and nothing is written.
 Examples:
   harness grid sd35-ocr
@@ -73,7 +73,7 @@ Examples:
   command.add("-n", &o->rows, "rows in all (default: the table's; of --pick paper alone, all)");
   command.add(
       "-o,--output", &o->out,
-      "folder to write grid.{png,pdf,tex,html} to (default: the experiment's, in the workspace, where a grid of your "
+      "folder to write grid.{png,pdf,html} and grid-float.tex to (default: the experiment's, in the workspace, where a grid of your "
       "own choice is named after it: grid-paper.png)",
       {.is_path = true, .value = "DIR"});
   add_db_option(command, o->db);

@@ -128,7 +128,7 @@ std::optional<std::string> link_table(Store& store, const Experiment& experiment
 void write_artifacts(Store& store, const Experiment& experiment, const fs::path& folder, TableModel& model) {
   const bool has_images = !experiment.is_training();
   std::vector<std::string> required;
-  if (has_images) required = {"grid.png", "grid.pdf", "grid.tex", "grid.html"};
+  if (has_images) required = {"grid.png", "grid.pdf", "grid-float.tex", "grid.html"};
   for (const auto& format : table_formats()) required.push_back(format.file);
   std::map<std::string, std::string> recorded;  // checksums
   for (const auto& [name, sha256] : rows_of<std::string, std::string>(

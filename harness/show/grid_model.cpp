@@ -197,17 +197,17 @@ std::map<std::string, std::string> write_grid(const Grid& grid, const fs::path& 
                                               const GridFiles& files) {
   make_folder(folder);
   std::map<std::string, std::string> paths;
-  const auto write = [&](const char* kind, const std::string& bytes) {
-    const auto name = fmt::format("{}.{}", files.stem, kind);
+  const auto write = [&](const char* ending, const std::string& bytes) {
+    const auto name = files.stem + ending;
     write_file_atomically(folder / name, bytes);
     paths[name] = (folder / name).string();
   };
-  write("png", png_bytes(render_grid(grid, files.bare)));
+  write(".png", png_bytes(render_grid(grid, files.bare)));
   auto paper = fitted_to_page(grid, files.width.points());
   rename(files.names, paper);
-  write("pdf", grid_pdf(paper, files.width.points()));
-  write("tex", grid_latex(paper, files.stem + ".pdf", folder.string(), files.width.is_wide()));
-  write("html", grid_html(grid, folder));
+  write(".pdf", grid_pdf(paper, files.width.points()));
+  write("-float.tex", grid_latex(paper, files.stem + ".pdf", folder.string(), files.width.is_wide()));
+  write(".html", grid_html(grid, folder));
   return paths;
 }
 

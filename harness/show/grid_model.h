@@ -43,7 +43,7 @@ struct GridFiles {
   DisplayNames names = DisplayNames{};  ///< in PDF and LaTeX
 };
 
-/// STEM.png, STEM.pdf, STEM.tex and STEM.html in `folder`; gives their paths by name.
+/// STEM.png, STEM.pdf, STEM.html and STEM-float.tex in `folder`; gives their paths by name.
 std::map<std::string, std::string> write_grid(const Grid& grid, const std::filesystem::path& folder,
                                               const GridFiles& files = {});
 

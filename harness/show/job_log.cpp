@@ -35,32 +35,32 @@ std::string type_of_event(const Json& event) {
 
 /// Reads a log from `offset` on, handing each event to `see`, and says what has become of the job.
 template <class See>
-void read_log(const fs::path& log, std::uint64_t offset, JobLog& job, See see) {
+void read_log(const fs::path& log, std::uint64_t offset, ReadLog& job, See see) {
   if (!fs::exists(log)) return;
   // Asked first: a worker that ends meanwhile has left its last word by now.
   auto holder = lock_holder(log);
-  auto ended = JobLog::kStopped;
+  auto ended = ReadLog::kStopped;
   for (const auto& event : Events(log, offset)) {
     const auto type = type_of_event(event);
     job.last_event = std::max(job.last_event, event.value("time", 0.0));
-    if (type == "job_started") ended = JobLog::kStopped;
+    if (type == "job_started") ended = ReadLog::kStopped;
     if (type == "job_completed") {
-      ended = JobLog::kDone;
+      ended = ReadLog::kDone;
       job.wall_seconds = event.value("wall_seconds", 0.0);
     }
     if (type == "job_failed") {
-      ended = JobLog::kFailed;
+      ended = ReadLog::kFailed;
       const auto where = event.value("where", std::string());
       job.failure = (where.empty() ? "" : where + ": ") + event.value("what", std::string("failed"));
     }
     see(type, event);
   }
   job.state = ended;
-  if (ended != JobLog::kFailed) job.failure.clear();
-  if (ended != JobLog::kStopped) return;
+  if (ended != ReadLog::kFailed) job.failure.clear();
+  if (ended != ReadLog::kStopped) return;
   if (!holder) holder = lock_holder(log);  // one that began meanwhile
   if (!holder) return;
-  job.state = JobLog::kRunning;
+  job.state = ReadLog::kRunning;
   job.process = *holder;
 }
 
@@ -115,7 +115,7 @@ TrainingLog read_training_log(const fs::path& log, std::int64_t epoch) {
 EvaluationLog read_evaluation_log(const fs::path& log) {
   EvaluationLog evaluation;
   read_log(log, tail_of(log, kEndTail), evaluation, [](const std::string&, const Json&) {});
-  if (evaluation.state == JobLog::kNotBegun || evaluation.state == JobLog::kDone) return evaluation;
+  if (evaluation.state == ReadLog::kNotBegun || evaluation.state == ReadLog::kDone) return evaluation;
   evaluation = {};
   std::set<std::pair<std::int64_t, std::int64_t>> images;
   std::vector<double> times;  // of images, in the last start

@@ -10,7 +10,7 @@
 namespace harness {
 
 /// What an event log tells of its job while a worker may be writing it. Nothing here takes the log's lock.
-struct JobLog {
+struct ReadLog {
   enum State {
     kNotBegun,  ///< there is no log
     kRunning,   ///< a living process holds it
@@ -25,13 +25,13 @@ struct JobLog {
   std::optional<double> wall_seconds = {};  ///< of kDone: as the worker measured its last start
 };
 
-struct TrainingLog : JobLog {
+struct TrainingLog : ReadLog {
   std::optional<std::int64_t> update = {};  ///< the last one
   std::optional<double> reward = {};        ///< its mean
   std::optional<double> seconds_per_update = {};
 };
 
-struct EvaluationLog : JobLog {
+struct EvaluationLog : ReadLog {
   std::int64_t images = 0;  ///< drawn and scored; not counted in one that is done
   std::optional<double> seconds_per_image = {};
 };

@@ -44,7 +44,7 @@ struct JobOfRun {
   std::optional<std::int64_t> checkpoint = {};
   std::optional<std::int64_t> total = {};  ///< images of an evaluation
   std::string id = {};                     ///< empty: not recorded yet
-  JobLog log = {};
+  ReadLog log = {};
   std::int64_t images = 0;
   std::optional<double> seconds_per_image = {};
 };
@@ -58,7 +58,7 @@ struct ReadRun {
 
   std::int64_t updates_left() const {
     const bool trained =
-        jobs.empty() || jobs.front().part != RunPart::kTrain || jobs.front().log.state == JobLog::kDone;
+        jobs.empty() || jobs.front().part != RunPart::kTrain || jobs.front().log.state == ReadLog::kDone;
     return trained ? 0 : std::max<std::int64_t>(0, shape.updates - status.update.value_or(0));
   }
 };
@@ -182,9 +182,9 @@ class Reading {
   static void read_evaluation(const fs::path& log, JobOfRun& job) {
     const auto evaluation = read_evaluation_log(log);
     job.log = evaluation;
-    job.images = evaluation.state == JobLog::kDone ? job.total.value_or(0) : evaluation.images;
+    job.images = evaluation.state == ReadLog::kDone ? job.total.value_or(0) : evaluation.images;
     job.seconds_per_image = evaluation.seconds_per_image;
-    if (evaluation.state == JobLog::kDone && evaluation.wall_seconds && job.images > 0)
+    if (evaluation.state == ReadLog::kDone && evaluation.wall_seconds && job.images > 0)
       job.seconds_per_image = *evaluation.wall_seconds / static_cast<double>(job.images);
   }
 
@@ -192,9 +192,9 @@ class Reading {
   void add_failure(JobOfRun& job) const {
     const auto found = records_.failures.find(job.id);
     if (found == records_.failures.end()) return;
-    if (job.log.state == JobLog::kRunning || job.log.state == JobLog::kDone) return;
+    if (job.log.state == ReadLog::kRunning || job.log.state == ReadLog::kDone) return;
     if (found->second.recorded < utc_text(job.log.last_event)) return;
-    job.log.state = JobLog::kFailed;
+    job.log.state = ReadLog::kFailed;
     job.log.failure = found->second.what;
   }
 
@@ -203,11 +203,11 @@ class Reading {
     auto& status = run.status;
     status.jobs = std::ssize(run.jobs);
     status.jobs_done =
-        std::ranges::count_if(run.jobs, [](const JobOfRun& job) { return job.log.state == JobLog::kDone; });
-    const auto first = [&](JobLog::State state) {
+        std::ranges::count_if(run.jobs, [](const JobOfRun& job) { return job.log.state == ReadLog::kDone; });
+    const auto first = [&](ReadLog::State state) {
       return std::ranges::find_if(run.jobs, [&](const JobOfRun& job) { return job.log.state == state; });
     };
-    if (const auto job = first(JobLog::kRunning); job != run.jobs.end()) {
+    if (const auto job = first(ReadLog::kRunning); job != run.jobs.end()) {
       status.state = RunState::kRunning;
       status.process = job->log.process;
       show(run, *job);
@@ -217,16 +217,16 @@ class Reading {
       status.state = RunState::kDone;
       return;
     }
-    if (const auto job = first(JobLog::kFailed); job != run.jobs.end()) {
+    if (const auto job = first(ReadLog::kFailed); job != run.jobs.end()) {
       status.state = RunState::kFailed;
       status.failure = job->log.failure;
       return show(run, *job);
     }
-    const bool is_begun = status.jobs_done > 0 || first(JobLog::kStopped) != run.jobs.end();
+    const bool is_begun = status.jobs_done > 0 || first(ReadLog::kStopped) != run.jobs.end();
     status.state = is_begun && !holder_ ? RunState::kInterrupted : RunState::kWaiting;
     if (!is_begun) return;
-    if (const auto job = first(JobLog::kStopped); job != run.jobs.end()) return show(run, *job);
-    const auto& next = *first(JobLog::kNotBegun);
+    if (const auto job = first(ReadLog::kStopped); job != run.jobs.end()) return show(run, *job);
+    const auto& next = *first(ReadLog::kNotBegun);
     if (next.part != RunPart::kTest) return show(run, next);
     status.part = status.is_base() ? RunPart::kTest : RunPart::kSelect;
   }
@@ -293,8 +293,8 @@ Pace pace_of(const std::vector<const ReadRun*>& runs) {
 std::optional<double> seconds_left(const ReadRun& run, const Pace& pace) {
   double seconds = 0;
   for (const auto& job : run.jobs) {
-    if (job.log.state == JobLog::kDone) continue;
-    if (job.log.state == JobLog::kRunning && run.status.eta_seconds) {
+    if (job.log.state == ReadLog::kDone) continue;
+    if (job.log.state == ReadLog::kRunning && run.status.eta_seconds) {
       seconds += *run.status.eta_seconds;
     } else if (job.part == RunPart::kTrain) {
       const auto each = run.seconds_per_update ? run.seconds_per_update : pace.update;

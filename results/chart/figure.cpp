@@ -265,19 +265,19 @@ std::map<std::string, std::string> write_figure(const Figure& figure, FigureWidt
   const auto drawing = figure_drawing(figure, width);
   make_folder(folder);
   std::map<std::string, std::string> paths;
-  const auto write = [&](const std::string& kind, const std::string& bytes) {
-    const auto file = folder / fmt::format("{}.{}", figure.name, kind);
+  const auto write = [&](const std::string& ending, const std::string& bytes) {
+    const auto file = folder / (figure.name + ending);
     write_file_atomically(file, bytes);
     paths[file.filename().string()] = file.string();
   };
-  write("pdf", pdf_file(drawing));
-  write("svg", svg_file(drawing));
-  write("png", png_file(drawing, kDotsPerInch));
-  write("tex", latex_figure({.picture = figure.name + ".pdf",
-                             .folder = folder.string(),
-                             .label = "fig:" + figure.name,
-                             .caption = caption_of(figure),
-                             .wide = width.is_wide()}));
+  write(".pdf", pdf_file(drawing));
+  write(".svg", svg_file(drawing));
+  write(".png", png_file(drawing, kDotsPerInch));
+  write("-float.tex", latex_figure({.picture = figure.name + ".pdf",
+                                    .folder = folder.string(),
+                                    .label = "fig:" + figure.name,
+                                    .caption = caption_of(figure),
+                                    .wide = width.is_wide()}));
   return paths;
 }
 

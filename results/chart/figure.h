@@ -37,7 +37,8 @@ struct Figure {
 Drawing figure_drawing(const Figure& figure, FigureWidth width);
 
 /// A LaTeX figure around `picture`, which lies beside it in `folder` (as seen from the document that takes it
-/// in); across both columns where it is too wide for one. Compiles on its own where it lies, too.
+/// in); across both columns where it is too wide for one. Compiles on its own where it lies, too, under
+/// another name than the picture, which it would replace.
 struct LatexFigure {
   std::string picture, folder, label;
   std::string caption;  ///< LaTeX
@@ -45,7 +46,7 @@ struct LatexFigure {
 };
 std::string latex_figure(const LatexFigure& figure);
 
-/// Writes FOLDER/NAME.{pdf,svg,png,tex}. Returns name -> path.
+/// Writes FOLDER/NAME.{pdf,svg,png} and NAME-float.tex. Returns name -> path.
 std::map<std::string, std::string> write_figure(const Figure& figure, FigureWidth width,
                                                 const std::filesystem::path& folder);
 

@@ -54,7 +54,7 @@ trainers/law trainers/optimisation trainers/sampling trainers trainers/methods
 evaluators/metrics evaluators evaluators/geneval evaluators/built_in evaluators/clip evaluators/detection evaluators/scorer
 worker
 results/schema results/statistics results/store results/verdict results/paper
-results/table results/table/formats results/report results/grid results/query
+results/table results/table/formats results/chart results/report results/grid results/query
 harness/terminal harness/plan harness/show harness/run harness/runs harness/checks
 harness/commands harness/cli harness
 )");

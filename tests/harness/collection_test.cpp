@@ -159,7 +159,8 @@ TEST_F(CollectionTest, SeveralSeedsArePooledByTask) {
   EXPECT_EQ(table.at("rows").size(), 12U);
   for (const auto& c : table.at("comparisons")) EXPECT_EQ(c.at("runs").at("n"), 3) << c;
   for (const auto& apart : table.at("discriminability")) EXPECT_TRUE(apart.contains("task")) << apart;
-  ok({"table", "both.json", "--seeds", "1..3"}, {"| ocr        | dual       | mean |", "Holm's p, over"});
+  ok({"table", "both.json", "--seeds", "1..3"},
+     {"| ocr        | dual       |", " \u00b1 ", "Holm's p, over"});
 }
 
 TEST_F(CollectionTest, TablesOfDifferentSettingsAreNotPutTogether) {

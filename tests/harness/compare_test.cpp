@@ -246,9 +246,8 @@ TEST(Compare, AndTheTableNameADifferenceThatAFewPromptsCarry) {
   const auto copy = place.folder() / "carried";
   fs::copy(place.folder() / "runs", copy, fs::copy_options::recursive);
   let_five_prompts_carry_the_difference(copy);
-  place.ok({"table", "--out", copy.string()},
-           {"A few prompts carry more than half of a difference: look at them before quoting it. "
-            "dual \u2212 ratio-norm, ocr_reward: 5 of 47"});
+  place.ok({"table", "--out", copy.string()}, {"A few prompts carry more than half of a difference. "
+                                               "dual \u2212 ratio-norm, ocr_reward: 5 of 47"});
   place.ok({"compare", "ratio-norm", "dual", "--out", copy.string()},
            {"ocr_reward of dual: 5 of 47 prompts carry more than half of the difference."});
 }
@@ -256,8 +255,8 @@ TEST(Compare, AndTheTableNameADifferenceThatAFewPromptsCarry) {
 TEST(Compare, WarnsOfTheSmokeScaleAndOfPromptsThatChoseTheCheckpoints) {
   auto& place = finished("42");
   const auto test = place.run({"compare", "ratio-norm", "dual"}).out;
-  EXPECT_THAT(test, AllOf(HasSubstr("Scale smoke: "), Not(HasSubstr("These prompts also chose"))));
-  place.ok({"compare", "ratio-norm", "dual", "--split", "validation"}, {"These prompts also chose"});
+  EXPECT_THAT(test, AllOf(HasSubstr("Scale smoke: "), Not(HasSubstr("These prompts also selected"))));
+  place.ok({"compare", "ratio-norm", "dual", "--split", "validation"}, {"These prompts also selected"});
 }
 
 TEST(Compare, WhatCannotBeComparedIsRefusedWithWhatToDo) {
@@ -292,13 +291,13 @@ TEST(Compare, ATinyEffectTakesMorePromptsThanAnyoneHas) {
   finished("42").ok({"compare", "ratio-norm", "dual", "--effect", "1e-9"}, {"over 1e+09"});
 }
 
-TEST(Compare, NamesTheExperimentThatHasTheMethodsAskedFor) {
+TEST(Compare, TakesTheLastExperimentThatHasTheMethodsAskedForAndNamesIt) {
   Workplace place;
   for (const char* methods : {"ratio-norm,dual", "ratio-norm"}) place.ok(smoke({"--methods", methods}));
-  place.fails(2, {"compare", "ratio-norm", "dual"},
+  EXPECT_THAT(place.run({"compare", "ratio-norm", "dual"}).err, HasSubstr("experiment 1: table sd35-ocr"));
+  EXPECT_THAT(place.run({"compare", "base", "ratio-norm"}).err, HasSubstr("experiment 2: table sd35-ocr"));
+  place.fails(2, {"compare", "ratio-norm", "dual", "--experiment", "2"},
               {R"(experiment 2 has no method "dual"; experiment 1 has both: --experiment 1)"});
-  place.ok({"compare", "ratio-norm", "dual", "--experiment", "1"});
-  EXPECT_THAT(place.run({"compare", "base", "ratio-norm", "dual"}).err, HasSubstr("experiment 1 has all: "));
 }
 
 TEST(Compare, TakesMetricsBeforeTheMethodsToo) {

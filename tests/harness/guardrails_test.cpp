@@ -42,7 +42,7 @@ TEST_F(Guardrails, ImagesDarkenedToPleaseTheScorerRaiseAnAlarmOfEveryMethod) {
   }
   EXPECT_THAT(read_file(folder / "table.md"), HasSubstr("> **Guardrail alarm, dual: its OCR reward rose by"));
   EXPECT_THAT(read_file(folder / "table.html"), HasSubstr("class=\"alarm\""));
-  EXPECT_THAT(read_file(folder / "table.tex"), HasSubstr("Guardrail alarm, dual"));
+  EXPECT_THAT(read_file(folder / "table.tex"), HasSubstr("Guardrail alarm, Dual"));
   EXPECT_EQ(read_json(folder / "table.json").at("guardrails"), table.at("guardrails"));
   EXPECT_THAT(query("alarms"), ContainsRegex("dual,ocr_reward,.*,dark_share,higher,0.1,"));
   ok({"report", "sd35-ocr", "-o", "page.html"});

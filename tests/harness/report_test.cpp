@@ -59,9 +59,9 @@ class ReportCommand : public MadeTest {
   }
 };
 
-TEST_F(ReportCommand, StandsInTheTablesFolderAndHoldsEveryPromptAndImage) {
+TEST_F(ReportCommand, IsInTheExperimentsFolderAndHoldsEveryPromptAndImage) {
   const auto document = place.json({"report", "sd35-ocr", "--json"});
-  EXPECT_EQ(document.at("artifacts").at("report.html"), "runs/sd35-ocr/report.html");
+  EXPECT_EQ(document.at("artifacts").at("report.html"), "runs/experiments/1-sd35-ocr/report.html");
   const auto page = read_file(runs / "sd35-ocr/report.html");
   const auto data = block(page, "report-data");
   ASSERT_EQ(data.at("prompts").size(), 48u);
@@ -170,7 +170,7 @@ TEST_F(ReportCommand, AFileThatIsMoreThanItsPixelsIsNotPutIntoThePage) {
   fails(1, {"report", "-o", "page.html"}, {"too many to be put into a page"});
 }
 
-TEST_F(ReportCommand, LargeImagesBecomeJpegAndSmallOnesStayWhatTheyAre) {
+TEST_F(ReportCommand, LargeImagesAreShrunkAndLosslessOnesStayWhatTheyAre) {
   const auto file = a_test_image("dual");
   Image large{300, 150, {}};
   large.rgb.assign(300u * 150 * 3, 128);
@@ -178,9 +178,10 @@ TEST_F(ReportCommand, LargeImagesBecomeJpegAndSmallOnesStayWhatTheyAre) {
   record_checksum(file, png_bytes(large));
   EXPECT_THAT(block(report(), "report-images-2").at(0).get<std::string>(),
               HasSubstr("data:image/jpeg;base64,"));
-  const auto wide = report({"--image-size", "300"});
+  const auto wide = report({"--image-size", "300", "--lossless"});
   EXPECT_EQ(block(wide, "report-images-2").at(0), "data:image/png;base64," + base64(png_bytes(large)));
-  EXPECT_THAT(wide, HasSubstr("Images up to 300 pixels"));
+  EXPECT_THAT(wide, HasSubstr("larger than 300 pixels"));
+  EXPECT_GT(wide.size(), report({"--image-size", "300"}).size()) << "a JPEG is smaller";
   fails(2, {"report", "--image-size", "1"});
 }
 
@@ -246,7 +247,7 @@ TEST_F(ReportCommand, ThePapersGalleryIsFoundByItsPrintedIndices) {
 TEST_F(ReportCommand, LatexOfTableAndGridsCompiles) {
   if (!has_program("pdflatex")) GTEST_SKIP() << "pdflatex is not installed";
   ok({"grid", "--pick", "wins,mixed,failures,paper", "-o", "gallery"});
-  for (const char* file : {"runs/sd35-ocr/table.tex", "runs/sd35-ocr/grid.tex", "gallery/grid.tex"})
+  for (const char* file : {"runs/sd35-ocr/table.tex", "runs/sd35-ocr/grid-float.tex", "gallery/grid-float.tex"})
     EXPECT_EQ(latex_error(place.folder() / file), "") << file;
 }
 
@@ -255,7 +256,7 @@ TEST_F(ReportCommand, GridsAreTakenInByADocumentWhereHarnessRan) {
   ok({"grid", "-o", "figures"});
   place.write_text("paper.tex",
                    "\\documentclass{article}\\usepackage{graphicx}\\begin{document}\n"
-                   "\\input{figures/grid.tex}\\input{runs/sd35-ocr/grid.tex}\n\\end{document}\n");
+                   "\\input{figures/grid-float.tex}\\input{runs/sd35-ocr/grid-float.tex}\n\\end{document}\n");
   EXPECT_EQ(latex_error(place.folder() / "paper.tex"), "");
   EXPECT_THAT(read_file(place.folder() / "paper.log"), Not(HasSubstr("too large")));
 }

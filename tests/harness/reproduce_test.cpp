@@ -211,7 +211,9 @@ TEST_F(Reproduce, ExperimentsOfOneWorkspaceAreToldApart) {
   const auto first = place.json(smoke({"--json"}));
   const auto again = place.run(smoke({"--json", "--set", "lr=1e-4"}));
   const auto second = parse_json(again.out, "stdout");
-  EXPECT_THAT(again.err, HasSubstr("held experiment 1, and now holds experiment 2"));
+  EXPECT_THAT(
+      again.err,
+      HasSubstr("now leads to experiment 2; the files of experiment 1 are in runs/experiments/1-sd35-ocr"));
   const auto list = place.json({"list", "experiments", "--json"});
   ASSERT_EQ(list.size(), 2u);
   EXPECT_EQ(list.at(0).at("name"), "2");
@@ -326,26 +328,38 @@ TEST_F(Reproduce, AStatementOfThePaperAboutTheTrainingIsDecidedByItsIntervalOver
 TEST_F(Figure, TheLawAuditIsOfTheMethodAskedFor) {
   ok(kSmoke);
   ok({"figure", "law-audit", "--method", "ratio-norm", "-o", "figures"});
-  EXPECT_THAT(read_file(place.folder() / "figures/law-audit-ratio-norm.svg"), HasSubstr("ratio-norm, table"));
+  EXPECT_THAT(read_file(place.folder() / "figures/law-audit-ratio-norm.svg"),
+              HasSubstr("Path-variance law, predicted and measured"));
   fails(2, {"figure", "law-audit", "--method", "ratio-nrom"}, {"did you mean \"ratio-norm\""});
   fails(2, {"figure", "law-audit-zclip", "--method", "dual", "--table", "sd35-ocr"});
 }
 
-// The fake worker's runs have no variance to draw, so the figure is left out.
-TEST_F(Reproduce, APictureOfAnotherExperimentIsNotTakenForThisOnes) {
-  place.environment["HARNESS_FAKE_LAW"] = "none";
+// As older versions left them: files of a table in a folder of its name.
+TEST_F(Reproduce, AFolderInThePlaceOfTheTablesLinkIsKeptAndNoPictureInItIsTakenForOurs) {
   place.write("mine.json", training_table());
   fs::create_directories(runs / "mine");
   write_file_atomically(runs / "mine/law-audit.png", "left behind");
   const std::vector<std::string> command = {"reproduce", "--table", "mine.json", "--json"};
   const auto first = place.run(command);
-  EXPECT_THAT(first.err, HasSubstr("figure law-audit was not drawn"));
   const auto artifacts = parse_json(first.out, "stdout").at("artifacts");
-  EXPECT_FALSE(artifacts.contains("law-audit.png"));
-  EXPECT_TRUE(artifacts.contains("table.md"));
+  EXPECT_EQ(artifacts.at("law-audit.png"), "runs/experiments/1-mine/law-audit.png");
+  EXPECT_NE(read_file(runs / "mine/law-audit.png"), "left behind");
+  EXPECT_EQ(read_file(runs / "experiments/earlier-mine/law-audit.png"), "left behind");
   const auto again = place.run(command);
   EXPECT_EQ(again.out, first.out);
   EXPECT_EQ(again.err, "") << "a repeated command draws nothing again";
+}
+
+TEST_F(Reproduce, AnExperimentOfFewerMethodsHidesNoFullerOne) {
+  const auto link = [&] { return fs::read_symlink(runs / "sd35-ocr").string(); };
+  ok(smoke({"--methods", "ratio-norm,dual"}));
+  EXPECT_EQ(link(), "experiments/1-sd35-ocr");
+  const auto fewer = place.run(smoke({"--methods", "ratio-norm"}));
+  EXPECT_THAT(fewer.err, HasSubstr("still leads to experiment 1, which has more methods or seeds"));
+  EXPECT_EQ(link(), "experiments/1-sd35-ocr");
+  EXPECT_TRUE(fs::exists(runs / "experiments/2-sd35-ocr/table.md"));
+  ok(kSmoke);
+  EXPECT_EQ(link(), "experiments/3-sd35-ocr") << "of all methods";
 }
 
 TEST_F(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {

@@ -80,7 +80,7 @@ TEST_F(RunsShow, ATableCountsDampedPairsAndSaysHowFarTheAverageLagsUnlessRawWeig
   ok(kSmoke,
      {"37.5 %",
       "Norm clip: of 3 damped updates of lambda-controlled, 1 had the same length without the damping.",
-      "The evaluated average lags the policy, in updates at the selected checkpoints: ratio-norm ",
+      "Lag of the evaluated average (EMA) behind the policy at the selected checkpoints, in updates: ratio-norm ",
       " (seed 42), dual "});
   const auto other = ok(smoke({"--set", "eval_weights=raw"}));
   EXPECT_THAT(other.out, Not(HasSubstr("The evaluated average")));

@@ -148,7 +148,7 @@ TEST_F(ValidationTable, ShowsEveryCheckpointWithWhatItSpent) {
   EXPECT_EQ(selected, (std::map<std::string, int>{{"ratio-norm", 1}, {"lambda-controlled", 1}}));
   // The paper's rows at 80, printed 6.80e-3, and at 40, printed 3.8e-5; what its spends are of its budget.
   ok({"table", "sd35-pickscore-val"}, {"Share of tau (%)", " 0.00680 ", " 0.000038 ", "2.31, 0.09, 1.66 tau",
-                                       "These prompts also chose the checkpoint of each run"});
+                                       "These prompts also selected the checkpoints"});
   for (const char* format : {"latex", "csv", "html"}) ok({"table", "sd35-pickscore-val", "--format", format});
 }
 
@@ -289,7 +289,7 @@ TEST_F(ScenePrompts, TextMetricsAreOfThePromptsThatQuoteAText) {
   EXPECT_EQ(answer("SELECT DISTINCT reason FROM metrics WHERE value IS NULL AND name = 'ocr_reward' ORDER "
                    "BY reason DESC"),
             "the prompt quotes no text\nthe fake scorer fails at position 5\n");
-  const auto text = ok({"table", kTable}, {"Text metrics are of the", "| PickScore \u2191",
+  const auto text = ok({"table", kTable}, {"Text metrics: over the", "| PickScore \u2191",
                                            "pickscore 1 of 48. A scorer failed there"});
   EXPECT_THAT(text.out, Not(HasSubstr("not comparable")));
   expect_rules_kept(kTable);

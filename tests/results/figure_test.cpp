@@ -131,7 +131,7 @@ TEST(WriteFigure, GivesFilesThatAreWhatTheirNamesSay) {
   EXPECT_THAT(pdf.substr(0, 5), "%PDF-");
   EXPECT_THAT(pdf, HasSubstr("/FontFile2")) << "letters are embedded, not drawn";
   EXPECT_GT(read_png(paths.at("small.png")).width, 600);
-  const auto tex = read_file(paths.at("small.tex"));
+  const auto tex = read_file(paths.at("small-float.tex"));
   EXPECT_THAT(tex, HasSubstr("\\begin{figure}"));
   EXPECT_THAT(
       tex, HasSubstr("A note on $\\Lambda$\\raisebox{-0.35ex}{\\fontsize{6}{7}\\selectfont late} \\& more."));
@@ -140,7 +140,7 @@ TEST(WriteFigure, GivesFilesThatAreWhatTheirNamesSay) {
 TEST(WriteFigure, WhatIsTooWideForOneColumnGoesAcrossBoth) {
   const TemporaryFolder folder;
   const auto paths = write_figure(small_figure(), figure_width("double"), folder.path());
-  EXPECT_THAT(read_file(paths.at("small.tex")), HasSubstr("\\begin{figure*}"));
+  EXPECT_THAT(read_file(paths.at("small-float.tex")), HasSubstr("\\begin{figure*}"));
 }
 
 TEST(WriteFigure, EqualFiguresGiveEqualBytes) {

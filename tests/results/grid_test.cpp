@@ -181,6 +181,30 @@ int count_color(const Image& image, std::array<std::uint8_t, 3> color) {
   return count;
 }
 
+TEST_F(GridFigure, ThePdfHasItsWidthRealTextAndTheImages) {
+  const auto pdf = grid_pdf(grid(), 400);
+  EXPECT_THAT(pdf, HasSubstr("%PDF-"));
+  EXPECT_THAT(pdf, HasSubstr("/MediaBox [ 0 0 400 "));
+  EXPECT_THAT(pdf, HasSubstr("/FontFile2")) << "letters are embedded, not drawn";
+  EXPECT_THAT(pdf, HasSubstr("/Subtype /Image"));
+  EXPECT_THAT(pdf, HasSubstr("%%EOF"));
+  EXPECT_EQ(pdf, grid_pdf(grid(), 400));
+}
+
+TEST_F(GridFigure, ForAPageTheLastRowsOfTheLargestGroupsAreLeftOut) {
+  auto large = grid();
+  for (int i = 0; i < 20; ++i) {
+    large.rows.push_back(large.rows.front());
+    large.rows.back().group = GridGroup::kFailures;
+    large.rows.back().position = 100 + i;
+  }
+  const auto page = fitted_to_page(large, 400);
+  EXPECT_LT(page.rows.size(), large.rows.size());
+  EXPECT_EQ(page.rows.front().position, 17) << "the only one of its group";
+  EXPECT_EQ(page.rows.back().position, 100 + static_cast<int>(page.rows.size()) - 2);
+  EXPECT_EQ(fitted_to_page(grid(), 400).rows.size(), 1U);
+}
+
 TEST_F(GridFigure, SmallImagesAreEnlargedByAWholeFactorWithoutSmoothing) {
   const auto figure = render_grid(grid());
   EXPECT_EQ(count_color(figure, {250, 10, 20}), 96 * 3 * 48 * 3);
@@ -289,8 +313,8 @@ TEST_F(GridFigure, TheCaptionStatesTheRule) {
 
 TEST_F(GridFigure, TheLatexFigureCompiles) {
   if (!has_program("pdflatex")) GTEST_SKIP() << "pdflatex is not installed";
-  write_file_atomically(folder_ / "grid.png", png_bytes(render_grid(grid())));
-  write_file_atomically(folder_ / "figure.tex", grid_latex(grid(), "grid.png", ""));
+  write_file_atomically(folder_ / "grid.pdf", grid_pdf(grid(), 480));
+  write_file_atomically(folder_ / "figure.tex", grid_latex(grid(), "grid.pdf", ""));
   EXPECT_EQ(latex_error(folder_ / "figure.tex"), "");
 }
 
