@@ -183,9 +183,8 @@ class SavedValuesMaker {
   [[noreturn]] void refuse_choice() {
     const auto there = texts_of(db_, kExperimentsInWords);
     if (there.empty()) {
-      throw Error("looks at a completed experiment, and the database holds none", where_,
-                  "let `harness reproduce` go to its end; what was evaluated until then is in v_results and "
-                  "v_paired");
+      throw Error("needs a completed experiment, and the database holds none", where_,
+                  "let `harness reproduce` finish; results so far are in v_results and v_paired");
     }
     Names asked;
     for (const auto& param : query_.params) {
