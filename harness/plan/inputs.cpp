@@ -37,7 +37,7 @@ void check_prompt_set(const TableSpec& spec, const ScaleSpec& scale, const Promp
                 set.origin,
                 set.name == "geneval-public"
                     ? "give Flow-GRPO's dataset/geneval/test_metadata.jsonl, which holds each of these four "
-                      "times, or a table of your own with prompts.first 553: one image a prompt"
+                      "times, or a table of your own with prompts.first 553: one image per prompt"
                     : "give a larger set, or a table of your own with fewer prompts.first");
   }
 }
