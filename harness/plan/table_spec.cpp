@@ -219,6 +219,7 @@ ScaleSpec read_scale(const std::string& name, Fields fields) {
   ScaleSpec scale;
   scale.name = name;
   read(fields, "note", scale.note);
+  read(fields, "notes", scale.notes);
   read(fields, "judges", scale.judges);
   require(scale.judges || !scale.note.empty(), "needs a note with the reason", fields.where() + ": judges");
   if (fields.has("checkpoints")) scale.checkpoints = read_checkpoints(fields);
@@ -590,7 +591,7 @@ bool is_file_name(const std::string& id) {
 }
 
 constexpr std::uintmax_t kLargestFile = 1'000'000;  // bytes; a shipped table has 8 kB
-constexpr std::size_t kLongestText = 10'000;        // bytes: the longest note of a shipped table has 600
+constexpr std::size_t kLongestText = 10'000;        // bytes: the longest note of a shipped table has 210
 constexpr std::size_t kLongestList = 1000;          // seeds, rows, columns, notes, ...
 
 /// No text and no list of a table may be so long that planning, printing or typesetting it never ends.

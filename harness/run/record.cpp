@@ -157,6 +157,7 @@ void add_repeat_notes(const Plan& plan, std::vector<std::string>& notes) {
 std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::string>& other_code) {
   std::vector<std::string> notes;
   if (!plan.scale.note.empty()) notes.push_back(scale_note(plan.scale));
+  notes.insert(notes.end(), plan.scale.notes.begin(), plan.scale.notes.end());
   if (other_code) notes.push_back(fmt::format("More than one build: {}.", *other_code));
   if (plan.inputs.weights_are_given) {
     notes.push_back(fmt::format("Weights: folder {}, sha256 {}.",

@@ -201,7 +201,7 @@ TEST(TableSpec, AStatisticThatNoTrainingStoresIsRefusedBeforeAnythingRuns) {
 
 TEST(TableSpec, ATableMayExtendAnotherAndGiveOnlyWhatItChanges) {
   const auto spec = spec_of(R"({"extends": "sd35-ocr", "id": "mine", "seeds": [1, 2], "title": null,
-                                "scales": {"smoke": {"limit": {"test": 10}}}})");
+                                "scales": {"smoke": {"limit": {"test": 10}, "notes": ["short"]}}})");
   const auto base = read_table_spec(kShipped);
   EXPECT_EQ(spec.id, "mine");
   EXPECT_EQ(spec.title, "mine") << "null takes a value away";
@@ -209,6 +209,7 @@ TEST(TableSpec, ATableMayExtendAnotherAndGiveOnlyWhatItChanges) {
   EXPECT_EQ(spec.methods, base.methods);
   EXPECT_EQ(spec.scale("smoke").test_limit, 10);
   EXPECT_EQ(spec.scale("smoke").validation_limit, base.scale("smoke").validation_limit);
+  EXPECT_EQ(spec.scale("smoke").notes, std::vector<std::string>{"short"});
   EXPECT_FALSE(spec.document.contains("extends"));
   EXPECT_THAT([] { spec_of(R"({"extends": "sd35-orc", "id": "mine"})"); },
               ::testing::Throws<Error>(::testing::Property(&Error::hint, HasSubstr("\"sd35-ocr"))));
