@@ -195,7 +195,7 @@ class GrpoLoop {
     if (static_cast<double>(epoch.missing) > kMissingLimit * static_cast<double>(rewards.size())) {
       throw Error(
           fmt::format("{} of the {} rewards of epoch {} are missing", epoch.missing, rewards.size(), number),
-          "scorer", "see worker.log for the reasons; the run goes on when the command is repeated",
+          "scorer", "see worker.log for the reasons; repeat the command to continue the run",
           Status::kFailed);
     }
     epoch.reward_mean = mean_of(present);
