@@ -496,7 +496,8 @@ class GrpoLoop {
     if (law_.holds()) return;
     if (settings_.law_audit == AuditMode::kStop) {
       throw Error("the path-variance law is broken. " + law_.message, fmt::format("update {}", update_),
-                  "mend the cause, or set law_audit=mark to go on and have the run marked", Status::kFailed);
+                  "fix the cause, or set law_audit=mark to continue and have the run marked",
+                  Status::kFailed);
     }
     if (held) hooks_.on_warning("the path-variance law is broken. " + law_.message);
   }

@@ -59,10 +59,10 @@ void compare_schema(SQLite::Database& db, Findings& findings) {
 
 void check_job_file(const auto& job, Findings& findings) {
   const auto file = job.place / "job.json";
-  if (!fs::exists(file)) return findings.add("{}: {} is not there", job.name, file.string());
+  if (!fs::exists(file)) return findings.add("{}: {} is missing", job.name, file.string());
   const Json written = read_json(file);
   if (const auto id = written.value("id", "?"); id != job.id)
-    findings.add("{}: {} is of job {}, not of {}", job.name, file.string(), id, job.id);
+    findings.add("{}: {} belongs to job {}, not to {}", job.name, file.string(), id, job.id);
   if (written.value("identity", Json()) != job.config) {
     const auto changes = Json::diff(job.config, written.value("identity", Json::object()));
     findings.add("{}: {} and the DB disagree: {}", job.name, file.string(),

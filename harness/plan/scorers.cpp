@@ -185,7 +185,7 @@ std::map<std::string, std::string> scorer_files(const fs::path& folder,
   }
   for (const fs::path part : parts.empty() ? std::vector<std::string>{""} : parts) {
     if (with_weights.contains(part)) continue;
-    throw Error("holds no model.safetensors, whole or in shards", (folder / part).string(),
+    throw Error("holds no model.safetensors, in one file or in shards", (folder / part).string(),
                 "give the model's public folder as transformers saves it; pytorch_model.bin is not read");
   }
   return files;

@@ -750,7 +750,7 @@ void require_table_id(const std::string& id, const std::string& where) {
           where);
   constexpr std::size_t kLongestId = 100;
   require(id.size() <= kLongestId,
-          fmt::format("has {} letters, and {} are the most: it names a folder", id.size(), kLongestId),
+          fmt::format("has {} letters, and at most {} are allowed: it names a folder", id.size(), kLongestId),
           where);
   require(!is_taken_in_workspace(id), fmt::format("\"{}\" is the name of something else in a workspace", id),
           where, "choose another: the table's files go to a folder of this name");

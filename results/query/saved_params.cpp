@@ -211,8 +211,8 @@ class SavedValuesMaker {
     if (holds(known, metric)) return;
     const auto where = where_ + ", -p metric";
     if (const auto other = stand_in(experiment, metric); !other.empty()) {
-      throw Error(fmt::format("{} stands in for {} in experiment {} (backbone {})", other, metric,
-                              experiment.id, experiment.backbone),
+      throw Error(fmt::format("{} replaces {} in experiment {} (backbone {})", other, metric, experiment.id,
+                              experiment.backbone),
                   where, fmt::format("give -p metric {}", other));
     }
     const auto reasons = texts_of(db_, kNotRun, experiment.id, metric);

@@ -230,7 +230,7 @@ TEST_F(Scorers, AFolderOfTheWrongLevelOrWithoutAnyIsAnError) {
 }
 
 TEST_F(Scorers, OneWhoseMetricIsReplacedByTheEmbeddedOneIsSaidToBeUnused) {
-  ok(smoke_of(kTable, {"--scorers", "scorers", "--dry-run"}), {"The scorer pickscore is there and not used"});
+  ok(smoke_of(kTable, {"--scorers", "scorers", "--dry-run"}), {"Scorer pickscore is present but not used"});
   EXPECT_THAT(ok(command({"--dry-run"})).out, Not(HasSubstr("not used")));
 }
 

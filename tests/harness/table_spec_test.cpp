@@ -118,7 +118,7 @@ TEST(TableSpec, WhatIsWrongIsRefusedWhereItStandsWithTheNearestName) {
       {"/shows", {{"checkpoints", "every"}}, "only the selected checkpoint may see the test split"},
       {"/grid", {{"pick", {"lossses"}}}, "losses"},
       {"/id", "../elsewhere", "it names a folder"},
-      {"/id", std::string(101, 'a'), "100 are the most"},
+      {"/id", std::string(101, 'a'), "at most 100 are allowed"},
       {"/id", std::string(100, 'a'), "accepted"},
       {"/id", "results.sqlite", "name of something else in a workspace"},
       {"/id", "journal.log", "name of something else in a workspace"},

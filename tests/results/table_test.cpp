@@ -635,7 +635,7 @@ TEST(TableLatex, SignsAreMathematicsInCellsAndSentences) {
 
 TEST(TableLatex, SpeaksToReadersAndNotToThoseWhoRunIt) {
   const auto latex = table_latex(noted_table());
-  for (const auto* hint : {"-seeds", "-scorers", "-per-seed", "allow-test-peek", "in the DB"})
+  for (const auto* hint : {"-seeds", "-scorers", "-per-seed", "allow-test-peek", "query failures"})
     EXPECT_THAT(latex, Not(HasSubstr(hint)));
   EXPECT_THAT(latex, Not(HasSubstr("pickscore"))) << "its column is not there";
 }
