@@ -35,7 +35,7 @@ void check_channels(std::int64_t in, std::int64_t out, const AutoencoderConfig& 
 
 void check_packing(std::int64_t in, const AutoencoderConfig& vae, const std::filesystem::path& folder) {
   check_equal("in_channels of the transformer", in,
-              "4 times latent_channels of the VAE (2 x 2 latent pixels a token)", 4 * vae.latent_channels,
+              "4 times latent_channels of the VAE (2 x 2 latent pixels per token)", 4 * vae.latent_channels,
               folder);
   check_equal("out_channels of the VAE", vae.out_channels, "the number of colours", 3, folder);
 }

@@ -9,19 +9,19 @@ SettingRows<ModelChoices> choice_rows(const ModelChoices& defaults) {
   using Row = SettingRow<ModelChoices>;
   return {
       Row("image_size", defaults.image_size, {0, 4096}, &ModelChoices::image_size,
-          "pixels a side; 0: 512, or the model's own size where that is smaller", {.used_by = "both"}),
+          "pixels per side; 0: 512, or the model's own size where that is smaller", {.used_by = "both"}),
       Row("text_tokens", defaults.text_tokens, {1, 512}, &ModelChoices::text_tokens,
-          "T5 tokens of a prompt; CLIP's are always 77", {.used_by = "both"}),
+          "T5 tokens per prompt; CLIP always takes 77", {.used_by = "both"}),
       Row("gradient_checkpointing", defaults.recompute, {}, &ModelChoices::recompute,
-          "compute the blocks of the velocity network once more for the gradient instead of keeping what "
-          "happens inside them: less memory, more time"),
+          "recompute the blocks of the velocity network for the gradient instead of keeping their "
+          "activations: less memory, more time"),
       Row("lora_rank", defaults.lora.rank, {1, 1024}, in(&ModelChoices::lora, &LoraConfig::rank),
           "rank of the low-rank update that is trained in place of the weights"),
       Row("lora_alpha", defaults.lora.alpha, {1e-6, 1e6}, in(&ModelChoices::lora, &LoraConfig::alpha),
           "the update is scaled by lora_alpha / lora_rank"),
       Row("lora_targets", join(defaults.lora.target_modules, ","), {},
           in(&ModelChoices::lora, &LoraConfig::target_modules),
-          "layers that get an update, by comma: those whose name ends with one of these after a dot"),
+          "layers that get an update, comma-separated: those whose name ends with one of these after a dot"),
   };
 }
 

@@ -115,7 +115,7 @@ LogMark EventLogWriter::append_all(std::vector<Json> events) {
     // What came next would make a damaged line of it.
     if (::ftruncate(file_.get(), end) != 0) fail("cannot take back a part of a line", path_);
     errno = ENOSPC;
-    fail("cannot write a whole line", path_);
+    fail("cannot write a complete line", path_);
   }
   return {.bytes = static_cast<std::uint64_t>(end) + lines.size(), .checksum = checksum};
 }

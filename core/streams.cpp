@@ -75,7 +75,7 @@ void finish_output() {
   if (output_error == 0 || has_reader_gone()) return;
   throw Error(
       fmt::format("cannot write to standard output: {}", std::strerror(std::exchange(output_error, EPIPE))),
-      {}, "what was written is not the whole answer", Status::kFailed);
+      {}, "the output is incomplete", Status::kFailed);
 }
 
 int finished_status(int status) {

@@ -165,8 +165,8 @@ void expect_form(const fs::path& file, const std::string& task) {
   if (is_records == (task == kGenevalPrompts)) return;
   if (is_records)
     throw Error(fmt::format("holds records of GenEval, and the task is {}", task), file.string(),
-                "choose the task geneval, or give a file of text with a prompt a line");
-  throw Error("the prompts of GenEval are records, one JSON object a line, in a file that ends in .jsonl",
+                "choose the task geneval, or give a text file with one prompt per line");
+  throw Error("the prompts of GenEval are records, one JSON object per line, in a file that ends in .jsonl",
               file.string(), "give such a file, or choose another task");
 }
 
@@ -282,7 +282,7 @@ std::string prompt_set_bytes(const PromptSet& set) {
 }
 
 std::string ocr_target(std::string_view prompt) {
-  constexpr const char* kHint = "put the text that the image shall show in double quotes";
+  constexpr const char* kHint = "put the text that the image should show in double quotes";
   const auto first = prompt.find('"');
   if (first == std::string_view::npos) throw Error("no quoted target", "prompt", kHint);
   const auto rest = prompt.substr(first + 1);

@@ -195,7 +195,7 @@ class GrpoLoop {
     if (static_cast<double>(epoch.missing) > kMissingLimit * static_cast<double>(rewards.size())) {
       throw Error(
           fmt::format("{} of the {} rewards of epoch {} are missing", epoch.missing, rewards.size(), number),
-          "scorer", "see worker.log for the reasons; the run goes on when the command is repeated",
+          "scorer", "see worker.log for the reasons; repeat the command to continue the run",
           Status::kFailed);
     }
     epoch.reward_mean = mean_of(present);
@@ -496,7 +496,8 @@ class GrpoLoop {
     if (law_.holds()) return;
     if (settings_.law_audit == AuditMode::kStop) {
       throw Error("the path-variance law is broken. " + law_.message, fmt::format("update {}", update_),
-                  "mend the cause, or set law_audit=mark to go on and have the run marked", Status::kFailed);
+                  "fix the cause, or set law_audit=mark to continue and have the run marked",
+                  Status::kFailed);
     }
     if (held) hooks_.on_warning("the path-variance law is broken. " + law_.message);
   }

@@ -17,19 +17,19 @@ using Evaluate = EvaluateSettings;
 const SettingRows<Train>& train_rows() {
   using Row = SettingRow<Train>;
   static const SettingRows<Train> rows = {
-      Row("prompts_per_epoch", 8, {1, kMany}, &Train::prompts_per_epoch, "prompts (groups) of an epoch"),
-      Row("group_size", 8, {2, kMany}, &Train::group_size, "images of a prompt, whose rewards are compared",
+      Row("prompts_per_epoch", 8, {1, kMany}, &Train::prompts_per_epoch, "prompts (groups) per epoch"),
+      Row("group_size", 8, {2, kMany}, &Train::group_size, "images per prompt, whose rewards are compared",
           {"E11"}),
       Row("updates_per_epoch", 2, {1, kMany}, &Train::updates_per_epoch,
-          "optimiser steps of an epoch, on disjoint parts of its samples"),
-      Row("inner_epochs", 1, {1, 1000}, &Train::inner_epochs, "times that an epoch's samples are used"),
-      Row("updates", 80, {1, 1e9}, &Train::updates, "optimiser steps of the whole run"),
+          "optimiser steps per epoch, on disjoint parts of its samples"),
+      Row("inner_epochs", 1, {1, 1000}, &Train::inner_epochs, "passes over the samples of an epoch"),
+      Row("updates", 80, {1, 1e9}, &Train::updates, "optimiser steps of the run"),
       Row("shard_prompts", 2, {1, kMany}, &Train::shard_prompts,
-          "prompts of a shard, the unit of work of fixed composition; batch means inside an objective are "
+          "prompts per shard, the unit of work of fixed composition; batch means inside an objective are "
           "taken over it"),
-      Row("sampling_steps", 10, {1, 1000}, &Train::sampling_steps, "SDE steps of a rollout", {"E8"}),
+      Row("sampling_steps", 10, {1, 1000}, &Train::sampling_steps, "SDE steps per rollout", {"E8"}),
       Row("trained_steps", 0, {0, 1000}, &Train::trained_steps,
-          "the first so many steps are trained; 0: all"),
+          "number of steps trained, from the first; 0: all"),
       Row("late_steps", 5, {1, 1000}, &Train::late_steps, "size of the late set: the last trained steps",
           {"E46, E47"}),
       Row("noise_level", 0.7, {1e-3, 10}, &Train::noise_level, "a of sigma_t = a sqrt(t / (1 - t))", {"E6"}),
@@ -70,7 +70,7 @@ const SettingRows<Train>& train_rows() {
       Row("ema_decay", 0.9, {0, 0.999999}, in(&Train::ema, &EmaOptions::decay),
           "decay of the moving average"),
       Row("ema_interval", 1, {1, 1e6}, in(&Train::ema, &EmaOptions::interval),
-          "updates between two steps of the average"),
+          "updates between two steps of the moving average"),
       Row("ema_repeats", 1, {1, 1e6}, in(&Train::ema, &EmaOptions::repeats),
           "times that the average moves towards the same weights when it acts; above 1 with rule flow_grpo "
           "as in the public loop, which calls it after each micro-batch (4 on one GPU), so that it acts one "
@@ -95,8 +95,8 @@ const SettingRows<Train>& train_rows() {
                       kLawBreakZ, kLawBreakShare * 100),
           {"E24, E25"}),
       Row("on_policy_tolerance", 0, {0, 1}, &Train::on_policy_tolerance,
-          "largest |log-ratio| allowed where new and old policy are the same; above 0 the pairing promise is "
-          "weakened"),
+          "largest |log-ratio| allowed where new and old policy are the same; above 0 weakens the guarantee "
+          "of pairing"),
   };
   return rows;
 }
@@ -104,17 +104,16 @@ const SettingRows<Train>& train_rows() {
 const SettingRows<Evaluate>& evaluate_rows() {
   using Row = SettingRow<Evaluate>;
   static const SettingRows<Evaluate> rows = {
-      Row("eval_steps", 10, {1, 1000}, &Evaluate::steps, "Euler steps of an evaluation image",
+      Row("eval_steps", 10, {1, 1000}, &Evaluate::steps, "Euler steps per evaluation image",
           {.equation = "E2", .used_by = "evaluate"}),
       Row("eval_guidance", 1, {0, 100}, &Evaluate::guidance,
           "guidance of evaluation images, classifier-free or FLUX's input; 1: none", {.used_by = "evaluate"}),
       Row("eval_weights", "ema", Choices<bool>{{"ema", true}, {"raw", false}}, &Evaluate::use_ema,
           "which weights of a checkpoint are evaluated", {.used_by = "evaluate"}),
       Row("eval_shard", 16, {1, 4096}, &Evaluate::shard_size,
-          "images of an evaluation shard, a unit of fixed size", {.used_by = "evaluate"}),
+          "images per evaluation shard, a unit of fixed size", {.used_by = "evaluate"}),
       Row("leave_out_validation_prompts", false, SettingRange{}, &Evaluate::leaves_out_validation_prompts,
-          "true: prompts of the test split whose text is also one of validation are left out; false: kept, as "
-          "in the paper",
+          "true: leave out test prompts whose text is also in validation; false: keep them, as in the paper",
           {.silent_default = true, .used_by = "evaluate"}),
   };
   return rows;

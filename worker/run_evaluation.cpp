@@ -126,7 +126,7 @@ class Evaluation {
     Json notes = Json::array();
     if (!changed.empty()) {
       notes.push_back(
-          fmt::format("{} of {} targets do not fit {} and are drawn by the fallback that {} states.",
+          fmt::format("{} of {} targets do not fit {} and are drawn with the fallback described in {}.",
                       changed.size(), prompts_.size(), last.limit, last.rule));
     }
     for (auto& note : scoring_.notes()) notes.push_back(std::move(note));

@@ -135,8 +135,8 @@ void check_written_table(const CheckedExperiment& experiment, Findings& findings
 Findings check_directions(const CheckedExperiment& experiment, Fields&) {
   Findings findings{
       .hint =
-          "a verdict with the wrong sign is not to be quoted: take \"better\" out of the table's file and "
-          "repeat the reproduce; nothing is trained or scored again"};
+          "do not quote a verdict with the wrong sign: remove \"better\" from the table's file and repeat "
+          "the reproduce; nothing is trained or scored again"};
   check_columns(experiment, findings);
   check_record(experiment, findings);
   const auto count = check_table(experiment, findings);

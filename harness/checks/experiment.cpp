@@ -14,7 +14,7 @@ namespace {
 JobLog read_log(const fs::path& file) {
   JobLog log;
   if (!fs::exists(file)) {
-    log.problem = "is not there";
+    log.problem = "is missing";
     return log;
   }
   try {

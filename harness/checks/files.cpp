@@ -24,7 +24,7 @@ namespace {
 bool expect_file(const fs::path& file, const std::string& sha256, const std::string& what,
                  Findings& findings) {
   if (!fs::is_regular_file(file)) {
-    findings.add("{}: {} is not there", what, file.string());
+    findings.add("{}: {} is missing", what, file.string());
     return false;
   }
   if (remembered_sha256(file) == sha256) return true;
@@ -89,7 +89,7 @@ Findings check_images(const CheckedExperiment& experiment, Fields&) {
       if (!is_inside(path)) {
         findings.add("{}: {} lies outside the evaluation's folder", what, path);
       } else if (!paths.insert(path).second) {
-        findings.add("{}: {} stands for two images", what, path);
+        findings.add("{}: {} is the path of two images", what, path);
       } else {
         expect_file(e.place / path, sha256, what, findings);
       }

@@ -160,7 +160,7 @@ Findings check_ids(const CheckedExperiment& experiment, Fields&) {
                   findings);
   }
   expect_digest(experiment, findings);
-  findings.summary = fmt::format("{} runs and {} evaluations bear the hash of their configuration",
+  findings.summary = fmt::format("{} runs and {} evaluations have the hash of their configuration",
                                  experiment.runs.size(), experiment.evaluations.size());
   return findings;
 }
@@ -175,7 +175,7 @@ Findings check_settings(const CheckedExperiment& experiment, Fields&) {
     compare_settings(experiment.effective.evaluation_settings, e.config.at("settings"), e.name,
                      "the experiment", findings);
   }
-  findings.summary = "what was in effect is what was configured, reported and shown";
+  findings.summary = "the settings in effect are those configured, reported and shown";
   return findings;
 }
 
@@ -201,8 +201,8 @@ Findings check_seeds(const CheckedExperiment& experiment, Fields&) {
              e.id, e.seed))
       findings.add("{}: images of seed {} among those of seed {}", e.name, seed, e.seed);
   }
-  findings.summary =
-      fmt::format("one run a row and seed ({}), images of the same seed", fmt::join(experiment.seeds, ", "));
+  findings.summary = fmt::format("one run per row and seed ({}), with images of the same seed",
+                                 fmt::join(experiment.seeds, ", "));
   return findings;
 }
 

@@ -134,8 +134,7 @@ Findings check_metrics(const CheckedExperiment& experiment, Fields&) {
     }
   }
   findings.summary = fmt::format("{} scores follow from transcript and target", scores);
-  if (others > 0)
-    findings.summary += fmt::format("; {} need their scorer and were not computed again", others);
+  if (others > 0) findings.summary += fmt::format("; {} need their scorer and were not recomputed", others);
   return findings;
 }
 
@@ -155,8 +154,7 @@ Findings check_comparisons(const CheckedExperiment& experiment, Fields&) {
     }
   }
   for (const auto& [key, row] : stored) findings.add("{}: rests on no rows", key);
-  findings.summary =
-      fmt::format("{} paired comparisons, computed again, are the stored ones", computed.size());
+  findings.summary = fmt::format("{} paired comparisons, recomputed, match the stored ones", computed.size());
   return findings;
 }
 

@@ -127,7 +127,7 @@ void check_positions(const CheckedExperiment& experiment, const CheckedEvaluatio
     findings.add("{}: its prompts are not those that the split gives", e.name);
   }
   if (const auto file = e.place / "positions.json"; !std::filesystem::exists(file)) {
-    findings.add("{}: {} is not there", e.name, file.string());
+    findings.add("{}: {} is missing", e.name, file.string());
   } else if (read_json(file) != Json(positions)) {
     findings.add("{}: {} holds other prompts", e.name, file.string());
   }

@@ -45,8 +45,8 @@ void check_choice(const CheckedRun& run, const StoredSelection& selection,
         best.mean ? fmt::format("checkpoint {} has the highest mean {}", best.step, selection.metric)
                   : std::string("there is none");
     return findings.add(
-        "{}: checkpoint {} was selected by the scores that were there, {}, and of the prompts "
-        "that all checkpoints have a score for {}",
+        "{}: checkpoint {} was selected by the scores available then, {}; on the prompts that all "
+        "checkpoints have a score for, {}",
         name, selection.step, missing_text(best, selection.metric), others);
   }
   if (!same) {
@@ -149,9 +149,9 @@ Findings check_selection(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint =
                         "the tested checkpoint is not the one that the rule chooses: repeat with --fresh"};
   for (const auto& run : experiment.runs) check_selection_of(experiment, run, findings);
-  findings.summary = fmt::format("{} of {} on {}, computed again, chooses the same checkpoints",
-                                 experiment.table.selection.rule, experiment.table.selection.metric,
-                                 experiment.table.selection.split);
+  findings.summary =
+      fmt::format("{} of {} on {}, recomputed, chooses the same checkpoints", experiment.table.selection.rule,
+                  experiment.table.selection.metric, experiment.table.selection.split);
   return findings;
 }
 
@@ -174,7 +174,7 @@ Findings check_test_once(const CheckedExperiment& experiment, Fields&) {
     tested += tests.size();
   }
   findings.summary = experiment.table.tests()
-                         ? fmt::format("{} test evaluations, one a run, each after its selection", tested)
+                         ? fmt::format("{} test evaluations, one per run, each after its selection", tested)
                          : std::string("a table of the validation split: nothing was tested for it");
   return findings;
 }

@@ -59,13 +59,13 @@ void compare_schema(SQLite::Database& db, Findings& findings) {
 
 void check_job_file(const auto& job, Findings& findings) {
   const auto file = job.place / "job.json";
-  if (!fs::exists(file)) return findings.add("{}: {} is not there", job.name, file.string());
+  if (!fs::exists(file)) return findings.add("{}: {} is missing", job.name, file.string());
   const Json written = read_json(file);
   if (const auto id = written.value("id", "?"); id != job.id)
-    findings.add("{}: {} is of job {}, not of {}", job.name, file.string(), id, job.id);
+    findings.add("{}: {} belongs to job {}, not to {}", job.name, file.string(), id, job.id);
   if (written.value("identity", Json()) != job.config) {
     const auto changes = Json::diff(job.config, written.value("identity", Json::object()));
-    findings.add("{}: {} and the DB tell it differently: {}", job.name, file.string(),
+    findings.add("{}: {} and the DB disagree: {}", job.name, file.string(),
                  changes.empty() ? "?" : changes.front().value("path", "?"));
   }
 }
@@ -183,9 +183,9 @@ std::string differing_values(const RowValues& of, const RowValues& other) {
 }
 
 std::string text_of(const DifferentRow& row) {
-  if (row.here.empty()) return fmt::format("{}: the log has it, the DB has not", row.name);
-  if (row.other.empty()) return fmt::format("{}: the DB has it, the log has not", row.name);
-  return fmt::format("{}: the log says {}, the DB {}", row.name, differing_values(row.other, row.here),
+  if (row.here.empty()) return fmt::format("{}: in the log, not in the DB", row.name);
+  if (row.other.empty()) return fmt::format("{}: in the DB, not in the log", row.name);
+  return fmt::format("{}: {} in the log, {} in the DB", row.name, differing_values(row.other, row.here),
                      differing_values(row.here, row.other));
 }
 
@@ -194,7 +194,7 @@ std::string text_of(const DifferentRow& row) {
 Findings check_database(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.problems = experiment.store.check(), .hint = kRestore};
   for (const auto& row : experiment.missing)
-    findings.add("the experiment rests on {}, which the DB has not", row);
+    findings.add("the experiment rests on {}, which the DB lacks", row);
   compare_schema(experiment.store.database(), findings);
   findings.summary = fmt::format("sound, schema version {}", schema_version(experiment.store.database()));
   return findings;
@@ -204,7 +204,7 @@ Findings check_jobs(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint = "restore the folder from a copy, or repeat the reproduce with --fresh"};
   for (const auto& run : experiment.runs) check_job(experiment, run, !run.is_base(), false, findings);
   for (const auto& e : experiment.evaluations) check_job(experiment, e, true, true, findings);
-  findings.summary = fmt::format("{} jobs are done, their job files and event logs whole",
+  findings.summary = fmt::format("{} jobs are done, their job files and event logs intact",
                                  experiment.runs.size() + experiment.evaluations.size());
   return findings;
 }
@@ -225,11 +225,11 @@ Findings check_event_logs(const CheckedExperiment& experiment, Fields&) {
     if (run.is_base()) continue;
     compare(kOfTraining, run);
     const auto stored = run.build.value_or("NULL"), build = logged.build_of(run.id).value_or("NULL");
-    if (stored != build) findings.add("{}: build: the log says {}, the DB {}", run.name, build, stored);
+    if (stored != build) findings.add("{}: build: {} in the log, {} in the DB", run.name, build, stored);
     ++rows;
   }
   for (const auto& e : experiment.evaluations) compare(kOfEvaluation, e);
-  findings.summary = fmt::format("{} rows are what the event logs say", rows);
+  findings.summary = fmt::format("{} rows match the event logs", rows);
   return findings;
 }
 

@@ -80,8 +80,8 @@ Findings check_tested_arms(const CheckedExperiment& experiment, Fields&) {
                                    : "no variants of one method were compared on test prompts"};
   if (!texts.empty()) {
     findings.warning = join(texts, "; ") +
-                       ". Whoever takes the best of them chooses by these prompts: compare settings on "
-                       "validation (\"shows\": {\"split\": \"validation\"} in the table)";
+                       ". Taking the best of them selects on test prompts: compare settings on validation "
+                       "(\"shows\": {\"split\": \"validation\"} in the table)";
   }
   return findings;
 }

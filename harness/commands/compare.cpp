@@ -106,7 +106,7 @@ void require_different(const CompareOptions& options) {
 void require_measured(const Experiment& experiment, const std::string& metric) {
   for (const auto& column : experiment.table.columns) {
     if (column.stands_for != metric) continue;
-    throw Error(fmt::format("{} stands in for {} in experiment {} (backbone {})", column.name, metric,
+    throw Error(fmt::format("{} replaces {} in experiment {} (backbone {})", column.name, metric,
                             experiment.id, experiment.backbone),
                 "--metric", fmt::format("give --metric {}", column.name));
   }

@@ -185,7 +185,7 @@ Rows list_settings(const ListOptions& options) {
   std::vector<ArmSpec> arms;
   if (options.table.empty()) {
     if (!options.scale.empty()) {
-      throw Error("needs a table: scales are a table's", "--scale " + options.scale,
+      throw Error("needs a table: scales belong to a table", "--scale " + options.scale,
                   "add --table ID; `harness list tables` names them");
     }
     for (const auto& method : registry.methods) arms.push_back({.name = method.name, .method = method.name});

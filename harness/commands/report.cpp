@@ -47,7 +47,7 @@ bool write_report(Store& store, const Experiment& experiment, const fs::path& fi
   tell("{}: {:.1f} MB, one file that needs no network\n", file.string(),
        static_cast<double>(page.size()) / 1e6);
   if (made.images_missing == 0) return true;
-  tell("error: the page is not whole: {} {} names the files\n", join(made.missing, " "),
+  tell("error: the page is incomplete: {} {} names the files\n", join(made.missing, " "),
        with_place("`harness db check`", options.db.place.options()));
   return false;
 }
@@ -59,7 +59,7 @@ int report(const ReportOptions& options) {
   const bool several = chosen.collection.has_value();
   const bool is_file = fs::is_regular_file(options.out) || fs::path(options.out).extension() == ".html";
   if (several && is_file) {
-    throw Error(fmt::format("{} has a report a table, and this is a file", chosen.name()),
+    throw Error(fmt::format("{} has one report per table, and this is a file", chosen.name()),
                 "-o " + options.out, "name a folder");
   }
   bool all_whole = true;

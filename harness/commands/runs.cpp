@@ -47,14 +47,14 @@ struct OpenWorkspace {
         lock(chosen),
         store(open_workspace(chosen, [](const std::string& text) { tell("{}\n", text); })) {
     for (const auto& folder : clear_leftovers(store, workspace))
-      tell("removed {}, left of an interrupted removal\n", folder);
+      tell("removed {}, left over from an interrupted removal\n", folder);
   }
 };
 
 /// Asks on the terminal. Throws Error (status 2) where nobody can answer.
 bool is_agreed(const char* command, const std::string& question) {
   if (::isatty(STDIN_FILENO) != 1)
-    throw Error("asks before it deletes, and nobody is there to answer", command, "add --yes");
+    throw Error("asks before deleting, and nobody can answer", command, "add --yes");
   tell("{} [y/N] ", question);
   std::string answer;
   std::getline(std::cin, answer);

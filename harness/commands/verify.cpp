@@ -306,7 +306,7 @@ std::optional<std::string> other_machine(const Json& recorded, const Json& now) 
   if (const auto program = other_program(recorded, now)) parts.push_back(*program);
   if (recorded.value("cpu", "") != now.value("cpu", "")) {
     parts.push_back(
-        fmt::format("recorded on a processor with {}, repeated on one with {}: other bits are to be expected",
+        fmt::format("recorded on a processor with {}, repeated on one with {}: expect different bits",
                     recorded.value("cpu", "?"), now.value("cpu", "?")));
   }
   if (parts.empty()) return std::nullopt;
@@ -379,7 +379,7 @@ std::vector<RecordedJob> jobs_of_run(Store& store, const std::string& run, bool 
   }
   auto jobs = done_jobs(store, "r.id = ?1 ORDER BY j.kind = 'evaluate', c.step, e.split", ids[0], trainings);
   if (jobs.empty())
-    throw Error("has nothing done that could be verified", "run " + ids[0], "finish it, or give --training");
+    throw Error("has no finished job to verify", "run " + ids[0], "finish it, or give --training");
   return jobs;
 }
 

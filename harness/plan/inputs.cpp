@@ -37,7 +37,7 @@ void check_prompt_set(const TableSpec& spec, const ScaleSpec& scale, const Promp
                 set.origin,
                 set.name == "geneval-public"
                     ? "give Flow-GRPO's dataset/geneval/test_metadata.jsonl, which holds each of these four "
-                      "times, or a table of your own with prompts.first 553: one image a prompt"
+                      "times, or a table of your own with prompts.first 553: one image per prompt"
                     : "give a larger set, or a table of your own with fewer prompts.first");
   }
 }
@@ -213,8 +213,8 @@ std::optional<GivenPrompts> given_training(const std::string& task, const Backbo
   auto set = load_prompt_set(file, task);
   if (may_lack && vocabulary_of(set) != shapes_vocabulary().name) return std::nullopt;
   expect_drawable(set, set.prompts.size(), backbone,
-                  "leave the others out (their texts stand between double quotes), or choose a --backbone "
-                  "that draws scenes");
+                  "leave the others out (their texts are between double quotes), or choose a --backbone that "
+                  "draws scenes");
   expect_known_objects(set, backbone);
   return GivenPrompts{file, std::move(set)};
 }

@@ -179,8 +179,8 @@ void note_unused_scorers(Plan& plan, const ScorerFolders& folders) {
     const auto* evaluator = plan.registry.evaluator_of(metric);
     if (evaluator == nullptr || !folders.find(evaluator->name)) continue;
     plan.scorers_unused.push_back(fmt::format(
-        "The scorer {} is there and not used: on backbone {} table {} is rewarded and judged by {}, which "
-        "stands in for {}.",
+        "Scorer {} is present but not used: on backbone {}, table {} is rewarded and judged by {}, which "
+        "replaces {}.",
         evaluator->name, plan.backbone.name, plan.spec.id, other, metric));
   }
 }

@@ -64,7 +64,7 @@ void expect_known_folders(const fs::path& chosen, const std::vector<std::string>
   }
   if (folders.empty()) {
     throw Error("holds no scorer", "--scorers " + chosen.string(),
-                fmt::format("it takes one folder a scorer: {}, or one with a {}", join(known, ", "),
+                fmt::format("it takes one folder per scorer: {}, or one with a {}", join(known, ", "),
                             kExternalScorerFile));
   }
   for (const auto& folder : folders) {
@@ -122,7 +122,7 @@ ScorerFolders::ScorerFolders(const Registry& registry, const std::string& chosen
   if (!chosen.empty()) {
     if (!fs::is_directory(chosen)) {
       throw Error("is not a folder", "--scorers " + chosen,
-                  names.empty() ? std::string() : "it holds one folder a scorer: " + join(names, ", "));
+                  names.empty() ? std::string() : "it holds one folder per scorer: " + join(names, ", "));
     }
     expect_known_folders(chosen, names);
   }
@@ -185,7 +185,7 @@ std::map<std::string, std::string> scorer_files(const fs::path& folder,
   }
   for (const fs::path part : parts.empty() ? std::vector<std::string>{""} : parts) {
     if (with_weights.contains(part)) continue;
-    throw Error("holds no model.safetensors, whole or in shards", (folder / part).string(),
+    throw Error("holds no model.safetensors, in one file or in shards", (folder / part).string(),
                 "give the model's public folder as transformers saves it; pytorch_model.bin is not read");
   }
   return files;

@@ -32,7 +32,7 @@ bool is_list_of_settings(const Json& value) {
 }
 
 SettingValue value_of(const Setting& setting, const Request& request) {
-  constexpr auto kOneEach = "give one setting a --set, and --set as often as you need it";
+  constexpr auto kOneEach = "give one setting per --set, and repeat --set as needed";
   const auto hint = is_list_of_settings(request.value) ? kOneEach : "";
   const Json effective = checked(setting, request.value, request.where, hint);
   return {.requested = request.value,

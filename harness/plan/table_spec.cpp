@@ -113,8 +113,8 @@ void check_statistic(const StatisticSpec& statistic, const std::string& where) {
   require(known != nullptr, fmt::format("no training stores a statistic \"{}\"", name), where,
           suggestion(name, names_of(kStatistics)) +
               "; one that a method of your own stores needs \"of_method\": true beside it");
-  require(statistic.timestep || known->of != kStep, fmt::format("\"{}\" has a value a timestep", name), where,
-          "add \"timestep\": K, from 0");
+  require(statistic.timestep || known->of != kStep, fmt::format("\"{}\" has one value per timestep", name),
+          where, "add \"timestep\": K, from 0");
   require(!statistic.timestep || known->of != kUpdate,
           fmt::format("\"{}\" is a statistic of the whole update and has no timesteps", name), where,
           "leave \"timestep\" out");
@@ -219,8 +219,9 @@ ScaleSpec read_scale(const std::string& name, Fields fields) {
   ScaleSpec scale;
   scale.name = name;
   read(fields, "note", scale.note);
+  read(fields, "notes", scale.notes);
   read(fields, "judges", scale.judges);
-  require(scale.judges || !scale.note.empty(), "needs a note that says why", fields.where() + ": judges");
+  require(scale.judges || !scale.note.empty(), "needs a note with the reason", fields.where() + ": judges");
   if (fields.has("checkpoints")) scale.checkpoints = read_checkpoints(fields);
   if (fields.has("limit")) {
     Fields limit = fields.object("limit");
@@ -402,7 +403,7 @@ void read_equal_rows(TableSpec& spec, Fields& fields) {
     require_distinct(spec.equal_rows, "rows", where);
   }
   if (value == false) return;
-  require(!spec.is_training(), "is of evaluation tables: a training table compares no images", where,
+  require(!spec.is_training(), "belongs to evaluation tables: a training table compares no images", where,
           "leave it out");
   require(spec.equal_rows.size() >= 2, "needs at least two rows", where);
   const auto& first = spec.equal_rows.front();
@@ -590,7 +591,7 @@ bool is_file_name(const std::string& id) {
 }
 
 constexpr std::uintmax_t kLargestFile = 1'000'000;  // bytes; a shipped table has 8 kB
-constexpr std::size_t kLongestText = 10'000;        // bytes: the longest note of a shipped table has 600
+constexpr std::size_t kLongestText = 10'000;        // bytes: the longest note of a shipped table has 210
 constexpr std::size_t kLongestList = 1000;          // seeds, rows, columns, notes, ...
 
 /// No text and no list of a table may be so long that planning, printing or typesetting it never ends.
@@ -622,7 +623,7 @@ fs::path base_of(const std::string& base, const fs::path& file) {
   }
   const auto base_file = file.parent_path() / base;
   require(fs::exists(base_file), fmt::format("there is no file {}", base_file.string()), where,
-          "a path is relative to the file that it stands in; or give a table's id");
+          "a path is relative to the file that names it; or give a table's id");
   return base_file;
 }
 
@@ -749,7 +750,7 @@ void require_table_id(const std::string& id, const std::string& where) {
           where);
   constexpr std::size_t kLongestId = 100;
   require(id.size() <= kLongestId,
-          fmt::format("has {} letters, and {} are the most: it names a folder", id.size(), kLongestId),
+          fmt::format("has {} letters, and at most {} are allowed: it names a folder", id.size(), kLongestId),
           where);
   require(!is_taken_in_workspace(id), fmt::format("\"{}\" is the name of something else in a workspace", id),
           where, "choose another: the table's files go to a folder of this name");

@@ -89,7 +89,8 @@ struct BackboneSpec {
 /// What a scale changes; absent parts keep the table's own values.
 struct ScaleSpec {
   std::string name, note;
-  bool judges = true;  ///< false: it shows that everything works, and nothing about the methods
+  std::vector<std::string> notes;  ///< printed after `note`, as they are
+  bool judges = true;              ///< false: it shows that everything works, and nothing about the methods
   std::optional<std::vector<int>> checkpoints;
   std::optional<int> validation_limit, test_limit;  ///< only the first so many positions of a split
   std::optional<std::string> prompt_set;            ///< the only prompt set that this scale accepts

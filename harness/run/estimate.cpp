@@ -138,8 +138,9 @@ void print_memory(const Json& memory) {
     if (name != "total") parts.push_back(fmt::format("{} {}", name, bytes_text(bytes)));
   }
   for (auto& part : parts) std::replace(part.begin(), part.end(), '_', ' ');
-  put("A worker: {}{}.\n", join(parts, ", "),
-      memory.contains("largest_text_encoder") ? "; the text encoder is gone before the network is read" : "");
+  put("Memory per worker: {}{}.\n", join(parts, ", "),
+      memory.contains("largest_text_encoder") ? "; the text encoder is freed before the network is loaded"
+                                              : "");
 }
 
 /// A line a scorer: its name, folder and files with their checksums.
@@ -273,12 +274,12 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
   print_scorers(plan);
   for (const auto& note : plan.inputs.notes) put("Note: {}\n", note);
   if (!rates.known()) {
-    put("Rates: unknown until a run of this workspace was measured.\n");
+    put("Rates: unknown until this workspace has measured a run.\n");
     return;
   }
-  put("Rates: {:.1f} training and {:.1f} evaluation images/s a worker, {}.\n", rates.train_images_per_second,
-      rates.evaluate_images_per_second,
-      rates.measured ? "measured on earlier runs" : "a guess until a run of this workspace was measured");
+  put("Rates: {:.1f} training and {:.1f} evaluation images/s per worker, {}.\n",
+      rates.train_images_per_second, rates.evaluate_images_per_second,
+      rates.measured ? "measured on earlier runs" : "a guess until this workspace has measured a run");
 }
 
 }  // namespace harness

@@ -107,8 +107,7 @@ void add_training_note(const Plan& plan, std::vector<std::string>& notes) {
                                 training.prompts.size(), short_hash(training.sha256)));
   } else if (plan.spec.task == kPickscorePrompts && !plan.backbone.needs_target) {
     notes.push_back(
-        "Training prompts: the generated ones, each of which asks for a written text; --train-prompts trains "
-        "on "
+        "Training prompts: the generated ones, each asking for a written text; --train-prompts trains on "
         "others.");
   }
 }
@@ -119,8 +118,8 @@ void add_overlap_note(const Inputs& inputs, std::vector<std::string>& notes) {
   if (shared.empty()) return;
   if (shared.texts.empty() && !vocabulary_of(inputs.evaluation).empty()) {
     notes.push_back(
-        fmt::format("No prompt of the evaluation was trained on; {} of its {} ask in other words for what a "
-                    "training prompt asks for.",
+        fmt::format("No evaluation prompt was trained on; {} of {} ask in other words for what a training "
+                    "prompt asks for.",
                     shared.targets.size(), inputs.evaluation.prompts.size()));
     return;
   }
@@ -150,7 +149,7 @@ void add_repeat_notes(const Plan& plan, std::vector<std::string>& notes) {
   const auto different = different_texts(inputs.evaluation, inputs.test);
   if (different < inputs.test.size()) {
     notes.push_back(fmt::format(
-        "The {} test prompts are {} different texts; intervals draw texts, with all their images.",
+        "The {} test prompts are {} different texts; intervals resample texts, with all their images.",
         inputs.test.size(), different));
   }
 }
@@ -158,7 +157,8 @@ void add_repeat_notes(const Plan& plan, std::vector<std::string>& notes) {
 std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::string>& other_code) {
   std::vector<std::string> notes;
   if (!plan.scale.note.empty()) notes.push_back(scale_note(plan.scale));
-  if (other_code) notes.push_back(fmt::format("Not all of one build: {}.", *other_code));
+  notes.insert(notes.end(), plan.scale.notes.begin(), plan.scale.notes.end());
+  if (other_code) notes.push_back(fmt::format("More than one build: {}.", *other_code));
   if (plan.inputs.weights_are_given) {
     notes.push_back(fmt::format("Weights: folder {}, sha256 {}.",
                                 std::filesystem::weakly_canonical(plan.inputs.weights).filename().string(),

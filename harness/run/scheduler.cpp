@@ -254,7 +254,10 @@ class Scheduler {
         for (auto& worker : workers_) worker->process.kill();
       } else {
         interrupted_ = true;
-        if (!workers_.empty()) progress_.say("stopping after the current shard; once more to stop at once");
+        if (!workers_.empty())
+          progress_.say(
+              "stopping after the current shard; interrupt again to stop at "
+              "once");
         stop_all();
       }
       wait_for_stop_signal();

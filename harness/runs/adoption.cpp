@@ -94,7 +94,7 @@ void require_sound_logs(const fs::path& folder) {
 void require_checkpoints(Store& store, const Job& job) {
   for (const auto& checkpoint : store.checkpoints(job.id)) {
     const auto manifest = job.folder / checkpoint.path.value_or("") / "manifest.json";
-    if (!fs::exists(manifest)) throw Error("is not there", manifest.string(), "copy the folder again");
+    if (!fs::exists(manifest)) throw Error("is missing", manifest.string(), "copy the folder again");
     if (sha256_file(manifest) != checkpoint.sha256)
       throw Error("is not the file that the run wrote", manifest.string(), "copy the folder again");
     for (const auto& changed : changed_files(manifest.parent_path()))
@@ -217,7 +217,7 @@ std::string find_folder(Store& store, const Workspace& workspace, const std::str
   }
   throw Error(fmt::format("there is no folder {} with a job.json", workspace.run_folder(id).string()),
               "harness runs adopt",
-              unknown.empty() ? "put the run's whole folder there, under its own name"
+              unknown.empty() ? "put the run's complete folder there, under its own name"
                               : "folders that the DB does not know: " + join(unknown, ", "));
 }
 

@@ -100,7 +100,7 @@ ReadJournal read_damaged_journal(const fs::path& file) {
     journal.text = read_journal(file);
     std::error_code missing;
     if (journal.text.empty() && fs::file_size(file, missing) > 0 && !missing)
-      journal.damage = Error("holds no whole record", file.string(), kJournalHint);
+      journal.damage = Error("holds no complete record", file.string(), kJournalHint);
   } catch (const Error& error) {
     if (error.status() == Status::kFailed) throw;
     auto salvaged = salvage_events(file);
@@ -166,7 +166,7 @@ void require_whole_journal(const Workspace& workspace, OldDatabase& old, const R
   if (force) return;
   throw Error(
       journal.damage->problem(), journal.damage->where(),
-      "restore it from a copy; no whole results DB is there to write it from. --force makes the DB of the "
+      "restore it from a copy; there is no intact results DB to write it from. --force makes the DB of the "
       "lines that can be read");
 }
 
@@ -408,7 +408,7 @@ Json rebuild_journal(const Workspace& workspace) {
   { const Store there(workspace.db, OpenMode::kReadOnly); }  // refuses a missing or empty one
   Store store(workspace.db, OpenMode::kReadWrite);
   if (const auto problems = store.check(); !problems.empty()) {
-    throw Error(fmt::format("is not whole itself: {}", join(problems, "; ")), workspace.db.string(),
+    throw Error(fmt::format("is damaged itself: {}", join(problems, "; ")), workspace.db.string(),
                 kRebuildHint, Status::kFailed);
   }
   const auto journal = read_damaged_journal(workspace.journal());
@@ -418,7 +418,7 @@ Json rebuild_journal(const Workspace& workspace) {
       throw other_journal_error(workspace.db, workspace.folder, standing);
     if (standing.kind == JournalStanding::kBehind || standing.kind == JournalStanding::kStale) {
       throw Error(fmt::format("lacks what {} holds", workspace.journal().string()), workspace.db.string(),
-                  "the journal is whole: `harness db rebuild` rebuilds the DB from it", Status::kFailed);
+                  "the journal is intact: `harness db rebuild` rebuilds the DB from it", Status::kFailed);
     }
   }
   const auto kept = keep_file(workspace.journal());

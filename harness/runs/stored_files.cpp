@@ -12,7 +12,7 @@ namespace harness {
 namespace fs = std::filesystem;
 
 std::string ChangedFile::problem() const {
-  if (found.empty()) return "is not there";
+  if (found.empty()) return "is missing";
   return fmt::format("is not the file that was written: SHA-256 {:.12} instead of {:.12}", found, expected);
 }
 

@@ -238,12 +238,11 @@ void print_interval_legend(const ComparisonReport& report) {
   if (by_seed && any(report, is_of_methods)) {
     put("Interval and p: Student's t over the training runs.\n");
   } else if (any(report, is_of_methods)) {
-    put("Interval and p: training runs and prompts drawn, crossed (results/STATISTICS.md). They speak of the "
+    put("Interval and p: over training runs and prompts (crossed, results/STATISTICS.md). They concern the "
         "methods.\n");
   } else {
-    put("Interval: {} bootstrap over {}, {} resamples. It speaks of these checkpoints and not of the "
-        "methods, "
-        "which takes {} training runs or more: another run may turn a difference round.\n",
+    put("Interval: {} bootstrap over {}, {} resamples. It concerns these checkpoints, not the methods: those "
+        "need {} training runs or more, as another run may reverse a difference.\n",
         interval_name(report.bootstrap.interval), report.unit, report.bootstrap.resamples, kFewestRuns);
   }
 }
@@ -270,7 +269,7 @@ void print_legend(const ComparisonReport& report) {
   put("{}: the interval excludes 0{}, and Holm's p is below {:g}. Missing: pairs without a value on a "
       "side, left out of everything.\n",
       any(report, is_of_methods) ? "Better, worse" : "These checkpoints differ",
-      any(report, is_of_methods) && report.unit == "prompts" ? ", as does that over prompts alone" : "",
+      any(report, is_of_methods) && report.unit == "prompts" ? ", as does the one over prompts alone" : "",
       std::round(1e6 * (1 - report.bootstrap.confidence)) / 1e6);
   put("Win rate: ties count half, Wilson interval. Detectable: smallest true difference {} found with power "
       "{} % "
@@ -288,8 +287,8 @@ void print_spread_uncertainty(const ComparisonReport& report) {
   }
   if (!fewest) return;
   const auto factors = spread_uncertainty(*fewest, report.bootstrap.confidence);
-  put("What is found at so many runs, and how many an effect takes, rests on the spread of {} runs: the true "
-      "one may be {:.1f} to {:.1f} times as large ({} %).\n",
+  put("What is found at so many runs, and how many runs an effect needs, rests on the spread of {} runs: the "
+      "true spread may be {:.1f} to {:.1f} times as large ({} %).\n",
       *fewest, factors.low, factors.high, format_percent(report.bootstrap.confidence));
 }
 
@@ -299,8 +298,8 @@ void print_unknown_spread(const ComparisonReport& report) {
     return metric.by_yardstick || metric.record.result.seeds > 1;
   };
   if (!report.effect || report.unit != "prompts" || any(report, knows)) return;
-  put("Training runs that it takes to find {:g} between the methods: not known, as one run a method tells no "
-      "spread between runs; three seeds do (`--seeds 42,43,44`).\n",
+  put("Training runs needed to find {:g} between the methods: unknown. One run per method shows no spread "
+      "between runs; three seeds do (`--seeds 42..44`).\n",
       *report.effect);
 }
 
@@ -312,9 +311,8 @@ void print_yardstick(const ComparisonReport& report) {
     if (const auto* metric = report.yardstick->find(name); metric != nullptr && metric->run_sd)
       spreads.push_back(fmt::format("{} {:.3g}", name, *metric->run_sd));
   }
-  put("Runs: one training run a method tells no spread between runs. It is taken from experiment {} "
-      "(table {}, runs of {} with different seeds): standard deviation of a difference between two runs "
-      "{}.\n",
+  put("Runs: one training run per method shows no spread between runs. It is taken from experiment {} (table "
+      "{}, runs of {} with different seeds): standard deviation of a difference between two runs {}.\n",
       report.yardstick->experiment, report.yardstick->table, report.yardstick->method, join(spreads, ", "));
 }
 

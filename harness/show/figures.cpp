@@ -202,7 +202,7 @@ Figure figure_of(const std::string& name, std::string title, ChartGroup group) {
 
 Error without(const Experiment& experiment, const FigureRequest& request, const char* what) {
   return Error(fmt::format("table {} has no {}", experiment.table_id, what), "figure " + request.name,
-               "choose another with --table or --experiment; `harness figure --list` says what each needs");
+               "choose another with --table or --experiment; `harness figure --list` shows what each needs");
 }
 
 bool is_wanted(const FigureRequest& request, const std::string& metric) {

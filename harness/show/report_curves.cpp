@@ -91,7 +91,7 @@ Chart statistic_curves(Store& store, const Experiment& experiment, const Statist
 
 std::string bands_note(const Experiment& experiment) {
   if (experiment.seeds.size() == 1) {
-    return fmt::format("One training run a method (seed {}): there is no band over seeds.",
+    return fmt::format("One training run per method (seed {}): there is no band over seeds.",
                        experiment.seeds.front());
   }
   return fmt::format("Lines are means over seeds {}, bands their range.", fmt::join(experiment.seeds, ", "));
@@ -311,11 +311,12 @@ std::vector<ChartGroup> law_charts(Store& store, const Experiment& experiment) {
   groups.insert(
       groups.begin(),
       {.title = {},
-       .notes = {fmt::format(
-           "The law predicts mean and variance of the mean-reduced log-ratio y on fresh off-policy "
-           "samples. Bars: two standard errors, seeds averaged. A run breaks the law where a step with "
-           "at least {} samples is more than {} standard errors (dashed lines) and {:.0f} % away.",
-           kLawEnoughSamples, kLawBreakZ, kLawBreakShare * 100)}});
+       .notes = {
+           "The law predicts mean and variance of the mean-reduced log-ratio y on fresh off-policy samples. "
+           "Bars: two standard errors, seeds averaged.",
+           fmt::format("A run breaks the law where a step with at least {} samples is more than {} "
+                       "standard errors (dashed lines) and {:.0f} % away.",
+                       kLawEnoughSamples, kLawBreakZ, kLawBreakShare * 100)}});
   return groups;
 }
 

@@ -169,8 +169,8 @@ void fill_prompts(Store& store, const Experiment& experiment,
   std::ranges::stable_sort(report.metrics, {}, rank);
   report.hero = hero_of(experiment);
   report.image_note = fmt::format(
-      "Images are {}; larger than {} pixels on their longer side, they are shrunk to that (--image-size). The "
-      "files that were scored are PNG, in the run folders.",
+      "Images are {}; those longer than {} pixels on one side are shrunk to that (--image-size). The scored "
+      "files are PNGs in the run folders.",
       images.lossless ? "the files themselves"
                       : "JPEG of quality 95 with full colours (--lossless: the files)",
       images.longest);

@@ -250,7 +250,7 @@ void print_facts(const Json& report) {
   print_field("trained", readable_time(text_of(report, "finished")));
   print_field("last event", readable_time(text_of(report, "last_event")));
   print_field("folder",
-              text_of(report, "folder") + (report.at("folder_exists").get<bool>() ? "" : " (not there)"));
+              text_of(report, "folder") + (report.at("folder_exists").get<bool>() ? "" : " (missing)"));
   print_field("tables", tables_text(report));
   print_field("experiments", experiments_text(report));
   print_field("machine", machine_text(report));

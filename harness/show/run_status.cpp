@@ -368,7 +368,7 @@ struct StatusReader::Impl {
     const auto file = workspace.journal();
     std::error_code absent;
     const auto size = fs::file_size(file, absent);
-    if (absent) throw Error("is not there, and it says which runs there are", file.string(), kJournalHint);
+    if (absent) throw Error("is missing, and it lists the runs", file.string(), kJournalHint);
     if (size < offset) {  // written anew
       journal.clear();
       offset = 0;

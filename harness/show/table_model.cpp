@@ -201,11 +201,11 @@ void fill_training_table(Store& store, const Experiment& experiment, const std::
   model.notes.insert(model.notes.begin(), window_note(experiment, window_unit));
   if (experiment.effective.settings.value("inner_epochs", 1) > 1) {
     model.notes.push_back(
-        "Samples are used several times here (inner_epochs): those that were trained on correlate with the "
-        "policy's "
-        "move, and the variance of their log-ratio exceeds the law's. The law itself is checked on fresh "
-        "samples "
-        "alone: `harness query law`, `harness figure law-audit`; a run that breaks it is named here.");
+        "Samples are used several times here (inner_epochs). Those that were trained on correlate with the "
+        "policy's move, and the variance of their log-ratio exceeds the law's.");
+    model.notes.push_back(
+        "The law itself is checked on fresh samples alone: `harness query law`, `harness figure law-audit`. A "
+        "run that breaks it is named here.");
   }
 }
 

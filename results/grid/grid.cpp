@@ -93,14 +93,14 @@ std::string legend(const Grid& grid) {
     return std::ranges::any_of(row.cells, [](const GridCell& cell) { return cell.judgement.has_value(); });
   };
   if (std::ranges::any_of(grid.rows, has_judgement))
-    return fmt::format("what a rule over the objects found in it finds wrong with it, and the image's {}.",
+    return fmt::format("what a rule over the detected objects finds wrong with it, and the image's {}.",
                        grid.score_title);
   const bool has_targets = std::ranges::any_of(
       grid.rows, [](const GridRow& row) { return !row.is_judged && !row.target.empty(); });
   if (!has_targets) return fmt::format("the image's {}.", grid.score_title);
   return fmt::format(
       "the text as the OCR engine read it, and the image's {}; red characters are not in the target, \u2038 "
-      "marks where some are missing; a target that stands whole inside a longer text counts as read.",
+      "marks where some are missing; a target inside a longer text counts as read.",
       grid.score_title);
 }
 
@@ -113,8 +113,8 @@ std::string grid_caption(const Grid& grid) {
   });
   const bool from_paper = std::ranges::count(grid.rows, GridGroup::kPaper, &GridRow::group) > 0;
   return fmt::format(
-      "{} prompts of the {} split, chosen by rule{} and not by eye. {}. Every image of a row is made from "
-      "the same noise. Beneath each image: {}",
+      "{} prompts of the {} split, chosen by rule{}, not by eye. {}. All images of a row are made from the "
+      "same noise. Beneath each image: {}",
       grid.rows.size(), grid.split, from_paper ? "" : " from their scores", join(rules, "; "), legend(grid));
 }
 

@@ -246,10 +246,10 @@ void require_sayable(const ResultSet& rows) {
       const auto& value = rows.rows[row][i];
       const auto where = [&] { return fmt::format("column \"{}\", row {}", rows.columns[i], row + 1); };
       if (const auto* real = std::get_if<double>(&value); real != nullptr && !std::isfinite(*real))
-        throw Error("is infinite, which JSON cannot say", where(), "use --format csv", Status::kFailed);
+        throw Error("is infinite, which JSON cannot express", where(), "use --format csv", Status::kFailed);
       const auto* text = std::get_if<std::string>(&value);
       if (const auto bad = text == nullptr ? std::nullopt : invalid_utf8_at(*text)) {
-        throw Error(fmt::format("is not UTF-8 at byte {}, which JSON cannot say", *bad), where(),
+        throw Error(fmt::format("is not UTF-8 at byte {}, which JSON cannot express", *bad), where(),
                     "wrap it in hex()", Status::kFailed);
       }
     }

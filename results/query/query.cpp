@@ -22,7 +22,7 @@ namespace harness {
 namespace {
 
 constexpr const char* kReadOnlyHint =
-    "a query is one SELECT (or WITH ... SELECT); `SELECT name, sql FROM sqlite_schema` shows what there is";
+    "a query is one SELECT (or WITH ... SELECT); `SELECT name, sql FROM sqlite_schema` lists tables and views";
 
 struct Finalize {
   void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
@@ -161,15 +161,15 @@ std::string owners_hint(const std::string& column, const std::vector<std::string
   const auto more = owners.size() - first.size();
   return column + " is a column of " + join(first, ", ") +
          (more > 0 ? " and " + std::to_string(more) + " more" : "") +
-         ", and of nothing that is read here under that name";
+         ", none of which this query reads under that name";
 }
 
 std::string column_hint(const std::optional<std::string>& near) {
-  return (near ? "did you mean \"" + *near + "\"? " : "") + "(a text value stands in single quotes)";
+  return (near ? "did you mean \"" + *near + "\"? " : "") + "(put a text value in single quotes)";
 }
 
 std::string quotes_hint(const std::string& text, const std::optional<std::string>& near) {
-  const auto hint = "a text value stands in single quotes: '" + text + "'";
+  const auto hint = "put a text value in single quotes: '" + text + "'";
   return near && *near != text ? hint + "; or did you mean the column \"" + *near + "\"?" : hint;
 }
 

@@ -3,10 +3,10 @@
 namespace harness {
 namespace {
 
-const SavedParam kMethod{"method", "", "a method, or base; all where unset"};
-const SavedParam kItsSplit{"split", "", "unset: test, or what the experiment has in its place"};
-const SavedParam kExperiment{"experiment", "", "its number; unset: the last one finished that fits"};
-const SavedParam kTable{"table", "", "unset: that of the experiment"};
+const SavedParam kMethod{"method", "", "a method, or base (default: all)"};
+const SavedParam kItsSplit{"split", "", "default: test, or the split that the experiment has instead"};
+const SavedParam kExperiment{"experiment", "", "its number (default: the last finished one that fits)"};
+const SavedParam kTable{"table", "", "default: that of the experiment"};
 
 // An image whose scorer failed is one of `images` and not of `judged`. The benchmark's overall score weighs
 // its tags alike; its share of prompts is over all of them.
@@ -139,10 +139,10 @@ ORDER BY runs.method = 'base' DESC, runs.method, runs.seed, runs.id, checkpoint,
 const SavedQuery kFoundObjects{
     .name = "detections",
     .summary = "objects found in images: class, score, box in pixels, colour, whether it counts",
-    .params = {{"run", "", "its id or the beginning of it; all where unset"},
-               {"method", "", "all where unset"},
-               {"split", "", "validation or test; both where unset"},
-               {"position", "", "number of the prompt in its set; all where unset"}},
+    .params = {{"run", "", "its id, or how it begins (default: all)"},
+               {"method", "", "default: all"},
+               {"split", "", "validation or test (default: both)"},
+               {"position", "", "number of the prompt in its set (default: all)"}},
     .sql = kFound,
     .nothing = "no detection is stored"};
 
@@ -154,9 +154,9 @@ const SavedQuery kGenevalJudgements{
                kItsSplit,
                {"tag",
                 "",
-                "of its record; all where unset",
+                "of its record (default: all)",
                 {"single_object", "two_object", "counting", "colors", "position", "color_attr"}},
-               {"position", "", "number of the prompt in its set; all where unset"},
+               {"position", "", "number of the prompt in its set (default: all)"},
                kExperiment,
                kTable},
     .sql = kJudged,
@@ -165,11 +165,11 @@ const SavedQuery kGenevalJudgements{
 
 const SavedQuery kGenevalByReason{
     .name = "geneval-reasons",
-    .summary = "what is most often wrong with the images of each method, by the judgements of GenEval's rule",
+    .summary = "most frequent faults of each method's images, as judged by GenEval's rule",
     .params = {kMethod, kItsSplit, {"n", "10", "how many of each method"}, kExperiment, kTable},
     .sql = kReasons,
     .of_one_experiment = true,
-    .nothing = "no judgement finds fault"};
+    .nothing = "no image was judged wrong"};
 
 const SavedQuery kGenevalByTag{
     .name = "geneval-tags",

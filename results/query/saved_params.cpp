@@ -183,9 +183,8 @@ class SavedValuesMaker {
   [[noreturn]] void refuse_choice() {
     const auto there = texts_of(db_, kExperimentsInWords);
     if (there.empty()) {
-      throw Error("looks at a completed experiment, and the database holds none", where_,
-                  "let `harness reproduce` go to its end; what was evaluated until then is in v_results and "
-                  "v_paired");
+      throw Error("needs a completed experiment, and the database holds none", where_,
+                  "let `harness reproduce` finish; results so far are in v_results and v_paired");
     }
     Names asked;
     for (const auto& param : query_.params) {
@@ -212,8 +211,8 @@ class SavedValuesMaker {
     if (holds(known, metric)) return;
     const auto where = where_ + ", -p metric";
     if (const auto other = stand_in(experiment, metric); !other.empty()) {
-      throw Error(fmt::format("{} stands in for {} in experiment {} (backbone {})", other, metric,
-                              experiment.id, experiment.backbone),
+      throw Error(fmt::format("{} replaces {} in experiment {} (backbone {})", other, metric, experiment.id,
+                              experiment.backbone),
                   where, fmt::format("give -p metric {}", other));
     }
     const auto reasons = texts_of(db_, kNotRun, experiment.id, metric);

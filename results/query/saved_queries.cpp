@@ -8,28 +8,28 @@ namespace harness {
 namespace {
 
 // The experiment of a query, and what it is looked at by.
-const SavedParam kExperiment{"experiment", "", "its number; unset: the last one finished that fits"};
-const SavedParam kTable{"table", "", "unset: that of the experiment"};
-const SavedParam kPrompts{"prompts", "", "name of the prompt set; unset: that of the experiment"};
-const SavedParam kItsMetric{"metric", "", "unset: the one that its checkpoints are selected by"};
-const SavedParam kItsSplit{"split", "", "unset: test, or what the experiment has in its place"};
+const SavedParam kExperiment{"experiment", "", "its number (default: the last finished one that fits)"};
+const SavedParam kTable{"table", "", "default: that of the experiment"};
+const SavedParam kPrompts{"prompts", "", "name of the prompt set (default: that of the experiment)"};
+const SavedParam kItsMetric{"metric", "", "default: the one that selects its checkpoints"};
+const SavedParam kItsSplit{"split", "", "default: test, or the split that the experiment has instead"};
 const SavedParam kBaseline{"baseline", {}, "a method, or base"};
 const SavedParam kMethod{"method", {}, "a method, or base"};
 
 // Filters.
-const SavedParam kAnyExperiment{"experiment", "", "its number; all where unset"};
-const SavedParam kAnyTable{"table", "", "all where unset"};
-const SavedParam kAnyMethod{"method", "", "all where unset"};
-const SavedParam kAnyMetric{"metric", "", "all where unset"};
-const SavedParam kAnySplit{"split", "", "validation or test; both where unset"};
-const SavedParam kAnyPrompts{"prompts", "", "name of the prompt set; all where unset"};
+const SavedParam kAnyExperiment{"experiment", "", "its number (default: all)"};
+const SavedParam kAnyTable{"table", "", "default: all"};
+const SavedParam kAnyMethod{"method", "", "default: all"};
+const SavedParam kAnyMetric{"metric", "", "default: all"};
+const SavedParam kAnySplit{"split", "", "validation or test (default: both)"};
+const SavedParam kAnyPrompts{"prompts", "", "name of the prompt set (default: all)"};
 
 const SavedQuery kAlarms{
     .name = "alarms",
-    .summary = "rewards that rose over the starting weights while a guardrail moved the harmful way",
+    .summary = "rewards that rose over the starting weights while a guardrail moved in the harmful direction",
     .params = {kAnyExperiment,
                kAnyMethod,
-               {"split", "", "unset: test, or what an experiment has in its place"}},
+               {"split", "", "default: test, or the split that an experiment has instead"}},
     .sql = R"sql(
 SELECT reproduction_id AS experiment, table_id, backbone, scale, split, method, reward, reward_delta,
        reward_ci95_low, reward_ci95_high, guardrail, harmful, minimal_effect, delta, ci95_low, ci95_high, p_holm,
@@ -51,7 +51,7 @@ ORDER BY reproduction_id, alarms.id
 const SavedQuery kByCheckpoint{
     .name = "checkpoints",
     .summary = "each metric of every evaluated checkpoint",
-    .params = {{"experiment", "", "its number; unset: all, the latest evaluation of each"},
+    .params = {{"experiment", "", "its number (default: all, with the latest evaluation of each)"},
                kAnyTable,
                kAnySplit,
                kAnyMetric,
@@ -130,7 +130,7 @@ ORDER BY place
 const SavedQuery kComparisons{
     .name = "comparisons",
     .summary = "paired differences of every finished experiment, with their intervals",
-    .params = {kAnyExperiment, kAnyMetric, {"split", "", "validation, test or train; all where unset"}},
+    .params = {kAnyExperiment, kAnyMetric, {"split", "", "validation, test or train (default: all)"}},
     .sql = R"sql(
 SELECT reproduction_id AS experiment, table_id, scale, split, metric, baseline, method, n, n_missing, baseline_mean,
        method_mean, delta, ci95_low, ci95_high, wins, ties, losses, p_value, test, claim, runs, runs_ci95_low,
@@ -163,7 +163,7 @@ SavedQuery prompts_by_mean(std::string_view name, std::string_view summary, std:
   return {.name = name,
           .summary = summary,
           .params = {{"metric", "",
-                      "unset: the one that its checkpoints are selected by; a higher value counts as better"},
+                      "default: the one that selects its checkpoints; a higher value counts as better"},
                      kItsSplit,
                      {"n", "20", "how many prompts"},
                      kExperiment,
@@ -179,7 +179,7 @@ const SavedQuery kHardest = prompts_by_mean(
     "hardest", "prompts by their mean over all evaluations of an experiment, the worst first", kLowestFirst);
 
 const SavedQuery kFailures{.name = "failures",
-                           .summary = "values that a scorer failed to give, by reason",
+                           .summary = "values that a scorer failed to give, counted by reason",
                            .params = {kAnyMethod, kAnyMetric, kAnySplit},
                            .sql = R"sql(
 SELECT runs.table_id, runs.scale, runs.method, runs.seed, checkpoints.step AS checkpoint, evaluations.split,
@@ -200,10 +200,10 @@ const SavedQuery kLawAudit{.name = "law",
                                "path-variance law by timestep: measured mean and variance of the log-ratio "
                                "against the predicted ones",
                            .params = {kAnyMethod,
-                                      {"seed", "", "all where unset"},
+                                      {"seed", "", "default: all"},
                                       {"fresh",
                                        "",
-                                       "1: samples that no update had used; 0: reused ones; both where unset",
+                                       "1: samples that no update had used; 0: reused ones (default: both)",
                                        {"0", "1"}}},
                            .sql = R"sql(
 SELECT runs.table_id, runs.scale, law.method, law.seed, timestep, fresh, samples, lambda_center, lambda_velocity,
@@ -233,7 +233,7 @@ ORDER BY selections.id
 // as in the tables.
 const SavedQuery kSpend{
     .name = "spend",
-    .summary = "reward and Lambda_late of every checkpoint: what was bought, and at what price",
+    .summary = "reward and Lambda_late of every checkpoint: gain and cost",
     .params = {kItsMetric, {"split", "validation", "validation or test"}, kAnyMethod, kExperiment, kTable},
     .sql = R"sql(
 WITH member AS (

@@ -52,14 +52,14 @@ std::string results_html(const Report& report, const TableView& view) {
 std::string colours_text(const TableModel& model) {
   if (!has_claim(model, Claim::kMethods)) {
     return fmt::format(
-        "All are grey: with fewer than {} training runs per method these are differences between checkpoints, "
-        "not between methods.",
+        "All are grey: with fewer than {} training runs per method, differences are between checkpoints, not "
+        "methods.",
         kFewestRuns);
   }
   return fmt::format(
-      "Green: the method is better, red: worse; the interval, over training runs, excludes 0{}, and Holm's p "
+      "Green: the method is better; red: worse. The interval over training runs excludes 0{}, and Holm's p "
       "is below 0.05, as in the table. Grey: not resolved.",
-      model.over_training ? "" : ", as does that over prompts alone");
+      model.over_training ? "" : ", as does the one over prompts alone");
 }
 
 std::string comparisons_html(const Report& report, const TableView& view) {
@@ -69,7 +69,7 @@ std::string comparisons_html(const Report& report, const TableView& view) {
   return fmt::format("<p>A point is the mean paired difference, the bar its interval. {}{}</p>\n",
                      colours_text(report.table),
                      has_printed ? " A hollow diamond is the paper's printed difference." : "") +
-         forest + "<details><summary>The same as a table, with wins, ties, losses and p</summary>\n" +
+         forest + "<details><summary>As a table, with wins, ties, losses and p</summary>\n" +
          view_table_html(view.comparisons) + "</details>\n" +
          (view.by_tag.rows.empty() ? "" : view_table_html(view.by_tag)) +
          (view.yardstick.rows.empty() ? "" : view_table_html(view.yardstick)) +
@@ -102,7 +102,7 @@ std::string chart_group_html(const ChartGroup& group, std::size_t& next_chart) {
   for (const auto& note : group.notes) out += fmt::format("<p>{}</p>\n", html_text(note));
   if (!panels.empty()) out += legend_html(group) + "<div class=\"panels\">\n" + panels + "</div>\n";
   if (!empty.empty()) {
-    out += fmt::format("<p class=\"none\">There are no values of: {}.</p>\n", html_text(join(empty, ", ")));
+    out += fmt::format("<p class=\"none\">No values of: {}.</p>\n", html_text(join(empty, ", ")));
   }
   return out;
 }
@@ -121,20 +121,20 @@ std::string beneath_html(const Report& report) {
                                [](const ReportCell& cell) { return cell.judgement.has_value(); });
   });
   if (is_judged)
-    return "what a rule over the objects found in it finds wrong with it, and the score. Solid boxes are "
-           "objects that the rule counts, dashed ones those that it does not.";
-  return "what was read, and the score. <span class=\"wrong\">Marked</span> characters are not in the target, "
-         "<span class=\"gap\">\u2038</span> stands where some are missing; case and blanks do not count.";
+    return "what a rule over the detected objects finds wrong with it, and the score. Solid boxes: objects "
+           "that the rule counts; dashed: those that it does not.";
+  return "what was read, and the score. <span class=\"wrong\">Marked</span> characters are not in the "
+         "target, <span class=\"gap\">\u2038</span> marks where some are missing; case and blanks are "
+         "ignored.";
 }
 
 /// The list itself is made by the script; without one the page says so.
 std::string prompts_html(const Report& report) {
   if (report.prompts.empty()) return {};
   return fmt::format(
-      "<p>{} prompts of the {} split, every image of a row made from the same noise. Beneath each image: "
-      "{} {}</p>\n"
-      "<noscript><p class=\"none\">The list of prompts needs JavaScript, which runs inside this file "
-      "alone.</p></noscript>\n<div id=\"browser\"></div>\n",
+      "<p>{} prompts of the {} split, all images of a row from the same noise. Beneath each image: {} "
+      "{}</p>\n<noscript><p class=\"none\">The list of prompts needs JavaScript, which runs only inside this "
+      "file.</p></noscript>\n<div id=\"browser\"></div>\n",
       report.prompts.size(), html_text(report.table.split), beneath_html(report),
       html_text(report.image_note));
 }

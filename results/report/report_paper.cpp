@@ -45,8 +45,8 @@ std::string report_paper_html(const TableModel& model, const TableView& view) {
     claims.columns[2].title = "Figures here";
     out += "<h3>Verdicts</h3>\n" + warning_html(view) +
            fmt::format(
-               "<p>A statement holds where the {} lies on its side; it does not hold where it lies on the "
-               "other, and is undecided otherwise, or with fewer than {} training runs per method.</p>\n",
+               "<p>A claim holds where the {} lies on its side, and does not hold where it lies on the "
+               "other. Otherwise, or with fewer than {} training runs per method, it is undecided.</p>\n",
                model.over_training ? "interval over the training runs"
                                    : "difference between the methods is resolved and",
                kFewestRuns) +
@@ -55,7 +55,7 @@ std::string report_paper_html(const TableModel& model, const TableView& view) {
   const auto figures = figures_view(model);
   if (figures.rows.empty()) return out;
   out += "<h3>Figures</h3>\n";
-  if (!model.levels_compare) out += "<p>The models differ, so levels are for orientation only.</p>\n";
+  if (!model.levels_compare) out += "<p>The models differ: levels are for orientation only.</p>\n";
   return out + view_table_html(figures);
 }
 

@@ -112,7 +112,7 @@
     losses: `${state.method} scored worse than ${state.against}`,
     failures: `${state.method} short of the best possible ${metricInfo().title}`,
     allfail: `every trained method short of the best possible ${metricInfo().title}`,
-    unscored: `some method without a value of ${metricInfo().title}`,
+    unscored: `${metricInfo().title} missing for at least one method`,
   });
 
   const format = (value, signed) => {

@@ -161,8 +161,8 @@ class Ingestion {
     // N is exact: a finished evaluation has every image, and each of its metrics a row for every image.
     const auto held = job_.evaluation_id ? store_.held_instead(*job_.evaluation_id, false) : std::nullopt;
     if (held)
-      throw Error("says that the evaluation is complete, but holds " + *held, log_,
-                  "repeat the run with --fresh", Status::kFailed);
+      throw Error("marks the evaluation as complete, but holds " + *held, log_, "repeat the run with --fresh",
+                  Status::kFailed);
     put_state(event, JobState::kDone, std::nullopt);
     put_event(event, "info", "completed", picked(event, {"wall_seconds", "peak_rss_mb", "summary"}));
   }

@@ -165,12 +165,13 @@ bool judges_methods(const GuardrailPanel& panel) {
 std::string silence(const TableModel& model, const GuardrailPanel& panel) {
   const auto no = [&](const char* arm) {
     return fmt::format(
-        "no {} whose {} improved on {} moved a guardrail the harmful way by more than its minimal effect.",
+        "no {} whose {} improved on {} moved a guardrail in the harmful direction by more than its minimal "
+        "effect.",
         arm, column_of(model, panel.reward).title, panel.base);
   };
   if (judges_methods(panel)) return "No guardrail alarm: " + no("method");
-  return fmt::format("No guardrail alarm: it needs at least {} training runs per method.{}", kFewestRuns,
-                     panel.watch.empty() ? " Nor is there anything to watch: " + no("checkpoint") : "");
+  return fmt::format("No guardrail alarm: an alarm needs at least {} training runs per method.{}",
+                     kFewestRuns, panel.watch.empty() ? " Nothing to watch either: " + no("checkpoint") : "");
 }
 
 /// How effects are judged: "Holm's p over 12 differences of the panel is below 0.05".
@@ -189,16 +190,16 @@ std::vector<std::string> legend_of(const TableModel& model, const GuardrailPanel
       for_operator(fmt::format(" (rule version {})", panel.rule_version)))};
   if (!judges_methods(panel)) {
     legend.push_back(fmt::format(
-        "Fewer than {} training runs per method: changes concern these checkpoints, nothing is bold, and no "
-        "alarm is raised.",
+        "Fewer than {} training runs per method: changes concern only these checkpoints; nothing is bold, "
+        "and no alarm is raised.",
         kFewestRuns));
     legend.push_back(fmt::format("Rose, fell: {}.", family_text(model, panel)));
     return legend;
   }
   legend.push_back(fmt::format("Bold: {}.", family_text(model, panel)));
   legend.push_back(fmt::format(
-      "{}: harmful, the whole interval is beyond the size in column Harmful. Alarm: such a mark against {} of a "
-      "method whose {} improved there.",
+      "{}: harmful; the whole interval lies beyond the size in column Harmful. Alarm: this mark against {}, "
+      "on a method whose {} improved there.",
       kHarmMark, panel.base, reward));
   return legend;
 }

@@ -69,11 +69,11 @@ std::string verdicts_note(const std::vector<YardstickMetric>& metrics) {
   const auto methods = called_text(metrics, &YardstickMetric::methods);
   return fmt::format(
       "Verdicts between runs of these equal rows with different seeds, in {} metrics:{} these checkpoints "
-      "differ in {} of one run a row, as checkpoints of one method do.",
+      "differ in {} of one run per row, as checkpoints of one method do.",
       metrics.size(),
-      methods.empty()
-          ? ""
-          : fmt::format(" better or worse, each time falsely, in {} of {} runs a row;", methods, kFewestRuns),
+      methods.empty() ? ""
+                      : fmt::format(" better or worse, each time falsely, in {} of {} runs per row;", methods,
+                                    kFewestRuns),
       called_text(metrics, &YardstickMetric::checkpoints));
 }
 
@@ -95,15 +95,15 @@ void add_yardstick_note(const TableModel& model, std::vector<std::string>& notes
                           : fmt::format("experiment {}, table {}", yardstick.experiment, yardstick.table);
   const auto found =
       spreads.empty()
-          ? " have one seed, which tells no noise of runs."
+          ? " have one seed, which shows no noise between runs."
           : fmt::format(
-                " with different seeds differ by {} (standard deviation of a difference, from {} runs "
-                "a row).",
+                " with different seeds differ by {} (standard deviation of a difference, from {} runs per "
+                "row).",
                 join(spreads, ", "), metrics.front().runs);
   // Where the same seed makes nearly the same run, its spread is no noise of runs.
   notes.push_back(
-      fmt::format("Yardstick: {}runs of one method ({}; {}){} With the same seed and a change that "
-                  "means nothing: {}.",
+      fmt::format("Yardstick: {}runs of one method ({}; {}){} With the same seed and a meaningless change: "
+                  "{}.",
                   spreads.empty() ? "" : "two ", yardstick.method, source, found,
                   in_metric(metrics.front().same_seed_sd, metrics.front().metric)));
   if (yardstick.is_own && !spreads.empty()) notes.push_back(verdicts_note(metrics));
@@ -120,8 +120,8 @@ void add_calibration_note(const TableModel& model, std::vector<std::string>& not
                        row.metrics, titles.empty() ? "" : " (" + join(titles, ", ") + ")");
   });
   notes.push_back(fmt::format(
-      "Calibration (experiment {}, table {}, {} runs a row): metrics in which a row was called better "
-      "or worse than {}: {}.",
+      "Calibration (experiment {}, table {}, {} runs per row): metrics in which a row was called better or "
+      "worse than {}: {}.",
       calibration.experiment, calibration.table, calibration.runs, calibration.baseline, join(rows, "; ")));
 }
 
@@ -133,8 +133,7 @@ void add_discriminability_note(const TableModel& model, std::vector<std::string>
   if (told == entries.end()) return;
   notes.push_back(fmt::format(
       "Rows by method: intraclass correlation {:.2f} in {} (1: all runs of a method agree; 0 or less: "
-      "methods "
-      "differ by no more than runs do); largest difference to {} {:.1f} standard errors over runs ({}).",
+      "methods differ no more than runs do). Largest difference to {}: {:.1f} standard errors over runs ({}).",
       *told->intraclass_correlation, column_of(model, told->metric).title, model.baseline, *told->largest,
       told->method));
 }

@@ -53,8 +53,8 @@ Notes emphasis_notes(const TableModel& model) {
   });
   if (bold) {
     notes.push_back(fmt::format(
-        "Bold: best mean of its column, whose difference to {} is resolved (if {} is best: those of all other "
-        "methods are). It need not differ from the other methods.",
+        "Bold: best mean of its column, where its difference to {} is resolved (if {} is best, those of all "
+        "other methods to it). It need not differ from the other methods.",
         model.baseline, model.baseline));
   }
   const auto methods = methods_of(model);
@@ -88,7 +88,8 @@ std::string pairing_note(const TableModel& model) {
   const bool validated = std::ranges::any_of(
       model.comparisons, [](const TableComparison& c) { return c.validation_delta.has_value(); });
   return fmt::format(
-      "Differences are method \u2212 baseline, paired by {}. W / T / L: {} won, tied, lost by the method.{}",
+      "Differences are method \u2212 baseline, paired by {}. W / T / L: {} that the method won, tied and "
+      "lost.{}",
       model.over_training ? "seed (same starting weights, prompts and noise)" : "prompt, sample and seed",
       model.over_training ? "seeds" : "pairs",
       validated ? " \u0394 validation: the same checkpoints on the prompts that selected them." : "");
@@ -117,7 +118,7 @@ Notes checkpoints_notes(const TableModel& model) {
       fmt::format("{} training run{} per method", one ? "One" : runs_text(runs), one ? "" : "s");
   const auto need = for_operator(
       fmt::format(" Statements about methods need at least {} runs (`--seeds 42..44`).", kFewestRuns));
-  if (model.over_training) return {fmt::format("{}: differences are shown and not judged.{}", head, need)};
+  if (model.over_training) return {fmt::format("{}: differences are shown, not judged.{}", head, need)};
   const bool has_rates = std::ranges::any_of(
       model.comparisons, [](const TableComparison& c) { return c.values.test == "mcnemar-exact"; });
   return {
@@ -213,8 +214,8 @@ std::string incomplete_pairs_note(const TableModel& model) {
 /// What is left out though it is no failure.
 std::string beyond_text(std::int64_t values) {
   if (values == 0) return {};
-  return fmt::format(" {} of them {} a number beyond {:g} either way, of which no spread can be computed.",
-                     values, values == 1 ? "is" : "are each", kLargestScore);
+  return fmt::format(" {} of them {} beyond \u00b1{:g}: no standard deviation can be computed.", values,
+                     values == 1 ? "is" : "are", kLargestScore);
 }
 
 std::string missing_note(const TableModel& model, const TableRow& row) {
@@ -227,7 +228,8 @@ std::string missing_note(const TableModel& model, const TableRow& row) {
   }
   if (parts.empty()) return {};
   return fmt::format("Missing values of {}: {}. A scorer failed there{}.{}", row_name(model, row),
-                     join(parts, ", "), for_operator("; the reasons are in the DB"), beyond_text(beyond));
+                     join(parts, ", "), for_operator("; reasons: `harness query failures`"),
+                     beyond_text(beyond));
 }
 
 /// Text metrics are of the prompts that quote a text, and of no other.
@@ -235,7 +237,7 @@ std::string target_note(const TableRow& row) {
   std::int64_t most = 0;
   for (const auto& [_, samples] : row.without_target) most = std::max(most, samples);
   if (most == 0) return {};
-  return fmt::format("Text metrics: over the {} prompts that quote a text; the other {} have none to read.",
+  return fmt::format("Text metrics: over the {} prompts that quote a text; the other {} quote none.",
                      row.n - most, most);
 }
 
@@ -264,9 +266,9 @@ std::string norm_clip_note(const TableModel& model) {
       damped += row->damped_updates;
       undone += row->undone_updates;
     }
-    return damped > 0 ? fmt::format("of {} damped updates of {}, {}", damped, method, undone) : "";
+    return damped > 0 ? fmt::format("{} of {} damped updates of {}", undone, damped, method) : "";
   });
-  return listed("Norm clip: ", parts, "; ", " had the same length without the damping.");
+  return listed("Norm clip: ", parts, "; ", " had the same length as without damping.");
 }
 
 /// How old the evaluated weights are: the average of checkpoint 80 may be about the policy of update 42.
@@ -289,8 +291,7 @@ std::string lag_note(const TableModel& model) {
                                        : "");
   });
   return listed(
-      "Lag of the evaluated average (EMA) behind the policy at the selected checkpoints, in updates: ",
-      parts);
+      "Lag of the evaluated EMA weights behind the policy at the selected checkpoints, in updates: ", parts);
 }
 
 /// "0.2", "3.9 to 4.6 (3 runs)".
@@ -309,7 +310,7 @@ std::string damping_note(const TableModel& model) {
     }
     return shares.empty() ? "" : method + " " + range_text(shares);
   });
-  return listed("Damped (weight below 1), share of off-policy steps by shard: ", parts);
+  return listed("Share of off-policy steps damped (weight below 1), by shard: ", parts);
 }
 
 Notes training_notes(const TableModel& model) {
@@ -329,7 +330,7 @@ Notes training_notes(const TableModel& model) {
 std::string pooled_note(const TableModel& model) {
   if (!is_pooled(model)) return {};
   return fmt::format("\u00b1: standard deviation over training runs{}.{}",
-                     model.reference.empty() ? "" : "; of the starting weights over the noise of each seed",
+                     model.reference.empty() ? "" : "; for the starting weights, over the noise of each seed",
                      for_operator(" One row per run: --per-seed."));
 }
 
@@ -356,8 +357,8 @@ std::string agreement_note(const TableModel& model, const std::string& method) {
 std::string stand_in_note(const TableColumn& column) {
   if (column.stands_for.empty() || !column.std_of.empty()) return {};
   return fmt::format(
-      "{0} replaces the paper's {1} here: a different scorer, whose numbers do not compare. The paper's figures "
-      "beside it are its {1}.",
+      "{0} replaces the paper's {1} here. It is a different scorer: its numbers do not compare with the "
+      "paper's {1}, which is printed beside it.",
       column.title, column.paper_metric);
 }
 
@@ -368,14 +369,14 @@ std::string budget_note(const TableModel& model) {
       std::ranges::find_if(model.rows, [](const TableRow& row) { return row.tau.has_value(); });
   if (!is_shown || known == model.rows.end()) return {};
   return fmt::format(
-      "Share of tau: Lambda_late at that checkpoint over the late budget tau = {:.4g} (-ln(q) over the number of "
-      "late steps), also for methods without a budget.",
+      "Share of tau: Lambda_late at that checkpoint divided by the late budget tau = {:.4g} (-ln(q) / number "
+      "of late steps), for methods without a budget too.",
       *known->tau);
 }
 
 std::string selected_note(const TableModel& model) {
   if (!model.every_checkpoint) return {};
-  return fmt::format("{} Selected checkpoint of its run; differences and bold concern these alone.",
+  return fmt::format("{} Selected checkpoint of its run. Differences and bold concern only these.",
                      kSelectedMark);
 }
 
@@ -391,8 +392,8 @@ Notes paper_notes(const TableModel& model) {
   if (!has_paper_row) return notes;
   if (model.paper->task == "ocr") {
     notes.emplace_back(
-        "The paper reads text with PaddleOCR, this table with Tesseract, and training prompts are this "
-        "project's own unless given: compare differences between methods, not levels.");
+        "The paper reads text with PaddleOCR, this table with Tesseract; training prompts are this project's "
+        "own unless given. Compare differences between methods, not levels.");
   }
   if (model.levels_compare) {
     for (const auto& method : methods) notes.push_back(agreement_note(model, method));

@@ -79,11 +79,10 @@ class SummaryWriter {
     Lines lines;
     if (!model_.comparisons.empty() && !has_claim(model_, Claim::kMethods)) {
       const auto runs = paired_runs(model_);
-      lines.push_back(
-          coloured(fitted(fmt::format(
-                       "{} run{} per method: nothing is said about the methods; --seeds 42..44 allows it",
-                       runs_text(runs), runs.most == 1 ? "" : "s")),
-                   kYellow));
+      lines.push_back(coloured(
+          fitted(fmt::format("{} run{} per method: no verdict on the methods; add runs with --seeds 42..44",
+                             runs_text(runs), runs.most == 1 ? "" : "s")),
+          kYellow));
     }
     lines.emplace_back();
     const auto table = model_.artifacts.find("table.md");

@@ -103,8 +103,8 @@ ViewTable by_tag_view(const TableModel& model) {
 std::string by_tag_note(const TableModel& model) {
   if (tags_of(model).empty()) return {};
   return fmt::format(
-      "By tag: means over the images of each tag, their number in each run in brackets; overall: the unweighted mean of the "
-      "tags, as GenEval has it. Nothing is compared by tag.{}",
+      "By tag: means over the images of each tag, with their number per run in brackets. Overall: the "
+      "unweighted mean of the tags, as in GenEval. Tags are not compared.{}",
       model.paper ? " The paper prints no figures by tag." : "");
 }
 

@@ -442,7 +442,7 @@ void drop_column(ViewTable& table, std::size_t column) {
 
 ViewTable claims_view(const TableModel& model) {
   if (!model.parts.empty()) return by_task(model, claims_view);
-  ViewTable table{.columns = {{"The paper says", false}, {"Here", false}, {"Figures", false}}};
+  ViewTable table{.columns = {{"The paper's claim", false}, {"Here", false}, {"Figures", false}}};
   for (const auto& claim : model.claims)
     table.rows.push_back({RowKind::kOurs, {{claim.text}, {claim_verdict(claim)}, {claim.detail}}});
   return table;

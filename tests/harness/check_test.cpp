@@ -273,10 +273,10 @@ TEST_F(Checks, ARowThatIsNotTheLogsIsNamedWithWhatTheTwoSay) {
       AND run_id = (SELECT id FROM runs WHERE method = 'dual'))sql");
   const auto outcome = place().run(check(workspace, {}));
   EXPECT_THAT(outcome.out,
-              HasSubstr("dual (seed 42): update 1, lambda_center at step 2: the log has it, the DB has not"));
+              HasSubstr("dual (seed 42): update 1, lambda_center at step 2: in the log, not in the DB"));
   EXPECT_THAT(outcome.out,
               ::testing::ContainsRegex("dual \\(seed 42\\) on test at [0-9]+: prompt [0-9]+, sample 0, "
-                                       "ocr_reward: the log says value [^,]*, the DB value 0\\.125"));
+                                       "ocr_reward: value [^,]* in the log, value 0\\.125 in the DB"));
 }
 
 // --- Selections of former versions ---
@@ -315,7 +315,7 @@ TEST_F(Checks, ASelectionByTheScoresThatWereThereIsFoundWhereItChoseAnotherCheck
   set_scores(other, {"0.5", "0.51", "NULL", "0.0", "0.5"});
   const auto outcome = place().run(check(other));
   EXPECT_THAT(failed(outcome), Contains("selection")) << outcome.out;
-  EXPECT_THAT(outcome.out, HasSubstr("was selected by the scores that were there, 1 of 24 prompts (4.2 %) "
+  EXPECT_THAT(outcome.out, HasSubstr("was selected by the scores available then, 1 of 24 prompts (4.2 %) "
                                      "have no ocr_reward at some checkpoint"));
   const auto same = copy();
   set_scores(same, {"0.9", "0.5", "0.1", "NULL", "(23 * 0.9 + 0.1) / 24"});
@@ -444,7 +444,7 @@ TEST_F(Checks, VariantsOfOneMethodThatWereTestedAreCountedInAWarning) {
   EXPECT_EQ(warned.status, 0) << warned.out;
   EXPECT_THAT(warned.out, HasSubstr("WARN  tested-arms"));
   EXPECT_THAT(warned.out, HasSubstr("3 arms of dual were tested on the 48 test prompts of "));
-  EXPECT_THAT(warned.out, HasSubstr(": beta 5, beta 7, dual. Whoever takes the best"));
+  EXPECT_THAT(warned.out, HasSubstr(": beta 5, beta 7, dual. Taking the best"));
   EXPECT_THAT(warned.out, Not(HasSubstr("arms of ratio-norm")));
   const auto everywhere = other.run({"check", "on-validation"});
   EXPECT_THAT(everywhere.out, HasSubstr("WARN  tested-arms")) << "of the workspace, not of one table";

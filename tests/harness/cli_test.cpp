@@ -246,7 +246,7 @@ TEST_F(Inputs, BrokenOnesAreNamedWithStatus2BeforeAnythingIsWritten) {
   refuse({"--prompts", "prompts"}, "uses the first 1018 prompts");
   refuse({"--scale", "paper"}, "asks for the prompt set ocr-flow-grpo");
   refuse({"--scale", "paper"}, "it is dataset/ocr/test.txt of the repository yifan123/flow_grpo");
-  refuse({"--set", "lr=1e-4,guidance=2"}, "one setting a --set");
+  refuse({"--set", "lr=1e-4,guidance=2"}, "one setting per --set");
   refuse({"--weights", "nowhere"}, "is not a folder");
   write_file_atomically(place.share() / "backbones/glyph/model.safetensors", "not safetensors");
   refuse({}, "model.safetensors");

@@ -145,8 +145,8 @@ TEST(Compare, OfOneRunAMethodSpeaksOfTheseCheckpointsAndResolvesNothing) {
                                       testing::StartsWith("no difference shown between these checkpoints")));
   }
   EXPECT_THAT(place.run({"compare", "base", "dual", "--metric", "all"}).out,
-              AllOf(HasSubstr("It speaks of these checkpoints and not of the methods"),
-                    Not(HasSubstr("better")), Not(HasSubstr("would be needed"))));
+              AllOf(HasSubstr("It concerns these checkpoints, not the methods"), Not(HasSubstr("better")),
+                    Not(HasSubstr("would be needed"))));
 }
 
 TEST(Compare, AClaimAboutMethodsOfTooFewRunsSaysWhatIsMissing) {
@@ -180,7 +180,7 @@ TEST(Compare, OfThreeRunsAMethodDrawsRunsAndPromptsAndSpeaksOfTheMethods) {
               c.at("delta").get<double>(), 1e-12);
   EXPECT_LT(runs.at("ci95").at(0), runs.at("ci95").at(1));
   place.ok({"compare", "ratio-norm", "dual"},
-           {"training runs and prompts drawn, crossed", "seed 44", "found at 5 runs"});
+           {"training runs and prompts (crossed", "seed 44", "found at 5 runs"});
   const auto prompts =
       compared(place, {"ratio-norm", "dual", "--claim", "checkpoints"}).at("comparisons").at(0);
   EXPECT_EQ(prompts.at("claim"), "checkpoints");
@@ -196,13 +196,13 @@ TEST(Compare, TellsHowManyPromptsAndRunsAGivenEffectTakes) {
   EXPECT_TRUE(c.at("runs_needed_for_effect").is_null()) << "one run tells no spread of runs";
   EXPECT_THAT(finished("42").run({"compare", "ratio-norm", "dual", "--effect", "0.02"}).out,
               AllOf(HasSubstr("prompts for 0.02"), Not(HasSubstr("runs for 0.02")),
-                    HasSubstr("find 0.02 between the methods: not known")));
+                    HasSubstr("find 0.02 between the methods: unknown")));
   const auto many = compared(finished("42,43,44"), {"ratio-norm", "dual", "--effect", "0.5"});
   EXPECT_GE(many.at("comparisons").at(0).at("runs_needed_for_effect"), 3);
   EXPECT_TRUE(many.at("comparisons").at(0).at("n_needed_for_effect").is_number());
   EXPECT_THAT(finished("42,43,44").run({"compare", "ratio-norm", "dual", "--effect", "0.5"}).out,
               AllOf(HasSubstr("runs for 0.5"), HasSubstr("may be 0.5 to 6.3 times as large (95 %)"),
-                    Not(HasSubstr("prompts for 0.5")), Not(HasSubstr("not known"))))
+                    Not(HasSubstr("prompts for 0.5")), Not(HasSubstr("between the methods: unknown"))))
       << "of methods";
 }
 

@@ -187,7 +187,7 @@ TEST_P(FailingScorer, CostsTheImagesThatItFailsOnAndNoOther) {
   }
   EXPECT_GT(failed, 0);
   EXPECT_LT(failed, 20);
-  EXPECT_THAT(outcome.out, HasSubstr("A scorer failed there; the reasons are in the DB."));
+  EXPECT_THAT(outcome.out, HasSubstr("A scorer failed there; reasons: `harness query failures`."));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -228,7 +228,7 @@ TEST(ExternalScorer, HugeNumbersThatAnEarlierVersionStoredLeaveATableWithADashAn
   place.sql(
       "UPDATE metrics SET value = 1.7976931348623157e308 * (prompt_id % 2 * 2 - 1) WHERE name = 'level'; "
       "DELETE FROM comparisons");
-  place.ok(kReproduce, {"6 of them are each a number beyond 1e+100 either way, of which no spread"});
+  place.ok(kReproduce, {"6 of them are beyond \u00b11e+100: no standard deviation can be computed"});
   for (const char* interval : {"percentile", "bca", "studentised"}) {
     const auto compared =
         place.json({"compare", "base", "ratio-norm", "--metric", "level", "--interval", interval, "--json"});

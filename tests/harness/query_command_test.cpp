@@ -155,10 +155,9 @@ TEST_F(QueryCommand, SpendTakesTheMetricThatTheTableSelectsBy) {
   ok(smoke_of("sd35-pickscore"));
   for (const auto& row : place.rows("spend")) EXPECT_EQ(row.at("metric"), "glyph_clip");
   fails(2, {"query", "spend", "-p", "metric", "pickscore"},
-        {"glyph_clip stands in for pickscore in experiment 1 (backbone glyph); give "
-         "-p metric glyph_clip"});
+        {"glyph_clip replaces pickscore in experiment 1 (backbone glyph); give -p metric glyph_clip"});
   fails(2, {"compare", "ratio-norm", "lambda-controlled", "--metric", "pickscore"},
-        {"glyph_clip stands in for pickscore in experiment 1 (backbone glyph); give "
+        {"glyph_clip replaces pickscore in experiment 1 (backbone glyph); give "
          "--metric glyph_clip"});
 }
 

@@ -38,7 +38,7 @@ const Words kLeaveOut = {"--set", "leave_out_validation_prompts=true"};
 
 TEST_F(RepeatedPrompts, AreKeptAsInThePaperAndTheTableSaysHowMany) {
   ok(made(), {"8 of the 32 test prompts have the text of a validation prompt",
-              "The 32 test prompts are 12 different texts; intervals draw texts"});
+              "The 32 test prompts are 12 different texts; intervals resample texts"});
   EXPECT_EQ(tested(), 32);
   ok({"check", "mine"}, {"first divides 36 prompts in 4 and 32"});
 }

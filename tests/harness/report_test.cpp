@@ -103,7 +103,7 @@ TEST_F(ReportCommand, HasCurvesVerdictsAndProvenance) {
   for (const char* text :
        {"Lambda_late", "Clip fraction", "Gradient norm", "The validation split by checkpoint", "class=\"ring",
         "id=\"paper\"", "Verdict here", "class=\"forest\"", "Worker build",
-        "Signature:", "One training run a method (seed 42)"}) {
+        "Signature:", "One training run per method (seed 42)"}) {
     EXPECT_THAT(page, HasSubstr(text));
   }
 }
@@ -137,7 +137,7 @@ TEST_F(ReportCommand, AMissingOrDamagedImageIsNamedAndTheRestStands) {
   fs::remove(lost);
   write_file_atomically(damaged, "no picture");
   fails(1, {"report", "-o", "page.html"},
-        {"the page is not whole: 2 images are missing", "harness db check"});
+        {"the page is incomplete: 2 images are missing", "harness db check"});
   EXPECT_THAT(page(), HasSubstr("2 images are missing from the list of prompts"));
   const auto notes = block(page(), "report-data").at("prompts").at(0).at("c");
   EXPECT_THAT(notes.at(2).at("n").get<std::string>(), HasSubstr("no image"));

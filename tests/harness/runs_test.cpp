@@ -83,7 +83,7 @@ TEST_F(RunsShow, ATableCountsDampedPairsAndSaysHowFarTheAverageLagsUnlessRawWeig
       "Lag of the evaluated average (EMA) behind the policy at the selected checkpoints, in updates: ratio-norm ",
       " (seed 42), dual "});
   const auto other = ok(smoke({"--set", "eval_weights=raw"}));
-  EXPECT_THAT(other.out, Not(HasSubstr("The evaluated average")));
+  EXPECT_THAT(other.out, Not(HasSubstr("Lag of the evaluated")));
 }
 
 TEST_F(RunsShow, AnUnknownIdNamesTheNearestAndAnAmbiguousOneAllThatItMayMean) {
@@ -447,7 +447,7 @@ TEST_F(RunsAdopt, WhatIsNotWholeIsRefusedAndChangesNothing) {
       {[&] { without_last_line(some("events.log")); }, "is not finished"},
       {[&] { write_file_atomically(some(".safetensors", "checkpoints"), "no weights"); },
        "model.safetensors: is not the file that was written: SHA-256 "},
-      {[&] { fs::remove(some(".safetensors", "checkpoints")); }, "model.safetensors: is not there"},
+      {[&] { fs::remove(some(".safetensors", "checkpoints")); }, "model.safetensors: is missing"},
       {[&] { damage(some("manifest.json", "checkpoints")); }, "is not the file that the run wrote"},
       {[&] { write_file_atomically(some(".png"), "no picture"); }, "not the file that was scored"},
       {[&] { fs::remove(some(".png")); }, "1 gone"},

@@ -67,7 +67,7 @@ using ScenePrompts = SceneTest;
 using ScoreGrid = SceneTest;
 
 TEST_F(ScenePrompts, ToTrainOnOfPickScoreArePlainSentencesAndNeverOnesToWrite) {
-  constexpr auto kNote = "each of which asks for a written text";
+  constexpr auto kNote = "each asking for a written text";
   ok(command(), {kNote});
   std::vector<std::string> lines;
   for (int i = 0; i < 30; ++i) lines.push_back(fmt::format("a drawing of {} trees", i));
@@ -230,7 +230,7 @@ TEST_F(Scorers, AFolderOfTheWrongLevelOrWithoutAnyIsAnError) {
 }
 
 TEST_F(Scorers, OneWhoseMetricIsReplacedByTheEmbeddedOneIsSaidToBeUnused) {
-  ok(smoke_of(kTable, {"--scorers", "scorers", "--dry-run"}), {"The scorer pickscore is there and not used"});
+  ok(smoke_of(kTable, {"--scorers", "scorers", "--dry-run"}), {"Scorer pickscore is present but not used"});
   EXPECT_THAT(ok(command({"--dry-run"})).out, Not(HasSubstr("not used")));
 }
 

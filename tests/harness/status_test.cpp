@@ -137,7 +137,7 @@ TEST_F(Status, OfAFolderWithoutRunsSaysHowToBegin) {
 
 TEST_F(MadeStatus, WithoutAJournalSaysWhatWritesIt) {
   fs::remove(journal);
-  fails(2, {"status"}, {"journal.log: is not there", "`harness db rebuild --journal`"});
+  fails(2, {"status"}, {"journal.log: is missing, and it lists the runs", "`harness db rebuild --journal`"});
 }
 
 TEST_F(MadeStatus, FitsTheWidthOfATerminal) {

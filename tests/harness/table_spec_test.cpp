@@ -99,7 +99,7 @@ TEST(TableSpec, WhatIsWrongIsRefusedWhereItStandsWithTheNearestName) {
       {"/columns/0/std_of", "ocr_reward", "name of a column of its own"},
       {"/baseline", "ratio-nrom", R"(did you mean "ratio-norm"?)"},
       {"/scales/smoke/limits", 3, "smoke"},
-      {"/scales/tiny", {{"judges", false}}, "needs a note that says why"},
+      {"/scales/tiny", {{"judges", false}}, "needs a note with the reason"},
       {"/checkpoints", {40, 40}, "must increase"},
       {"/checkpoints", Json::array(), "at least one"},
       {"/checkpoints", {40, 60.5}, "checkpoints: must be a list of whole numbers"},
@@ -118,7 +118,7 @@ TEST(TableSpec, WhatIsWrongIsRefusedWhereItStandsWithTheNearestName) {
       {"/shows", {{"checkpoints", "every"}}, "only the selected checkpoint may see the test split"},
       {"/grid", {{"pick", {"lossses"}}}, "losses"},
       {"/id", "../elsewhere", "it names a folder"},
-      {"/id", std::string(101, 'a'), "100 are the most"},
+      {"/id", std::string(101, 'a'), "at most 100 are allowed"},
       {"/id", std::string(100, 'a'), "accepted"},
       {"/id", "results.sqlite", "name of something else in a workspace"},
       {"/id", "journal.log", "name of something else in a workspace"},
@@ -173,7 +173,7 @@ TEST(TableSpec, EqualRowsAreRowsOfOneMethod) {
       {"", with(Json::array({"twin"})), "equal_rows: needs at least two rows"},
       {"", with({"twin", "twin"}), "must differ"},
       {"", with("twin"), "must be true or a list of rows"},
-      {"", mine("tiny-sd3-zclip", {{"equal_rows", true}}), "equal_rows: is of evaluation tables"},
+      {"", mine("tiny-sd3-zclip", {{"equal_rows", true}}), "equal_rows: belongs to evaluation tables"},
   });
 }
 
@@ -184,7 +184,7 @@ TEST(TableSpec, AStatisticThatNoTrainingStoresIsRefusedBeforeAnythingRuns) {
   expect_said({
       {"", with({{"name", "x"}, {"stat", "lambda_centre"}, {"timestep", 3}}),
        R"(columns[0]: stat: no training stores a statistic "lambda_centre"; did you mean "lambda_center"?)"},
-      {"", with({{"name", "lambda_var"}}), "has a value a timestep; add \"timestep\""},
+      {"", with({{"name", "lambda_var"}}), "has one value per timestep; add \"timestep\""},
       {"", with({{"name", "loss"}, {"timestep", 3}}), "has no timesteps"},
       {"", with({{"name", "lambda_var"}, {"timestep", -1}}), "count from 0"},
       {"", with({{"name", "toy_level"}, {"of_method", true}}), "accepted"},
@@ -201,7 +201,7 @@ TEST(TableSpec, AStatisticThatNoTrainingStoresIsRefusedBeforeAnythingRuns) {
 
 TEST(TableSpec, ATableMayExtendAnotherAndGiveOnlyWhatItChanges) {
   const auto spec = spec_of(R"({"extends": "sd35-ocr", "id": "mine", "seeds": [1, 2], "title": null,
-                                "scales": {"smoke": {"limit": {"test": 10}}}})");
+                                "scales": {"smoke": {"limit": {"test": 10}, "notes": ["short"]}}})");
   const auto base = read_table_spec(kShipped);
   EXPECT_EQ(spec.id, "mine");
   EXPECT_EQ(spec.title, "mine") << "null takes a value away";
@@ -209,6 +209,7 @@ TEST(TableSpec, ATableMayExtendAnotherAndGiveOnlyWhatItChanges) {
   EXPECT_EQ(spec.methods, base.methods);
   EXPECT_EQ(spec.scale("smoke").test_limit, 10);
   EXPECT_EQ(spec.scale("smoke").validation_limit, base.scale("smoke").validation_limit);
+  EXPECT_EQ(spec.scale("smoke").notes, std::vector<std::string>{"short"});
   EXPECT_FALSE(spec.document.contains("extends"));
   EXPECT_THAT([] { spec_of(R"({"extends": "sd35-orc", "id": "mine"})"); },
               ::testing::Throws<Error>(::testing::Property(&Error::hint, HasSubstr("\"sd35-ocr"))));

@@ -140,7 +140,7 @@ TEST(EqualRows, WithOthersBesideThemSayUnderOtherTablesWhatWasMadeOfBoth) {
   }
   EXPECT_EQ(told.at("rows").size(), 2u);
   place.ok({"table", "sd35-ocr"},
-           {"Calibration (experiment 1, table calibration, 5 runs a row): metrics in which a row was "
+           {"Calibration (experiment 1, table calibration, 5 runs per row): metrics in which a row was "
             "called better or worse than ratio-norm: negative control (equal) "});
 }
 

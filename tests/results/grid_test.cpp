@@ -258,8 +258,7 @@ TEST_F(GridFigure, JudgedImagesHaveTheirJudgementInPlaceOfATranscript) {
   EXPECT_THAT(page, HasSubstr("<span class=\"wrong\">wrong</span>: expected star&gt;=3, found 1; expected "
                               "&lt;b&gt;&lt;1, found 2</span>"));
   EXPECT_THAT(page, HasSubstr("<span>right</span>"));
-  EXPECT_THAT(grid_caption(judged),
-              HasSubstr("what a rule over the objects found in it finds wrong with it"));
+  EXPECT_THAT(grid_caption(judged), HasSubstr("what a rule over the detected objects finds wrong with it"));
   EXPECT_THAT(grid_caption(judged), testing::Not(HasSubstr("OCR")));
   EXPECT_NE(png_bytes(render_grid(judged)), png_bytes(render_grid(grid())));
 }

@@ -466,7 +466,7 @@ TEST(GuardrailView, OneRunAMethodHasASentenceToWatchInsteadOfAnAlarm) {
                               "effect 4.00 points). Look at the images; statements about the method need at "
                               "least 3 training runs."));
   EXPECT_THAT(view.words,
-              testing::Contains("No guardrail alarm: it needs at least 3 training runs per method."));
+              testing::Contains("No guardrail alarm: an alarm needs at least 3 training runs per method."));
   EXPECT_THAT(view.words,
               testing::Contains(
                   AllOf(HasSubstr("These checkpoints of lambda-controlled against ratio-norm \u2014 fell: "

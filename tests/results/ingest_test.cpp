@@ -262,8 +262,8 @@ TEST_F(Ingest, LogThatDoesNotHoldWhatItMustIsRefused) {
   const std::map<std::string, std::vector<Json>> cases = {
       {"is the log of job e9, not of job e1", {started("e9")}},
       {"metric ocr_reward is null without a reason", {started("e1"), unexplained}},
-      {"says that the evaluation is complete, but holds 3 images of 4", less_images},
-      {"says that the evaluation is complete, but holds 3 values of cer of 4", less_values}};
+      {"marks the evaluation as complete, but holds 3 images of 4", less_images},
+      {"marks the evaluation as complete, but holds 3 values of cer of 4", less_values}};
   for (const auto& [problem, events] : cases) {
     std::filesystem::remove_all(evaluation().folder);
     const auto error = refusal(evaluation(), events);

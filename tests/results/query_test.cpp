@@ -124,7 +124,7 @@ TEST_F(Queries, ParameterIsNeverReadAsSql) {
 }
 
 TEST_F(Queries, MistakesAreNamedWithTheirPlaceAndWhatToDo) {
-  const std::string in_quotes = "(a text value stands in single quotes)";
+  const std::string in_quotes = "(put a text value in single quotes)";
   expect_mistakes(
       {{"SELECT :metric", "parameter :metric has no value; add -p metric VALUE"},
        {"SELECT :metric -p metrik cer", "there is no parameter :metrik; did you mean \"metric\"?"},
@@ -134,14 +134,14 @@ TEST_F(Queries, MistakesAreNamedWithTheirPlaceAndWhatToDo) {
        {"SELECT 1,\n  metod\nFROM runs",
         "SQL, line 2, column 3: no such column: metod; did you mean \"method\"? " + in_quotes},
        {"SELECT r.metod FROM runs AS r", "did you mean \"method\"? " + in_quotes},
-       {"SELECT method FROM train_stats", ", and of nothing that is read here under that name"},
+       {"SELECT method FROM train_stats", ", none of which this query reads under that name"},
        {"SELECT cuont(*) FROM runs", "; did you mean \"count\"?"},
        {"SELEC 1", "SQL, line 1, column 1: near \"SELEC\": syntax error"},
-       {"SELECT * FROM runs WHERE method = \"dual\"", "; a text value stands in single quotes: 'dual'"},
+       {"SELECT * FROM runs WHERE method = \"dual\"", "; put a text value in single quotes: 'dual'"},
        // Another table has a column of that name.
-       {"SELECT * FROM evaluations WHERE split = \"test\"", "; a text value stands in single quotes: 'test'"},
+       {"SELECT * FROM evaluations WHERE split = \"test\"", "; put a text value in single quotes: 'test'"},
        {"SELECT \"metod\" FROM runs",
-        "; a text value stands in single quotes: 'metod'; or did you mean the column \"method\"?"}});
+        "; put a text value in single quotes: 'metod'; or did you mean the column \"method\"?"}});
   EXPECT_THAT(refusal("SELECT method FROM train_stats").hint(), StartsWith("method is a column of "));
 }
 

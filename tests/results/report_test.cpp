@@ -152,8 +152,7 @@ TEST(ReportPage, HoldsTagJudgementAndObjectsOfJudgedImages) {
 }
 
 TEST(ReportPage, SaysWhatStandsBeneathJudgedImagesAndBeneathReadOnes) {
-  EXPECT_THAT(report_html(judged_report()),
-              HasSubstr("what a rule over the objects found in it finds wrong"));
+  EXPECT_THAT(report_html(judged_report()), HasSubstr("what a rule over the detected objects finds wrong"));
   EXPECT_THAT(report_html(judged_report()), Not(HasSubstr("what was read")));
   EXPECT_THAT(report_html(fixture_report()), HasSubstr("what was read, and the score."));
   const auto read = data_of(report_html(fixture_report())).at("prompts").at(0);
@@ -196,7 +195,7 @@ TEST(ReportPage, WithoutPromptsHasNoListOfThem) {
 TEST(ReportPage, AStatisticWithoutValuesIsNamed) {
   auto report = fixture_report();
   report.training[0].charts.push_back({.title = "Gradient norm"});
-  EXPECT_THAT(report_html(report), HasSubstr("There are no values of: Gradient norm."));
+  EXPECT_THAT(report_html(report), HasSubstr("No values of: Gradient norm."));
 }
 
 TEST(ReportPage, SaysWhatIsMissingAndHowItWasMade) {

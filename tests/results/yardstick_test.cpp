@@ -125,8 +125,8 @@ TEST(Yardstick, StandsUnderATableInTheUnitsOfItsColumns) {
       difference_notes(model),
       AllOf(Contains("Yardstick: two runs of one method (ratio-norm; experiment 3, table aa) with different "
                      "seeds differ by 0.0063 in OCR reward, 1.20 in Exact (points) (standard deviation of a "
-                     "difference, from 3 runs a row). With the same seed and a change that means nothing: "
-                     "0.0004 in OCR reward."),
+                     "difference, from 3 runs per row). With the same seed and a meaningless change: 0.0004 "
+                     "in OCR reward."),
             Not(Contains(HasSubstr("equal rows")))));
   const auto document = table_json(model).at("yardstick");
   EXPECT_EQ(document.at("experiment"), 3);
@@ -143,9 +143,9 @@ TEST(Yardstick, UnderItsOwnTableSaysHowOftenEqualRowsWereCalledDifferent) {
       difference_notes(model),
       AllOf(Contains(HasSubstr("(ratio-norm; rows ratio-norm; twin)")),
             Contains("Verdicts between runs of these equal rows with different seeds, in 2 metrics: better "
-                     "or worse, each time "
-                     "falsely, in 1 of 3 comparisons of 3 runs a row; these checkpoints differ in 4 of 9 "
-                     "comparisons of one run a row, as checkpoints of one method do.")));
+                     "or worse, each time falsely, in 1 of 3 comparisons of 3 runs per row; these "
+                     "checkpoints differ in 4 of 9 comparisons of one run per row, as checkpoints of one "
+                     "method do.")));
 }
 
 TEST(Yardstick, OfItsOwnTableIsABlockInEveryFormat) {
@@ -186,7 +186,7 @@ TEST(Discriminability, OfATableOfThreeRunsIsSaidOnceAndGivenForEveryMetric) {
   EXPECT_FALSE(entries[1].intraclass_correlation.has_value()) << "all rows are equal";
   EXPECT_THAT(difference_notes(model),
               Contains(AllOf(HasSubstr("Rows by method: intraclass correlation 0.95 in OCR reward"),
-                             HasSubstr("largest difference to ratio-norm 19.4 standard errors over runs"))));
+                             HasSubstr("Largest difference to ratio-norm: 19.4 standard errors over runs"))));
   const auto document = table_json(model).at("discriminability");
   ASSERT_EQ(document.size(), 2u);
   EXPECT_EQ(document[0].at("runs"), 3);

@@ -199,7 +199,7 @@ LawVerdict LawAudit::verdict() const {
     return broken(
         LawBreak::kDiffusion,
         fmt::format(
-            "The mean obeys the law and the variance is {:.2f} times the predicted one at every step: the "
+            "The mean obeys the law, but the variance is {:.2f} times the predicted one at every step: the "
             "samples were drawn with a standard deviation {:.2f} times the one that the log-ratio divides "
             "by. Old and new policy must share the diffusion: same noise level, schedule and shift in "
             "sampling and training",

@@ -198,7 +198,7 @@ class Floats {
     if (wants("results")) add(results());
     if (wants("tags")) add(view_.by_tag, "results by tag of the prompts", "tags");
     if (wants("differences")) add_differences();
-    if (wants("claims")) add(view_.claims, "the paper's claims, and what is found here", "paper");
+    if (wants("claims")) add(view_.claims, "the paper's claims and the findings here", "paper");
     if (wants("noise")) add(view_.yardstick, "differences between runs of one method", "noise");
     if (wants("guardrails")) add_guardrails();
     if (!floats_.empty() && !model_.show.label.empty()) floats_.front().label = model_.show.label;
