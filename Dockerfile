@@ -22,7 +22,7 @@ FROM debian:12-slim
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
        libcairo2 libfmt9 libjpeg62-turbo libpango-1.0-0 libpangocairo-1.0-0 libpng16-16 libsqlite3-0 libssl3 libstdc++6 \
-       libtesseract5 libutf8proc2 fonts-dejavu-core fonts-liberation gnuplot-nox tesseract-ocr-eng \
+       libtesseract5 libutf8proc2 fonts-dejavu-core fonts-liberation tesseract-ocr-eng \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 1000 --create-home harness \
     && install -d -o harness -g harness /work

@@ -255,6 +255,30 @@ int display_width(std::string_view text) {
   return width;
 }
 
+std::string cut_to_width(std::string_view text, int columns) {
+  const auto beginning = beginning_within(text, columns);
+  if (beginning.size() == text.size()) return std::string(text);
+  return std::string(beginning_within(text, columns - 1)) + "\u2026";
+}
+
+std::vector<int> fitted_widths(std::vector<int> widths, const std::vector<bool>& may_shrink, int between,
+                               int total) {
+  constexpr int kNarrowest = 8;
+  int used = between * (static_cast<int>(widths.size()) - 1);
+  for (const int width : widths) used += width;
+  while (used > total) {
+    std::size_t widest = widths.size();
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      if (may_shrink[i] && widths[i] > kNarrowest && (widest == widths.size() || widths[i] > widths[widest]))
+        widest = i;
+    }
+    if (widest == widths.size()) break;
+    --widths[widest];
+    --used;
+  }
+  return widths;
+}
+
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   std::size_t begin = 0;

@@ -57,6 +57,14 @@ std::string_view beginning_within(std::string_view text, int columns);
 /// Columns that the text takes on a terminal (utf8proc character widths).
 int display_width(std::string_view text);
 
+/// `text` if it takes at most `columns`, else its beginning and "…".
+std::string cut_to_width(std::string_view text, int columns);
+
+/// Widths of columns that are printed with `between` blanks between them, made to fit `total`: the widest of
+/// those that `may_shrink` lose first, none becomes narrower than 8. What cannot fit stays too wide.
+std::vector<int> fitted_widths(std::vector<int> widths, const std::vector<bool>& may_shrink, int between,
+                               int total);
+
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);

@@ -305,8 +305,10 @@ std::vector<Finding> pictures() {
            .needed = true,
            .detail = font ? "found" : "",
            .hint = "labels of grids and figures: apt-get install fonts-dejavu-core"},
-          program_finding("gnuplot", "gnuplot",
-                          "only for figures (`harness figure`): apt-get install gnuplot-nox"),
+          {.name = "font Liberation Sans",
+           .found = has_font("Liberation Sans"),
+           .detail = has_font("Liberation Sans") ? "found" : "",
+           .hint = "without it figures use DejaVu Sans: apt-get install fonts-liberation"},
           program_finding("pdflatex", "pdflatex",
                           "only to set table.tex: apt-get install texlive-latex-recommended")};
 }

@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "harness/commands/command.h"
 #include "harness/terminal/output.h"
+#include "harness/terminal/width.h"
 #include "results/query/format.h"
 #include "results/query/saved_queries.h"
 
@@ -43,10 +44,13 @@ int list_queries(bool json) {
 /// Headings alone would look like an answer to somebody who reads them; a program that reads them wants them.
 void print_answer(const ResultSet& rows, QueryFormat format) {
   if (!rows.rows.empty() || format != QueryFormat::kTable) {
-    write_rows(rows, format, [](std::string_view piece) {
-      put_exactly(piece);
-      return is_output_wanted();
-    });
+    write_rows(
+        rows, format,
+        [](std::string_view piece) {
+          put_exactly(piece);
+          return is_output_wanted();
+        },
+        is_terminal(stdout) ? terminal_columns(stdout) : 0);
   }
   if (rows.rows.empty()) tell("{}\n", rows.nothing);
 }

@@ -8,10 +8,12 @@
 #include "core/error.h"
 #include "core/streams.h"
 #include "core/text.h"
+#include "harness/terminal/width.h"
 
 namespace harness {
 namespace {
 
+constexpr int kBetween = 2;        ///< blanks between two columns
 constexpr int kWidestColumn = 60;  ///< a longer cell moves its own line and no other
 
 std::string cell_text(const Json& row, const std::string& column) {
@@ -43,22 +45,27 @@ void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& c
     auto text = cell_text(row, column);
     return text.empty() ? text_of(column).blank : text;
   };
+  const bool fits_terminal = is_terminal(stdout);
   std::vector<int> widths;
   for (const auto& column : columns) {
     int width = display_width(text_of(column).heading);
     for (const auto& row : rows) {
       const int needed = display_width(shown(row, column));
-      if (needed <= kWidestColumn) width = std::max(width, needed);
+      if (needed <= kWidestColumn || fits_terminal) width = std::max(width, needed);
     }
     widths.push_back(width);
   }
+  if (fits_terminal)
+    widths =
+        fitted_widths(widths, std::vector<bool>(widths.size(), true), kBetween, terminal_columns(stdout));
   const auto print_line = [&](const auto& cell) {
     std::string line;
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      const std::string text = cell(columns[i]);
+      const auto whole = cell(columns[i]);
+      const auto text = fits_terminal ? cut_to_width(printable_line(whole), widths[i]) : whole;
       line += text;
       if (i + 1 < columns.size())
-        line.append(static_cast<std::size_t>(std::max(0, widths[i] - display_width(text))) + 2, ' ');
+        line.append(static_cast<std::size_t>(std::max(0, widths[i] - display_width(text))) + kBetween, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     put("{}\n", line);

@@ -163,8 +163,19 @@ std::string markdown_escaped(std::string_view given) {
 }
 
 /// Aligned columns for a terminal.
-void write_table(const ResultSet& rows, PieceWriter& out) {
-  const auto columns = columns_of(rows, 0, printable_line);
+void write_table(const ResultSet& rows, PieceWriter& out, int width) {
+  constexpr int kBetween = 2;
+  auto columns = columns_of(rows, 0, printable_line);
+  if (width > 0) {
+    std::vector<int> widths;
+    std::vector<bool> may_shrink;
+    for (const auto& column : columns) {
+      widths.push_back(column.width);
+      may_shrink.push_back(!column.right);
+    }
+    widths = fitted_widths(widths, may_shrink, kBetween, width);
+    for (std::size_t i = 0; i < columns.size(); ++i) columns[i].width = widths[i];
+  }
   const auto line_of = [&](const auto& cell) {
     std::string line;
     for (std::size_t i = 0; i < columns.size(); ++i) line += (i > 0 ? "  " : "") + cell(i);
@@ -175,13 +186,14 @@ void write_table(const ResultSet& rows, PieceWriter& out) {
     return std::string(static_cast<std::size_t>(columns[i].width), '-');
   };
   write_lines(rows, line_of(dashes), out, [&](const auto& values) {
-    out.add(
-        line_of([&](std::size_t i) { return padded(short_cell(values[i], printable_line), columns[i]); }));
+    out.add(line_of([&](std::size_t i) {
+      return padded(cut_to_width(short_cell(values[i], printable_line), columns[i].width), columns[i]);
+    }));
   });
 }
 
 /// A GitHub table.
-void write_markdown(const ResultSet& rows, PieceWriter& out) {
+void write_markdown(const ResultSet& rows, PieceWriter& out, int /*width*/) {
   const auto columns = columns_of(rows, 3, markdown_escaped);
   std::string rule = "|";
   for (const auto& [width, right] : columns)
@@ -215,7 +227,7 @@ void write_field(const SqlValue& value, PieceWriter& out) {
 }
 
 /// RFC 4180 with '\n'; an empty text is "".
-void write_csv(const ResultSet& rows, PieceWriter& out) {
+void write_csv(const ResultSet& rows, PieceWriter& out, int /*width*/) {
   write_lines(rows, "", out, [&](const auto& values) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (i > 0) out.add(",");
@@ -287,14 +299,14 @@ void write_objects(const ResultSet& rows, const char* first, const char* next, P
 }
 
 /// Array of objects keyed by column, one a line.
-void write_json(const ResultSet& rows, PieceWriter& out) {
+void write_json(const ResultSet& rows, PieceWriter& out, int /*width*/) {
   out.add("[");
   write_objects(rows, "\n ", ",\n ", out);
   out.add(rows.rows.empty() ? "]\n" : "\n]\n");
 }
 
 /// One object a line.
-void write_jsonl(const ResultSet& rows, PieceWriter& out) {
+void write_jsonl(const ResultSet& rows, PieceWriter& out, int /*width*/) {
   write_objects(rows, "", "\n", out);
   out.add(rows.rows.empty() ? "" : "\n");
 }
@@ -307,7 +319,7 @@ void write_cell(const SqlValue& value, PieceWriter& out) {
 }
 
 /// A tabular with booktabs rules.
-void write_latex(const ResultSet& rows, PieceWriter& out) {
+void write_latex(const ResultSet& rows, PieceWriter& out, int /*width*/) {
   std::string alignment;
   for (std::size_t column = 0; column < rows.columns.size(); ++column)
     alignment += is_numeric_column(rows, column) ? 'r' : 'l';
@@ -324,7 +336,7 @@ void write_latex(const ResultSet& rows, PieceWriter& out) {
 
 struct Writer {
   const char* name;
-  void (*write)(const ResultSet&, PieceWriter&);
+  void (*write)(const ResultSet&, PieceWriter&, int);
 };
 
 /// In the order of QueryFormat.
@@ -348,9 +360,9 @@ QueryFormat query_format(std::string_view name) {
               (near ? fmt::format("did you mean \"{}\"? ", *near) : "") + "known: " + join(names, ", "));
 }
 
-void write_rows(const ResultSet& rows, QueryFormat format, const TakePiece& take) {
+void write_rows(const ResultSet& rows, QueryFormat format, const TakePiece& take, int width) {
   PieceWriter out(take);
-  kWriters[static_cast<std::size_t>(format)].write(rows, out);
+  kWriters[static_cast<std::size_t>(format)].write(rows, out, width);
   out.hand_on();
 }
 

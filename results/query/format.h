@@ -27,7 +27,7 @@ QueryFormat query_format(std::string_view name);
 /// the rows no more than one piece is in memory. csv, json and jsonl have every value whole and every digit
 /// of a number; table, md and latex show six. table and md have GenEval targets in words. NULL is null in
 /// JSON and nothing elsewhere; a BLOB is its hexadecimal digits. Throws Error before the first piece where
-/// the format cannot say a value.
-void write_rows(const ResultSet& rows, QueryFormat format, const TakePiece& take);
+/// the format cannot say a value. `width`: of the terminal, to which `table` cuts long texts; 0: none.
+void write_rows(const ResultSet& rows, QueryFormat format, const TakePiece& take, int width = 0);
 
 }  // namespace harness

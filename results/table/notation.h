@@ -15,7 +15,7 @@ struct NotationPiece {
 
 std::vector<NotationPiece> notation_pieces(std::string_view text);
 
-std::string html_notation(std::string_view text);   ///< with <sub> and <sup>, escaped
+std::string html_notation(std::string_view text);  ///< with <sub> and <sup>, escaped
 /// For pdflatex, outside of mathematics; letters above or below the line have 6 points in any text.
 std::string latex_notation(std::string_view text);
 std::string plain_notation(std::string_view text);  ///< "Λ_late"

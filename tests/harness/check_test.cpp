@@ -138,7 +138,7 @@ void cut_log(const fs::path& w) {
   fs::resize_file(log, fs::file_size(log) / 2);
 }
 void edit_table(const fs::path& w) {
-  write_file_atomically(w / "sd35-ocr/table.md", "| 0.99 |");
+  write_file_atomically(w / "experiments/1-sd35-ocr/table.md", "| 0.99 |");
 }
 
 struct Tampering {
@@ -398,7 +398,7 @@ TEST_F(Checks, AGridOfOnesOwnChoiceLeavesTheTablesGridAlone) {
        {std::vector<std::string>{"--pick", "paper"}, {"--pick", "wins,failures", "-n", "12"}, {}}) {
     place().ok(with({"grid", "sd35-ocr"}, choice));
   }
-  EXPECT_TRUE(fs::exists(place().folder() / "runs/sd35-ocr/grid-wins-failures-12.tex"));
+  EXPECT_TRUE(fs::exists(place().folder() / "runs/sd35-ocr/grid-wins-failures-12-float.tex"));
   place().ok(check(place().folder() / "runs"));
 }
 

@@ -17,8 +17,8 @@ TEST_F(Doctor, WithAllThatTheEmbeddedDefaultNeedsIsStatus0) {
   EXPECT_EQ(document.at("healthy"), true);
   for (const char* name :
        {"processor", "memory", "harness", "LibTorch", "CUDA device", "CUDA toolkit", "weights of glyph",
-        "Tesseract", "generated prompts", "public prompts", "font DejaVu Sans", "gnuplot", "pdflatex",
-        "Python", "folder", "disk", "file system", "database", "locks"}) {
+        "Tesseract", "generated prompts", "public prompts", "font DejaVu Sans", "font Liberation Sans",
+        "pdflatex", "Python", "folder", "disk", "file system", "database", "locks"}) {
     const auto item = finding(document, name);
     EXPECT_EQ(item.at("found").get<bool>(), item.at("hint") == "")
         << name << ": what is missing says what to do";

@@ -180,8 +180,7 @@ TEST_F(ReportCommand, LargeImagesAreShrunkAndLosslessOnesStayWhatTheyAre) {
               HasSubstr("data:image/jpeg;base64,"));
   const auto wide = report({"--image-size", "300", "--lossless"});
   EXPECT_EQ(block(wide, "report-images-2").at(0), "data:image/png;base64," + base64(png_bytes(large)));
-  EXPECT_THAT(wide, HasSubstr("larger than 300 pixels"));
-  EXPECT_GT(wide.size(), report({"--image-size", "300"}).size()) << "a JPEG is smaller";
+  EXPECT_THAT(wide, HasSubstr("longer than 300 pixels"));
   fails(2, {"report", "--image-size", "1"});
 }
 
@@ -247,7 +246,8 @@ TEST_F(ReportCommand, ThePapersGalleryIsFoundByItsPrintedIndices) {
 TEST_F(ReportCommand, LatexOfTableAndGridsCompiles) {
   if (!has_program("pdflatex")) GTEST_SKIP() << "pdflatex is not installed";
   ok({"grid", "--pick", "wins,mixed,failures,paper", "-o", "gallery"});
-  for (const char* file : {"runs/sd35-ocr/table.tex", "runs/sd35-ocr/grid-float.tex", "gallery/grid-float.tex"})
+  for (const char* file :
+       {"runs/sd35-ocr/table.tex", "runs/sd35-ocr/grid-float.tex", "gallery/grid-float.tex"})
     EXPECT_EQ(latex_error(place.folder() / file), "") << file;
 }
 

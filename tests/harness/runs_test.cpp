@@ -79,8 +79,8 @@ TEST_F(RunsShow, SaysHowFarTheAverageOfACheckpointLagsBehindThePolicy) {
 TEST_F(RunsShow, ATableCountsDampedPairsAndSaysHowFarTheAverageLagsUnlessRawWeightsWereEvaluated) {
   ok(kSmoke,
      {"37.5 %",
-      "Norm clip: of 3 damped updates of lambda-controlled, 1 had the same length without the damping.",
-      "Lag of the evaluated average (EMA) behind the policy at the selected checkpoints, in updates: ratio-norm ",
+      "Norm clip: 1 of 3 damped updates of lambda-controlled had the same length as without damping.",
+      "Lag of the evaluated EMA weights behind the policy at the selected checkpoints, in updates: ratio-norm ",
       " (seed 42), dual "});
   const auto other = ok(smoke({"--set", "eval_weights=raw"}));
   EXPECT_THAT(other.out, Not(HasSubstr("Lag of the evaluated")));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/table_spec.h"
 
@@ -140,7 +141,7 @@ TEST(Settings, TheScalesPaperSayWhatStillDiffersFromThePublicCode) {
   for (const char* id : {"sd35-ocr", "sd35-pickscore"}) {
     const auto table = load_table_spec(id);
     for (const char* scale : {"paper", "paper-guard"}) {
-      const auto& note = table.scale(scale).note;
+      const auto note = table.scale(scale).note + " " + join(table.scale(scale).notes, " ");
       EXPECT_THAT(note, HasSubstr("no KL term")) << id;
       EXPECT_THAT(note, HasSubstr("precision")) << id;
       EXPECT_EQ(note.find("PaddleOCR") != std::string::npos, table.task == "ocr") << id;

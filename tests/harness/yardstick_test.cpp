@@ -71,7 +71,7 @@ TEST(EqualRows, SayUnderTheirTableHowOftenTheyWereCalledDifferent) {
       {"table", "--experiment", "1"},
       {"Yardstick: two runs of one method (ratio-norm; rows ratio-norm; twin) with different seeds ",
        "Verdicts between runs of these equal rows with different seeds, in 4 metrics: ",
-       "of 8 comparisons of one run a row", "Rows by method: intraclass correlation "});
+       "of 8 comparisons of one run per row", "Rows by method: intraclass correlation "});
 }
 
 TEST(EqualRows, AreTheYardstickOfOtherExperimentsMadeAsTheyWere) {
