@@ -143,7 +143,10 @@ Lines SummaryWriter::results() const {
     lines.push_back(i == 0 ? coloured(line, kDim) : line);
   }
   if (shown < widths.size())
-    lines.push_back(coloured(fmt::format("({} more columns in the table)", widths.size() - shown), kDim));
+    lines.push_back(
+        coloured(fmt::format("({} in the table)",
+                             counted(static_cast<std::int64_t>(widths.size() - shown), "more column")),
+                 kDim));
   return lines;
 }
 
@@ -199,7 +202,10 @@ Lines SummaryWriter::differences(int room) const {
     lines.push_back(coloured(line, row.colour));
   }
   if (shown < rows.size())
-    lines.push_back(coloured(fmt::format("({} more comparisons in the table)", rows.size() - shown), kDim));
+    lines.push_back(
+        coloured(fmt::format("({} in the table)",
+                             counted(static_cast<std::int64_t>(rows.size() - shown), "more comparison")),
+                 kDim));
   return lines;
 }
 

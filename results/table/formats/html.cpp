@@ -11,7 +11,7 @@ namespace harness {
 namespace {
 
 constexpr const char* kStyle =
-    "body{font:15px/1.45 \"DejaVu Sans\",Verdana,sans-serif;color:#1c1c1c;background:#fff;"
+    "body{font:14px/1.4 \"DejaVu Sans\",Verdana,sans-serif;color:#1c1c1c;background:#fff;"
     "margin:2rem auto;padding:0 2rem;max-width:120rem}\n"
     ".warning{border-left:4px solid #8a6100;background:#fff4d6;padding:.5rem .8rem;font-weight:600}\n"
     ".alarm{border-left:4px solid #b3261e;background:#fbe9e7;padding:.5rem .8rem;font-weight:600}"
@@ -20,7 +20,7 @@ constexpr const char* kStyle =
     ".scroll{overflow-x:auto}\n"
     "table{border-collapse:collapse;border-top:2px solid #222;border-bottom:2px solid #222;margin:1.2rem 0}\n"
     "th{border-bottom:1px solid #222;font-weight:600;text-align:left}\n"
-    "th,td{padding:.25rem .7rem;white-space:nowrap}\n"
+    "th,td{padding:.22rem .5rem;white-space:nowrap}\n"
     ".num{text-align:right;font-variant-numeric:tabular-nums}\n"
     "tr.reference td{border-bottom:1px solid #ccc}tr.paper td{color:#666;font-style:italic}\n"
     "ul{font-size:.85rem;color:#333;padding-left:1.1rem;max-width:90ch}code{font-size:.75rem;overflow-wrap:anywhere}\n";
