@@ -262,14 +262,13 @@ std::string cut_to_width(std::string_view text, int columns) {
 }
 
 std::vector<int> fitted_widths(std::vector<int> widths, const std::vector<bool>& may_shrink, int between,
-                               int total) {
-  constexpr int kNarrowest = 8;
+                               int total, int least) {
   int used = between * (static_cast<int>(widths.size()) - 1);
   for (const int width : widths) used += width;
   while (used > total) {
     std::size_t widest = widths.size();
     for (std::size_t i = 0; i < widths.size(); ++i) {
-      if (may_shrink[i] && widths[i] > kNarrowest && (widest == widths.size() || widths[i] > widths[widest]))
+      if (may_shrink[i] && widths[i] > least && (widest == widths.size() || widths[i] > widths[widest]))
         widest = i;
     }
     if (widest == widths.size()) break;

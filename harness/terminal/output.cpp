@@ -13,6 +13,7 @@
 namespace harness {
 namespace {
 
+constexpr int kLeastColumn = 24;  ///< texts in it are not cut
 constexpr int kBetween = 2;        ///< blanks between two columns
 constexpr int kWidestColumn = 60;  ///< a longer cell moves its own line and no other
 
@@ -57,7 +58,8 @@ void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& c
   }
   if (fits_terminal)
     widths =
-        fitted_widths(widths, std::vector<bool>(widths.size(), true), kBetween, terminal_columns(stdout));
+        fitted_widths(widths, std::vector<bool>(widths.size(), true), kBetween,
+                           terminal_columns(stdout), kLeastColumn);
   const auto print_line = [&](const auto& cell) {
     std::string line;
     for (std::size_t i = 0; i < columns.size(); ++i) {

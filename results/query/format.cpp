@@ -164,7 +164,7 @@ std::string markdown_escaped(std::string_view given) {
 
 /// Aligned columns for a terminal.
 void write_table(const ResultSet& rows, PieceWriter& out, int width) {
-  constexpr int kBetween = 2;
+  constexpr int kBetween = 2, kLeast = 14;
   auto columns = columns_of(rows, 0, printable_line);
   if (width > 0) {
     std::vector<int> widths;
@@ -173,7 +173,7 @@ void write_table(const ResultSet& rows, PieceWriter& out, int width) {
       widths.push_back(column.width);
       may_shrink.push_back(!column.right);
     }
-    widths = fitted_widths(widths, may_shrink, kBetween, width);
+    widths = fitted_widths(widths, may_shrink, kBetween, width, kLeast);
     for (std::size_t i = 0; i < columns.size(); ++i) columns[i].width = widths[i];
   }
   const auto line_of = [&](const auto& cell) {

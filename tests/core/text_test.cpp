@@ -27,6 +27,20 @@ TEST(Suggestion, KnowsTheNamesOfOtherProgramsAndOtherSpellingsBeforeItLooksForTh
   EXPECT_EQ(suggestion("frobnicate", std::vector<std::string>{"lr", "kl"}), "known: lr, kl");
 }
 
+TEST(CutToWidth, EndsInADotsCharacterWhereItIsCut) {
+  EXPECT_EQ(cut_to_width("ratio-norm", 10), "ratio-norm");
+  EXPECT_EQ(cut_to_width("ratio-norm", 9), "ratio-no\u2026");
+  EXPECT_EQ(cut_to_width("\u03bb\u03bb\u03bb", 2), "\u03bb\u2026") << "between two characters";
+}
+
+TEST(FittedWidths, TheWidestThatMayLosesFirstAndNoneBecomesNarrowerThanTheLeast) {
+  using Widths = std::vector<int>;
+  EXPECT_EQ(fitted_widths({10, 20}, {true, true}, 2, 40, 8), (Widths{10, 20}));
+  EXPECT_EQ(fitted_widths({10, 30, 20}, {true, true, false}, 2, 54, 8), (Widths{10, 20, 20}));
+  EXPECT_EQ(fitted_widths({30, 30}, {true, true}, 2, 42, 8), (Widths{20, 20}));
+  EXPECT_EQ(fitted_widths({9, 40}, {true, false}, 2, 20, 8), (Widths{8, 40})) << "it stays too wide";
+}
+
 TEST(ShellWord, IsQuotedWhereAShellWouldTakeItApart) {
   EXPECT_EQ(shell_word("a/b-c_d=1,e.f"), "a/b-c_d=1,e.f");
   EXPECT_EQ(shell_word("my runs"), "'my runs'");

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "core/text.h"
 #include "tests/harness/workplace.h"
 
 // What becomes of the work when a standard stream is closed, full or gone.
@@ -86,6 +87,70 @@ int status_after_the_terminal_closed(ShellPlace& place, bool nohup) {
   int raw = 0;
   ::waitpid(pid, &raw, 0);
   return WIFSIGNALED(raw) ? 1000 + WTERMSIG(raw) : WEXITSTATUS(raw);
+}
+
+/// What a command writes to a terminal of so many columns.
+std::string on_terminal(ShellPlace& place, unsigned short columns, const std::string& command) {
+  int terminal = -1;
+  const winsize size{.ws_row = 40, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+  const pid_t pid = ::forkpty(&terminal, nullptr, nullptr, &size);
+  if (pid == 0) {
+    if (::chdir(place.folder().c_str()) != 0) ::_exit(99);
+    for (const auto& [name, value] : place.environment) ::setenv(name.c_str(), value.c_str(), 1);
+    ::setenv("TERM", "xterm", 1);
+    ::unsetenv("NO_COLOR");
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(99);
+  }
+  std::string text;
+  char buffer[4096];
+  for (ssize_t got = 0; (got = ::read(terminal, buffer, sizeof(buffer))) > 0;)
+    text.append(buffer, static_cast<std::size_t>(got));
+  ::close(terminal);
+  int raw = 0;
+  ::waitpid(pid, &raw, 0);
+  EXPECT_EQ(WEXITSTATUS(raw), 0) << text;
+  return text;
+}
+
+/// Lines without what colours them.
+std::vector<std::string> plain_lines(const std::string& text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      i = text.find('m', i);
+    } else if (text[i] != '\r') {
+      plain += text[i];
+    }
+  }
+  return split(plain, '\n');
+}
+
+TEST(ATerminal, IsShownASummaryThatFitsItAndAPipeTheWholeTable) {
+  ShellPlace place;
+  place.ok(kSmoke);
+  const std::string command = HARNESS_BINARY_DIR "/harness reproduce --table sd35-ocr --scale smoke";
+  const auto whole = place.ok(kSmoke).out;
+  EXPECT_THAT(whole, HasSubstr("\nSignature: "));
+  for (const unsigned short columns : {80, 120}) {
+    const auto text = on_terminal(place, columns, command + " 2>/dev/null");
+    EXPECT_THAT(text, HasSubstr("\x1b[1msd35-ocr"));
+    const auto lines = plain_lines(text);
+    EXPECT_LE(lines.size(), 26U);  // the last one ends
+    for (const auto& line : lines) EXPECT_LE(display_width(line), columns) << line;
+  }
+  EXPECT_THAT(on_terminal(place, 80, command + " --verbose"), HasSubstr("Signature: "));
+  EXPECT_THAT(on_terminal(place, 80, "NO_COLOR=1 " + command), Not(HasSubstr("\x1b[1m")));
+}
+
+TEST(ATerminal, HasLongTextsOfAQueryCutToItsWidth) {
+  ShellPlace place;
+  place.ok(kSmoke);
+  const std::string query = HARNESS_BINARY_DIR "/harness query 'SELECT position, text FROM prompts LIMIT 5'";
+  for (const auto& line : plain_lines(on_terminal(place, 60, query))) EXPECT_LE(display_width(line), 60);
+  EXPECT_THAT(on_terminal(place, 60, query), HasSubstr("\u2026"));
+  const auto piped = plain_lines(on_terminal(place, 60, query + " | cat"));
+  EXPECT_GT(display_width(piped.at(2)), 60) << "a pipe has more of them";
 }
 
 TEST(ClosedTerminal, UnderNohupTheWorkGoesOn) {
