@@ -263,6 +263,7 @@ std::string cut_to_width(std::string_view text, int columns) {
 
 std::vector<int> fitted_widths(std::vector<int> widths, const std::vector<bool>& may_shrink, int between,
                                int total, int least) {
+  const auto whole = widths;
   int used = between * (static_cast<int>(widths.size()) - 1);
   for (const int width : widths) used += width;
   while (used > total) {
@@ -271,7 +272,7 @@ std::vector<int> fitted_widths(std::vector<int> widths, const std::vector<bool>&
       if (may_shrink[i] && widths[i] > least && (widest == widths.size() || widths[i] > widths[widest]))
         widest = i;
     }
-    if (widest == widths.size()) break;
+    if (widest == widths.size()) return whole;
     --widths[widest];
     --used;
   }

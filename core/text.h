@@ -61,7 +61,8 @@ int display_width(std::string_view text);
 std::string cut_to_width(std::string_view text, int columns);
 
 /// Widths of columns that are printed with `between` blanks between them, made to fit `total`: the widest of
-/// those that `may_shrink` lose first, none becomes narrower than `least`. What cannot fit stays too wide.
+/// those that `may_shrink` lose first, none becomes narrower than `least`. Where that cannot be, they stay as
+/// they are.
 std::vector<int> fitted_widths(std::vector<int> widths, const std::vector<bool>& may_shrink, int between,
                                int total, int least);
 

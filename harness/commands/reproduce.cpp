@@ -182,13 +182,23 @@ Plans make_plans(PlanRequest request, const Workspace& workspace) {
   return plans;
 }
 
+/// As they can be typed for this workspace.
+std::vector<std::string> further_commands(const ReproduceOptions& options, const std::string& table) {
+  const auto place = options.place.options();
+  const auto db = place.empty() ? "" : " --db " + shell_word(find_workspace(options.place).db.string());
+  return {fmt::format("harness table {}{}", table, place), fmt::format("harness report {}{}", table, db),
+          fmt::format("harness grid {}{}", table, db)};
+}
+
 void print_result(const ReproduceOptions& options, const TableModel& model) {
   if (options.json) {
     print_json(table_json(model));
     return;
   }
   if (is_terminal(stdout) && !options.verbose) {
-    put_exactly(table_summary(model, {.width = terminal_columns(stdout), .colour = has_colours(stdout)}));
+    put_exactly(table_summary(model, {.width = terminal_columns(stdout),
+                                      .colour = has_colours(stdout),
+                                      .commands = further_commands(options, model.id)}));
     return;
   }
   put("{}\n", table_markdown(model));
@@ -326,9 +336,12 @@ std::vector<Finished> prepare(const ReproduceOptions& options, const std::vector
 }
 
 /// The tables, grid and figures of one experiment.
-TableModel write_table(Store& store, const Experiment& experiment, Progress& progress) {
-  auto model = make_table_model(store, experiment);
-  write_artifacts(store, experiment, experiment_folder(store, experiment), model);
+TableModel write_table(const ReproduceOptions& options, Store& store, const Experiment& experiment,
+                       Progress& progress) {
+  const auto folder = experiment_folder(store, experiment);
+  auto model =
+      make_table_model(store, experiment, {}, options.json || !has_artifacts(store, experiment, folder));
+  write_artifacts(store, experiment, folder, model);
   if (const auto note = link_table(store, experiment)) progress.say("note: " + *note);
   return model;
 }
@@ -350,7 +363,7 @@ int reproduce(const ReproduceOptions& options) {
     experiments.push_back(finish(options, plans.all[i], std::move(finished[i]), store, progress));
   std::vector<TableModel> models;
   for (std::size_t i = 0; i < plans.all.size(); ++i)
-    models.push_back(write_table(store, experiments[i], progress));
+    models.push_back(write_table(options, store, experiments[i], progress));
   if (plans.collection) {
     auto whole = make_collection_model(*plans.collection, experiments, std::move(models));
     write_tables(workspace.table_folder(whole.id), whole);

@@ -55,7 +55,8 @@ int table(const Options& o) {
                 "leave it out; it belongs to tables of training statistics such as tiny-sd3-zclip");
   }
   std::vector<TableModel> models;
-  for (const auto& one : chosen.experiments) models.push_back(make_table_model(store, one, o.window));
+  for (const auto& one : chosen.experiments)
+    models.push_back(make_table_model(store, one, o.window, format.is_complete));
   auto model = chosen.collection
                    ? make_collection_model(*chosen.collection, chosen.experiments, std::move(models))
                    : std::move(models.front());

@@ -59,18 +59,21 @@ std::optional<Experiment> linked_experiment(Store& store, const fs::path& link) 
   return std::nullopt;
 }
 
-bool holds_all(const auto& more, const auto& fewer) {
-  return std::ranges::all_of(fewer, [&](const auto& one) { return std::ranges::count(more, one) > 0; });
+/// What must be there; figures need not.
+std::vector<std::string> required_files(const Experiment& experiment) {
+  std::vector<std::string> required;
+  if (!experiment.is_training()) required = {"grid.png", "grid.pdf", "grid-float.tex", "grid.html"};
+  for (const auto& format : table_formats()) required.push_back(format.file);
+  return required;
 }
 
-/// True if `fuller` is `other` with more methods or seeds.
-bool is_fuller(const Experiment& fuller, const Experiment& other) {
-  const auto& [a, b] = std::tie(fuller.effective, other.effective);
-  return fuller.table_id == other.table_id && fuller.backbone == other.backbone &&
-         fuller.scale == other.scale && a.prompt_set_sha256 == b.prompt_set_sha256 &&
-         a.weights_sha256 == b.weights_sha256 && a.set == b.set && holds_all(fuller.methods, other.methods) &&
-         holds_all(fuller.seeds, other.seeds) &&
-         (fuller.methods.size() > other.methods.size() || fuller.seeds.size() > other.seeds.size());
+/// Checksums by name, as recorded.
+std::map<std::string, std::string> recorded_files(Store& store, const Experiment& experiment) {
+  std::map<std::string, std::string> recorded;
+  for (const auto& [name, sha256] : rows_of<std::string, std::string>(
+           store, "SELECT name, sha256 FROM artifacts WHERE reproduction_id = ?1", experiment.id))
+    recorded[name] = sha256;
+  return recorded;
 }
 
 /// Paths by name. A result stands without its figure: a run whose policy never moved has none.
@@ -125,18 +128,16 @@ std::optional<std::string> link_table(Store& store, const Experiment& experiment
                      experiment.id, linked->id, experiment_folder(store, *linked).string());
 }
 
+bool has_artifacts(Store& store, const Experiment& experiment, const fs::path& folder) {
+  return all_intact(recorded_files(store, experiment), folder, required_files(experiment));
+}
+
 void write_artifacts(Store& store, const Experiment& experiment, const fs::path& folder, TableModel& model) {
   const bool has_images = !experiment.is_training();
-  std::vector<std::string> required;
-  if (has_images) required = {"grid.png", "grid.pdf", "grid-float.tex", "grid.html"};
-  for (const auto& format : table_formats()) required.push_back(format.file);
-  std::map<std::string, std::string> recorded;  // checksums
-  for (const auto& [name, sha256] : rows_of<std::string, std::string>(
-           store, "SELECT name, sha256 FROM artifacts WHERE reproduction_id = ?1", experiment.id))
-    recorded[name] = sha256;
   model.artifacts.clear();
-  if (all_intact(recorded, folder, required)) {
-    for (const auto& [name, sha256] : recorded) model.artifacts[name] = (folder / name).string();
+  if (has_artifacts(store, experiment, folder)) {
+    for (const auto& [name, sha256] : recorded_files(store, experiment))
+      model.artifacts[name] = (folder / name).string();
     return;
   }
   make_folder(folder);

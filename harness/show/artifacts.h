@@ -12,6 +12,9 @@ namespace harness {
 /// The folder of an experiment's files: WORKSPACE/experiments/N-TABLE.
 std::filesystem::path experiment_folder(const Store& store, const Experiment& experiment);
 
+/// True if its tables and grid are there with the bytes that were recorded.
+bool has_artifacts(Store& store, const Experiment& experiment, const std::filesystem::path& folder);
+
 /// Writes and records tables, grid and figures that are not there yet, and fills model.artifacts.
 void write_artifacts(Store& store, const Experiment& experiment, const std::filesystem::path& folder,
                      TableModel& model);

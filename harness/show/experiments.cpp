@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <tuple>
 #include <utility>
 
 #include "core/error.h"
@@ -131,6 +132,10 @@ std::optional<Experiment> made_alike(const std::vector<StoredReproduction>& reco
   return std::nullopt;
 }
 
+bool holds_all(const auto& more, const auto& fewer) {
+  return std::ranges::all_of(fewer, [&](const auto& one) { return std::ranges::count(more, one) > 0; });
+}
+
 }  // namespace
 
 Effective Effective::from_json(const Json& effective) try {
@@ -182,6 +187,15 @@ std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment) {
       store, kSql, experiment.id);
 }
 
+bool is_fuller(const Experiment& fuller, const Experiment& other) {
+  const auto& [a, b] = std::tie(fuller.effective, other.effective);
+  return fuller.table_id == other.table_id && fuller.backbone == other.backbone &&
+         fuller.scale == other.scale && a.prompt_set_sha256 == b.prompt_set_sha256 &&
+         a.weights_sha256 == b.weights_sha256 && a.set == b.set && holds_all(fuller.methods, other.methods) &&
+         holds_all(fuller.seeds, other.seeds) &&
+         (fuller.methods.size() > other.methods.size() || fuller.seeds.size() > other.seeds.size());
+}
+
 Experiment find_experiment(Store& store, const ExperimentFilter& filter) {
   auto records = store.reproductions();
   const auto last =
@@ -193,7 +207,13 @@ Experiment find_experiment(Store& store, const ExperimentFilter& filter) {
            });
   };
   const auto wanted = std::ranges::find_if(records, has_all);
-  return Experiment(std::move(wanted == records.end() ? *last : *wanted));
+  Experiment chosen(wanted == records.end() ? *last : *wanted);
+  // Of two on the same runs the one with fewer arms would adjust its p-values for fewer differences.
+  for (const auto& record : records) {
+    if (filter.experiment || !has_all(record) || record.table_id != chosen.table_id) continue;
+    if (Experiment other(record); is_fuller(other, chosen)) return other;
+  }
+  return chosen;
 }
 
 std::vector<Experiment> find_collected(Store& store, const Collection& collection, ExperimentFilter filter) {

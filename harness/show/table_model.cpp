@@ -324,7 +324,8 @@ bool chooses_on(const Experiment& experiment, const std::string& split) {
          experiment.effective.checkpoints.size() > 1;
 }
 
-TableModel make_table_model(Store& store, const Experiment& experiment, const std::string& window_unit) {
+TableModel make_table_model(Store& store, const Experiment& experiment, const std::string& window_unit,
+                            bool is_complete) {
   const auto& spec = experiment.table;
   const auto split = experiment.shown_split();
   TableModel model;
@@ -350,7 +351,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
     describe_statistics(experiment, model);
     ScoreReader scores(store);
     fill_evaluation_table(scores, experiment, split, model);
-    complete_comparisons(scores, experiment, split, model.comparisons);
+    complete_comparisons(scores, experiment, split, model.comparisons, is_complete);
     // All comparisons guard; the table itself shows those of the metrics that it names.
     model.guardrails = guardrail_panel_of(experiment, records_of(model.comparisons, model.split));
     if (model.guardrails) keep_named_metrics(experiment, model.comparisons);

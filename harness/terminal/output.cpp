@@ -8,12 +8,10 @@
 #include "core/error.h"
 #include "core/streams.h"
 #include "core/text.h"
-#include "harness/terminal/width.h"
 
 namespace harness {
 namespace {
 
-constexpr int kLeastColumn = 24;  ///< texts in it are not cut
 constexpr int kBetween = 2;        ///< blanks between two columns
 constexpr int kWidestColumn = 60;  ///< a longer cell moves its own line and no other
 
@@ -46,25 +44,19 @@ void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& c
     auto text = cell_text(row, column);
     return text.empty() ? text_of(column).blank : text;
   };
-  const bool fits_terminal = is_terminal(stdout);
   std::vector<int> widths;
   for (const auto& column : columns) {
     int width = display_width(text_of(column).heading);
     for (const auto& row : rows) {
       const int needed = display_width(shown(row, column));
-      if (needed <= kWidestColumn || fits_terminal) width = std::max(width, needed);
+      if (needed <= kWidestColumn) width = std::max(width, needed);
     }
     widths.push_back(width);
   }
-  if (fits_terminal)
-    widths =
-        fitted_widths(widths, std::vector<bool>(widths.size(), true), kBetween,
-                           terminal_columns(stdout), kLeastColumn);
   const auto print_line = [&](const auto& cell) {
     std::string line;
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      const auto whole = cell(columns[i]);
-      const auto text = fits_terminal ? cut_to_width(printable_line(whole), widths[i]) : whole;
+      const std::string text = cell(columns[i]);
       line += text;
       if (i + 1 < columns.size())
         line.append(static_cast<std::size_t>(std::max(0, widths[i] - display_width(text))) + kBetween, ' ');

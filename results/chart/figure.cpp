@@ -222,8 +222,8 @@ std::string caption_of(const Figure& figure) {
 }  // namespace
 
 FigureWidth figure_width(const std::string& text) {
-  if (text == "single") return {8.25};
-  if (text == "double") return {17.1};
+  if (text == "single") return {8};
+  if (text == "double") return {16.5};
   constexpr double kLeast = 5, kMost = 60;
   double cm = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cm);

@@ -12,14 +12,14 @@ namespace harness {
 
 /// Centimetres of a figure's width.
 struct FigureWidth {
-  double cm = 17.1;
+  double cm = 16.5;
 
   double points() const { return cm / 2.54 * 72; }
   /// Too wide for one column of a page with two.
   bool is_wide() const { return cm > 10; }
 };
 
-/// "single" and "double": one column and both of a two-column page (8.25 cm, 17.1 cm), or a number of
+/// "single" and "double": one column and both of a two-column page (8 cm, 16.5 cm), or a number of
 /// centimetres from 5 to 60. Throws Error (status 2, at --width) for anything else.
 FigureWidth figure_width(const std::string& text);
 

@@ -210,6 +210,7 @@ struct TableFormat {
   std::string name, file;                         ///< --format NAME; its file in the folder of a table
   int place = 1000;                               ///< in lists
   bool takes_parts = false;                       ///< TableShow::parts
+  bool is_complete = false;                       ///< shows also what decides nothing
   bool is_read = false;                           ///< in a terminal, where control characters are escaped
   std::string (*render)(const TableModel&) = {};  ///< to the bytes of the file
 };
@@ -228,6 +229,7 @@ const TableFormat& table_format(const std::string& name);
 struct SummarySettings {
   int width = 80, lines = 25;
   bool colour = false;
+  std::vector<std::string> commands = {};  ///< that show more
 };
 std::string table_summary(const TableModel& model, const SummarySettings& settings);
 

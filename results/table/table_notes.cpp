@@ -105,7 +105,7 @@ Notes methods_notes(const TableModel& model) {
           : fmt::format("Intervals and p: over training runs and prompts (crossed analysis of variance{}), "
                         "{} runs per method.",
                         for_operator(", `results/STATISTICS.md`"), runs),
-      fmt::format("Better, worse: the interval excludes 0{}, and {}.",
+      fmt::format("\"Better\" and \"worse\" mean: the interval excludes 0{}, and {}.",
                   model.over_training ? "" : ", as does the one over prompts alone", holm_text(model))};
 }
 
@@ -127,7 +127,7 @@ Notes checkpoints_notes(const TableModel& model) {
       fmt::format("Intervals: over {} (percentile bootstrap, {} resamples). p: two-sided paired t{}{}.",
                   one ? "prompts" : "prompts, runs pooled", model.resamples,
                   one ? "" : ", clustered by prompt", has_rates ? "; for rates McNemar's exact test" : ""),
-      fmt::format("These checkpoints differ: the interval excludes 0, and {}.", holm_text(model))};
+      fmt::format("\"These checkpoints differ\" means: the interval excludes 0, and {}.", holm_text(model))};
 }
 
 /// Prompts that some run lacks: the interval over runs leaves them out, W / T / L does not.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <iterator>
 
 #include "core/text.h"
@@ -87,8 +88,7 @@ class SummaryWriter {
     lines.emplace_back();
     const auto table = model_.artifacts.find("table.md");
     if (table != model_.artifacts.end()) lines.push_back(fitted("table: " + table->second));
-    lines.push_back(fitted(
-        fmt::format("more: harness table {0} \u00b7 harness report {0} \u00b7 harness grid {0}", model_.id)));
+    if (!settings_.commands.empty()) lines.push_back(fitted("more: " + join(settings_.commands, " \u00b7 ")));
     return lines;
   }
 
@@ -156,6 +156,12 @@ const char* colour_of(const TableModel& model, const TableComparison& comparison
   return direction == "better" ? kGreen : direction == "worse" ? kRed : "";
 }
 
+/// Without what the note on the number of runs adds, so that the p-value is not cut.
+std::string short_verdict(std::string text) {
+  boost::replace_first(text, " between these checkpoints", "");
+  return text;
+}
+
 /// The first metric's comparisons, below the name of their baseline.
 Lines SummaryWriter::differences(int room) const {
   struct Row {
@@ -175,7 +181,7 @@ Lines SummaryWriter::differences(int room) const {
           {fmt::format("{}{}, difference to {}", task, difference_title(column), comparison.baseline),
            printable_line(comparison.method),
            format_delta(values.delta, column) + " " + format_interval(interval_of(values), column),
-           verdict_text(part, comparison), colour_of(part, comparison)});
+           short_verdict(verdict_text(part, comparison)), colour_of(part, comparison)});
     }
   }
   int name = 0, numbers = 0;

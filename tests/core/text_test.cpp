@@ -38,7 +38,7 @@ TEST(FittedWidths, TheWidestThatMayLosesFirstAndNoneBecomesNarrowerThanTheLeast)
   EXPECT_EQ(fitted_widths({10, 20}, {true, true}, 2, 40, 8), (Widths{10, 20}));
   EXPECT_EQ(fitted_widths({10, 30, 20}, {true, true, false}, 2, 54, 8), (Widths{10, 20, 20}));
   EXPECT_EQ(fitted_widths({30, 30}, {true, true}, 2, 42, 8), (Widths{20, 20}));
-  EXPECT_EQ(fitted_widths({9, 40}, {true, false}, 2, 20, 8), (Widths{8, 40})) << "it stays too wide";
+  EXPECT_EQ(fitted_widths({9, 40}, {true, false}, 2, 20, 8), (Widths{9, 40})) << "what cannot fit is not cut";
 }
 
 TEST(ShellWord, IsQuotedWhereAShellWouldTakeItApart) {

@@ -80,7 +80,7 @@ TEST(FigureDrawing, HasTheDataAndWhatAReaderNeeds) {
 }
 
 TEST(FigureDrawing, IsAsWideAsAskedForAndItsLettersAreNeverBelowSixPoints) {
-  EXPECT_NEAR(figure_drawing(small_figure(), figure_width("single")).width, 8.25 / 2.54 * 72, 1e-9);
+  EXPECT_NEAR(figure_drawing(small_figure(), figure_width("single")).width, 8 / 2.54 * 72, 1e-9);
   EXPECT_NEAR(figure_drawing(small_figure(), figure_width("12.5")).width, 12.5 / 2.54 * 72, 1e-9);
   for (const auto role : {Role::kTick, Role::kLabel, Role::kTitle, Role::kName, Role::kNumbers, Role::kKey})
     EXPECT_GE(font_size(role), 6.97) << "a subscript is smaller by 0.86";
@@ -126,7 +126,7 @@ TEST(WriteFigure, GivesFilesThatAreWhatTheirNamesSay) {
   ASSERT_EQ(paths.size(), 4U);
   const auto svg = read_file(paths.at("small.svg"));
   EXPECT_THAT(svg, HasSubstr(">it&#39;s &lt;measured&gt;<")) << "a text is a text";
-  EXPECT_THAT(svg, HasSubstr("width=\"233.86pt\""));
+  EXPECT_THAT(svg, HasSubstr("width=\"226.77pt\""));
   const auto pdf = read_file(paths.at("small.pdf"));
   EXPECT_THAT(pdf.substr(0, 5), "%PDF-");
   EXPECT_THAT(pdf, HasSubstr("/FontFile2")) << "letters are embedded, not drawn";

@@ -187,7 +187,7 @@ Backbone glyph · scale smoke · test split · n = 40 · seed 42
 - Differences are method − baseline, paired by prompt, sample and seed. W / T / L: pairs that the method won, tied and lost.
 - One training run per method: differences are between these checkpoints and say nothing about the methods. Statements about methods need at least 3 runs (`--seeds 42..44`).
 - Intervals: over prompts (percentile bootstrap, 10000 resamples). p: two-sided paired t.
-- These checkpoints differ: the interval excludes 0, and Holm's p, over all 2 differences of the table, is below 0.05.
+- "These checkpoints differ" means: the interval excludes 0, and Holm's p, over all 2 differences of the table, is below 0.05.
 
 Signature: `tiny v1; seed 42`
 )");
@@ -278,12 +278,12 @@ const std::vector<std::string> kNotes = {
     "them.",
     "Intervals and p: over training runs and prompts (crossed analysis of variance, "
     "`results/STATISTICS.md`), 3 runs per method.",
-    "Better, worse: the interval excludes 0, as does the one over prompts alone, and Holm's p, over "
+    "\"Better\" and \"worse\" mean: the interval excludes 0, as does the one over prompts alone, and Holm's p, over "
     "all 2 differences of the table (one that restates another counts once), is below 0.05.",
     "One training run per method: such differences are between these checkpoints and say nothing about "
     "the methods. Statements about methods need at least 3 runs (`--seeds 42..44`).",
     "Intervals: over prompts (percentile bootstrap, 10000 resamples). p: two-sided paired t.",
-    "These checkpoints differ: the interval excludes 0, and Holm's p, over all 2 differences of the "
+    "\"These checkpoints differ\" means: the interval excludes 0, and Holm's p, over all 2 differences of the "
     "table (one that restates another counts once), is below 0.05.",
     "Rows by method: intraclass correlation 1.00 in OCR reward (1: all runs of a method agree; 0 or less: "
     "methods differ no more than runs do). Largest difference to ratio-norm: 19.4 standard errors over runs "
@@ -316,7 +316,7 @@ const std::vector<Shown> kOtherNotes = {
     {"of three runs each nothing is said of checkpoints",
      [](TableModel& model) { model = fixture_of_runs(); },
      {"3 runs per method.",
-      "Better, worse: the interval excludes 0, as does the one over prompts alone, and Holm's p, over all 2 "
+      "\"Better\" and \"worse\" mean: the interval excludes 0, as does the one over prompts alone, and Holm's p, over all 2 "
       "differences of the table, is below 0.05."},
      {"checkpoints"}},
     {"in tables of the training intervals are over runs",

@@ -109,8 +109,8 @@ std::string table_csv(const TableModel& model) {
 }
 
 namespace {
-const bool kRegistered =
-    register_table_format({.name = "csv", .file = "table.csv", .place = 3, .render = table_csv});
+const bool kRegistered = register_table_format(
+    {.name = "csv", .file = "table.csv", .place = 3, .is_complete = true, .render = table_csv});
 }  // namespace
 
 }  // namespace harness

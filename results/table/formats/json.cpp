@@ -158,6 +158,7 @@ const bool kRegistered = register_table_format(
     {.name = "json",
      .file = "table.json",
      .place = 4,
+     .is_complete = true,
      .is_read = true,
      .render = [](const TableModel& model) { return table_json(model).dump(2) + "\n"; }});
 }  // namespace
