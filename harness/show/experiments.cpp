@@ -208,9 +208,10 @@ Experiment find_experiment(Store& store, const ExperimentFilter& filter) {
   };
   const auto wanted = std::ranges::find_if(records, has_all);
   Experiment chosen(wanted == records.end() ? *last : *wanted);
-  // Of two on the same runs the one with fewer arms would adjust its p-values for fewer differences.
+  // Of two on the same runs the one with fewer methods would adjust p-values for fewer differences.
   for (const auto& record : records) {
-    if (filter.experiment || !has_all(record) || record.table_id != chosen.table_id) continue;
+    if (filter.experiment || filter.methods.empty() || record.seeds != chosen.seeds || !has_all(record))
+      continue;
     if (Experiment other(record); is_fuller(other, chosen)) return other;
   }
   return chosen;

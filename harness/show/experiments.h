@@ -76,8 +76,8 @@ std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment);
 /// True if `fuller` is `other` with more methods or seeds.
 bool is_fuller(const Experiment& fuller, const Experiment& other);
 
-/// The last experiment that fits, or one that is the same with more methods or seeds. Throws Error (status 2)
-/// with the nearest table, or what there is.
+/// The last experiment that fits; where methods are asked for, one of the same seeds that has more methods
+/// takes its place. Throws Error (status 2) with the nearest table, or what there is.
 Experiment find_experiment(Store& store, const ExperimentFilter& filter);
 
 /// The last experiment that fits of the collection's first table for which every other table has one with the
