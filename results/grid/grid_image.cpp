@@ -234,7 +234,7 @@ Image render_grid(const Grid& grid, bool bare) {
 }
 
 Grid fitted_to_page(Grid grid, double width) {
-  constexpr double kTallest = 450;  // points; with its caption less than a page
+  constexpr double kTallest = 400;  // points; with its caption less than a page
   while (grid.rows.size() > 1) {
     GridCanvas canvas(kPaperFont);
     if (draw_grid(canvas, paper_look(grid, width), grid) <= kTallest) break;
