@@ -261,6 +261,33 @@ std::string cut_to_width(std::string_view text, int columns) {
   return std::string(beginning_within(text, columns - 1)) + "\u2026";
 }
 
+std::string padded(std::string_view text, int width, bool right) {
+  const std::string blanks(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ');
+  return right ? blanks + std::string(text) : std::string(text) + blanks;
+}
+
+std::vector<std::string> filled(std::string_view text, int width) {
+  std::vector<std::string> words, lines;
+  bool is_open = false;  // a backquote is
+  for (const auto& word : split(text, ' ')) {
+    if (word.empty()) continue;
+    if (is_open) {
+      words.back() += " " + word;
+    } else {
+      words.push_back(word);
+    }
+    is_open = std::ranges::count(words.back(), '`') % 2 != 0;
+  }
+  for (const auto& word : words) {
+    if (!lines.empty() && display_width(lines.back()) + 1 + display_width(word) <= width) {
+      lines.back() += " " + word;
+    } else {
+      lines.push_back(word);
+    }
+  }
+  return lines;
+}
+
 std::vector<int> fitted_widths(std::vector<int> widths, const std::vector<bool>& may_shrink, int between,
                                int total, int least) {
   const auto whole = widths;

@@ -60,6 +60,13 @@ int display_width(std::string_view text);
 /// `text` if it takes at most `columns`, else its beginning and "…".
 std::string cut_to_width(std::string_view text, int columns);
 
+/// `text` with blanks to `width` columns, before it if `right`; as it is where it is wider.
+std::string padded(std::string_view text, int width, bool right = false);
+
+/// The words of a text in lines of at most `width` columns; a longer word is a line. What is in backquotes is
+/// one word, so that it can be copied.
+std::vector<std::string> filled(std::string_view text, int width);
+
 /// Widths of columns that are printed with `between` blanks between them, made to fit `total`: the widest of
 /// those that `may_shrink` lose first, none becomes narrower than `least`. Where that cannot be, they stay as
 /// they are.

@@ -33,35 +33,6 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// Between blanks; what is in backquotes is one, so that it can be copied.
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words;
-  bool is_open = false;
-  for (const auto& word : split(text, ' ')) {
-    if (word.empty()) continue;
-    if (is_open) {
-      words.back() += " " + word;
-    } else {
-      words.push_back(word);
-    }
-    is_open = std::ranges::count(words.back(), '`') % 2 != 0;
-  }
-  return words;
-}
-
-/// Lines of at most `width` columns; a longer word is a line.
-std::vector<std::string> filled(const std::string& text, int width) {
-  std::vector<std::string> lines;
-  for (const auto& word : words_of(text)) {
-    if (!lines.empty() && display_width(lines.back()) + 1 + display_width(word) <= width) {
-      lines.back() += " " + word;
-    } else {
-      lines.push_back(word);
-    }
-  }
-  return lines;
-}
-
 /// The default as the help shows it; empty where there is none to show.
 struct DefaultText {
   std::string operator()(const bool*) const { return {}; }

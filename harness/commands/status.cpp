@@ -108,9 +108,8 @@ std::vector<std::string> lines_of(const std::vector<RunStatus>& runs, const Layo
     int width = 0;
     for (const auto& row : rows) width = std::max(width, display_width(row[i]));
     for (std::size_t k = 0; k < rows.size(); ++k) {
-      const std::string blank(static_cast<std::size_t>(width - display_width(rows[k][i])), ' ');
       const bool right = is_number_column(layout.columns[i]);
-      lines[k] += (i == 0 ? "" : "  ") + (right ? blank + rows[k][i] : rows[k][i] + blank);
+      lines[k] += (i == 0 ? "" : "  ") + padded(rows[k][i], width, right);
     }
   }
   for (auto& line : lines) line.erase(line.find_last_not_of(' ') + 1);

@@ -85,9 +85,7 @@ std::string short_cell(const SqlValue& value, Shown shown) {
     in_pieces(value, Digits::kShort, [&](std::string_view text) { made = text; });
   }
   if (const auto* stored = std::get_if<std::string>(&value)) made = shown_target(*stored);
-  const std::string_view text = made;
-  if (beginning_within(text, kWidestCell).size() == text.size()) return shown(text);
-  return shown(beginning_within(text, kWidestCell - 1)) + "\u2026";
+  return shown(cut_to_width(made, kWidestCell));
 }
 
 /// True if all values of a column are numbers or NULL: such a column is aligned right.
@@ -127,12 +125,6 @@ std::vector<Column> columns_of(const ResultSet& rows, int narrowest, Shown shown
     columns.push_back({width, is_numeric_column(rows, i)});
   }
   return columns;
-}
-
-/// Padded with blanks to the column's width.
-std::string padded(const std::string& text, const Column& column) {
-  const std::string blanks(static_cast<std::size_t>(std::max(0, column.width - display_width(text))), ' ');
-  return column.right ? blanks + text : text + blanks;
 }
 
 /// Shows every character as itself: a cell holds text from prompts and transcripts, never markup. An
@@ -187,7 +179,8 @@ void write_table(const ResultSet& rows, PieceWriter& out, int width) {
   };
   write_lines(rows, line_of(dashes), out, [&](const auto& values) {
     out.add(line_of([&](std::size_t i) {
-      return padded(cut_to_width(short_cell(values[i], printable_line), columns[i].width), columns[i]);
+      return padded(cut_to_width(short_cell(values[i], printable_line), columns[i].width), columns[i].width,
+                    columns[i].right);
     }));
   });
 }
@@ -201,7 +194,9 @@ void write_markdown(const ResultSet& rows, PieceWriter& out, int /*width*/) {
   write_lines(rows, rule + "\n", out, [&](const auto& values) {
     out.add("|");
     for (std::size_t i = 0; i < columns.size(); ++i)
-      out.add(" ").add(padded(short_cell(values[i], markdown_escaped), columns[i])).add(" |");
+      out.add(" ")
+          .add(padded(short_cell(values[i], markdown_escaped), columns[i].width, columns[i].right))
+          .add(" |");
     out.add("\n");
   });
 }

@@ -33,6 +33,19 @@ TEST(CutToWidth, EndsInADotsCharacterWhereItIsCut) {
   EXPECT_EQ(cut_to_width("\u03bb\u03bb\u03bb", 2), "\u03bb\u2026") << "between two characters";
 }
 
+TEST(Padded, HasItsBlanksOnTheSideAskedForAndIsNeverCut) {
+  EXPECT_EQ(padded("\u03bb", 3), "\u03bb  ");
+  EXPECT_EQ(padded("\u03bb", 3, true), "  \u03bb");
+  EXPECT_EQ(padded("longer", 3), "longer");
+}
+
+TEST(Filled, BreaksBetweenWordsAndNeverWithinBackquotes) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(filled("a b  c", 3), (Lines{"a b", "c"}));
+  EXPECT_EQ(filled("see `harness help X` now", 10), (Lines{"see", "`harness help X`", "now"}));
+  EXPECT_EQ(filled("", 10), Lines{});
+}
+
 TEST(FittedWidths, TheWidestThatMayLosesFirstAndNoneBecomesNarrowerThanTheLeast) {
   using Widths = std::vector<int>;
   EXPECT_EQ(fitted_widths({10, 20}, {true, true}, 2, 40, 8), (Widths{10, 20}));

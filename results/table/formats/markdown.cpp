@@ -23,11 +23,6 @@ std::string cell_text(const ViewCell& cell) {
   return cell.marks.empty() ? text : fmt::format("{} {}", text, cell.marks);
 }
 
-std::string padded(const std::string& text, int width, bool right) {
-  const std::string space(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ');
-  return right ? space + text : text + space;
-}
-
 std::string rule(int width, bool right) {
   const auto dashes = std::string(static_cast<std::size_t>(width + 1), '-');
   return fmt::format(fmt::runtime(right ? "{}:" : ":{}"), dashes);
