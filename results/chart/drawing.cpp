@@ -31,17 +31,12 @@ std::string element_of(const Shape& shape) {
                        y, shape.radius) +
            end("circle");
   }
-  std::string path;
-  for (const auto& [x, y] : shape.spots)
-    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? 'M' : 'L', x, y);
-  return fmt::format("<path class=\"{}\" d=\"{}{}\"", class_of(shape.look), path, shape.closed ? "Z" : "") +
-         end("path");
+  return fmt::format("<path class=\"{}\" d=\"{}\"", class_of(shape.look), svg_path(shape, 1)) + end("path");
 }
 
 std::string element_of(const Words& words) {
   constexpr const char* kAnchors[] = {"", " text-anchor=\"middle\"", " text-anchor=\"end\""};
-  const auto turned =
-      words.upwards ? fmt::format(" transform=\"rotate(-90 {:.1f} {:.1f})\"", words.at.x, words.at.y) : "";
+  const auto turned = svg_turn(words, 1);
   std::string text;
   int level = 0;
   for (const auto& piece : notation_pieces(words.text)) {
@@ -92,6 +87,19 @@ void Drawing::add(const Drawing& other, double x, double y) {
         item);
     items.push_back(std::move(item));
   }
+}
+
+std::string svg_path(const Shape& shape, int decimals) {
+  std::string path;
+  for (const auto& [x, y] : shape.spots)
+    path += fmt::format("{}{:.{}f} {:.{}f}", path.empty() ? 'M' : 'L', x, decimals, y, decimals);
+  return path + (shape.closed ? "Z" : "");
+}
+
+std::string svg_turn(const Words& words, int decimals) {
+  if (!words.upwards) return {};
+  return fmt::format(" transform=\"rotate(-90 {:.{}f} {:.{}f})\"", words.at.x, decimals, words.at.y,
+                     decimals);
 }
 
 std::string page_svg(const Drawing& drawing, const std::string& svg_class) {

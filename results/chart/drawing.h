@@ -73,6 +73,10 @@ struct Drawing {
   void add(const Drawing& other, double x, double y);
 };
 
+// Of SVG elements, whoever styles them: what "d" holds, and the attribute of a text that is turned.
+std::string svg_path(const Shape& shape, int decimals);
+std::string svg_turn(const Words& words, int decimals);
+
 /// An SVG element of this class in the page's style. Texts are escaped.
 std::string page_svg(const Drawing& drawing, const std::string& svg_class);
 

@@ -1,21 +1,20 @@
-#include <cairo/cairo-pdf.h>
 #include <cairo/cairo.h>
 #include <fmt/format.h>
 #include <pango/pangocairo.h>
 
 #include <cmath>
-#include <map>
 #include <memory>
 #include <optional>
 
-#include "core/error.h"
 #include "results/chart/drawing.h"
+#include "results/chart/pdf_page.h"
 #include "results/table/markup.h"
 #include "results/table/notation.h"
 
 namespace harness {
 namespace {
 
+constexpr const char* kWhat = "figure";  ///< that could not be drawn
 constexpr const char* kFontFamily = "Liberation Sans, DejaVu Sans";
 constexpr double kShiftedSize = 0.86;  ///< of letters above or below the line
 constexpr double kPointsAnInch = 72;
@@ -116,8 +115,6 @@ Lettering lettering_of(Role role) {
 struct Release {
   void operator()(void* object) const { g_object_unref(object); }
   void operator()(PangoFontDescription* font) const { pango_font_description_free(font); }
-  void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
-  void operator()(cairo_t* context) const { cairo_destroy(context); }
 };
 template <class T>
 using Owned = std::unique_ptr<T, Release>;
@@ -201,16 +198,6 @@ void draw(cairo_t* context, const Drawing& drawing) {
   for (const auto& item : drawing.items) std::visit([&](const auto& one) { draw(context, one); }, item);
 }
 
-void require_drawn(cairo_t* context) {
-  if (const auto status = cairo_status(context); status != CAIRO_STATUS_SUCCESS)
-    throw Error(cairo_status_to_string(status), "figure", "", Status::kFailed);
-}
-
-cairo_status_t append(void* bytes, const unsigned char* data, unsigned int size) {
-  static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), size);
-  return CAIRO_STATUS_SUCCESS;
-}
-
 std::string svg_colour(Rgb colour) {
   return fmt::format("#{:02x}{:02x}{:02x}", colour.red, colour.green, colour.blue);
 }
@@ -232,17 +219,13 @@ std::string svg_element(const Shape& shape) {
     return fmt::format("<circle cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"{:g}\" {}/>\n", shape.spots.front().x,
                        shape.spots.front().y, shape.radius, svg_paint(shape));
   }
-  std::string path;
-  for (const auto& [x, y] : shape.spots)
-    path += fmt::format("{}{:.2f} {:.2f}", path.empty() ? 'M' : 'L', x, y);
-  return fmt::format("<path d=\"{}{}\" {}/>\n", path, shape.closed ? "Z" : "", svg_paint(shape));
+  return fmt::format("<path d=\"{}\" {}/>\n", svg_path(shape, 2), svg_paint(shape));
 }
 
 std::string svg_element(const Words& words) {
   const auto [size, bold, colour] = lettering_of(words.look.role);
   constexpr const char* kAnchors[] = {"start", "middle", "end"};
-  const auto turned =
-      words.upwards ? fmt::format(" transform=\"rotate(-90 {:.2f} {:.2f})\"", words.at.x, words.at.y) : "";
+  const auto turned = svg_turn(words, 2);
   std::string text;
   int level = 0;
   for (const auto& piece : notation_pieces(words.text)) {
@@ -264,9 +247,8 @@ double font_size(Role role) {
 }
 
 double text_width(Role role, const std::string& text) {
-  static const Owned<cairo_surface_t> surface(
-      cairo_recording_surface_create(CAIRO_CONTENT_COLOR_ALPHA, nullptr));
-  static const Owned<cairo_t> context(cairo_create(surface.get()));
+  static const CairoSurface surface(cairo_recording_surface_create(CAIRO_CONTENT_COLOR_ALPHA, nullptr));
+  static const CairoContext context(cairo_create(surface.get()));
   return width_of(layout_of(context.get(), {.look = {role}, .at = {}, .text = text}).get());
 }
 
@@ -283,36 +265,23 @@ std::string svg_file(const Drawing& drawing) {
 }
 
 std::string pdf_file(const Drawing& drawing) {
-  std::string bytes;
-  {
-    const Owned<cairo_surface_t> surface(
-        cairo_pdf_surface_create_for_stream(append, &bytes, drawing.width, drawing.height));
-    // The time of writing would make every file another one.
-    cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATE_DATE, "2000-01-01T00:00:00Z");
-    cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE,
-                                   plain_notation(drawing.description).c_str());
-    const Owned<cairo_t> context(cairo_create(surface.get()));
-    draw(context.get(), drawing);
-    cairo_show_page(context.get());
-    require_drawn(context.get());
-    cairo_surface_finish(surface.get());
-  }
-  return bytes;
+  return pdf_page(drawing.width, drawing.height, plain_notation(drawing.description), kWhat,
+                  [&](cairo_t* context) { draw(context, drawing); });
 }
 
 std::string png_file(const Drawing& drawing, double dots_per_inch) {
   const double zoom = dots_per_inch / kPointsAnInch;
-  const Owned<cairo_surface_t> surface(
-      cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(std::ceil(drawing.width * zoom)),
-                                 static_cast<int>(std::ceil(drawing.height * zoom))));
-  const Owned<cairo_t> context(cairo_create(surface.get()));
+  const CairoSurface surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24,
+                                                        static_cast<int>(std::ceil(drawing.width * zoom)),
+                                                        static_cast<int>(std::ceil(drawing.height * zoom))));
+  const CairoContext context(cairo_create(surface.get()));
   set_colour(context.get(), kWhite, 1);
   cairo_paint(context.get());
   cairo_scale(context.get(), zoom, zoom);
   draw(context.get(), drawing);
-  require_drawn(context.get());
+  require_drawn(context.get(), kWhat);
   std::string bytes;
-  cairo_surface_write_to_png_stream(surface.get(), append, &bytes);
+  cairo_surface_write_to_png_stream(surface.get(), append_bytes, &bytes);
   return bytes;
 }
 

@@ -1,6 +1,5 @@
 #include "results/grid/grid_canvas.h"
 
-#include <cairo/cairo-pdf.h>
 #include <fmt/format.h>
 #include <pango/pangocairo.h>
 #include <sys/mman.h>
@@ -159,39 +158,21 @@ Image GridCanvas::finish(int width, int height) {
     throw Error(fmt::format("a grid of {} x {} pixels is too large", width, height), "grid",
                 "show fewer rows with -n");
   }
-  std::unique_ptr<cairo_surface_t, Release> page(
-      cairo_image_surface_create(CAIRO_FORMAT_RGB24, width, height));
-  std::unique_ptr<cairo_t, Release> context(cairo_create(page.get()));
+  const CairoSurface page(cairo_image_surface_create(CAIRO_FORMAT_RGB24, width, height));
+  const CairoContext context(cairo_create(page.get()));
   set_color(context.get(), {255, 255, 255});
   cairo_paint(context.get());
   cairo_set_source_surface(context.get(), surface_.get(), 0, 0);
   cairo_paint(context.get());
-  if (const auto status = cairo_status(context.get()); status != CAIRO_STATUS_SUCCESS) {
-    throw Error(cairo_status_to_string(status), "grid", "", Status::kFailed);
-  }
+  require_drawn(context.get(), "grid");
   return to_image(page.get());
 }
 
 std::string GridCanvas::finish_pdf(double width, double height, const std::string& title) {
-  std::string bytes;
-  const auto append = [](void* to, const unsigned char* data, unsigned int size) {
-    static_cast<std::string*>(to)->append(reinterpret_cast<const char*>(data), size);
-    return CAIRO_STATUS_SUCCESS;
-  };
-  std::unique_ptr<cairo_surface_t, Release> page(
-      cairo_pdf_surface_create_for_stream(append, &bytes, width, height));
-  // The time of writing would make every file another one.
-  cairo_pdf_surface_set_metadata(page.get(), CAIRO_PDF_METADATA_CREATE_DATE, "2000-01-01T00:00:00Z");
-  cairo_pdf_surface_set_metadata(page.get(), CAIRO_PDF_METADATA_TITLE, title.c_str());
-  std::unique_ptr<cairo_t, Release> context(cairo_create(page.get()));
-  cairo_set_source_surface(context.get(), surface_.get(), 0, 0);
-  cairo_paint(context.get());
-  cairo_show_page(context.get());
-  if (const auto status = cairo_status(context.get()); status != CAIRO_STATUS_SUCCESS)
-    throw Error(cairo_status_to_string(status), "grid", "", Status::kFailed);
-  context.reset();
-  cairo_surface_finish(page.get());
-  return bytes;
+  return pdf_page(width, height, title, "grid", [&](cairo_t* page) {
+    cairo_set_source_surface(page, surface_.get(), 0, 0);
+    cairo_paint(page);
+  });
 }
 
 std::string markup_text(std::string_view text) {

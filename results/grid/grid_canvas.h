@@ -4,11 +4,11 @@
 #include <pango/pango.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "core/image.h"
+#include "results/chart/pdf_page.h"
 
 namespace harness {
 
@@ -43,13 +43,9 @@ class GridCanvas {
   std::string finish_pdf(double width, double height, const std::string& title);
 
  private:
-  struct Release {
-    void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
-    void operator()(cairo_t* context) const { cairo_destroy(context); }
-  };
   std::string font_;
-  std::unique_ptr<cairo_surface_t, Release> surface_;
-  std::unique_ptr<cairo_t, Release> context_;
+  CairoSurface surface_;
+  CairoContext context_;
 };
 
 /// Plain text as Pango markup. Control characters become blanks.

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cairo/cairo.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace harness {
+
+/// Frees what Cairo made.
+struct CairoRelease {
+  void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
+  void operator()(cairo_t* context) const { cairo_destroy(context); }
+};
+using CairoSurface = std::unique_ptr<cairo_surface_t, CairoRelease>;
+using CairoContext = std::unique_ptr<cairo_t, CairoRelease>;
+
+/// Throws Error (where: `what` is drawn) if something could not be.
+void require_drawn(cairo_t* context, const char* what);
+
+/// A PDF of one page of this size in points, on which `draw` draws. It holds no time, so that equal pages
+/// give equal bytes on one machine. Throws Error as require_drawn.
+std::string pdf_page(double width, double height, const std::string& title, const char* what,
+                     const std::function<void(cairo_t*)>& draw);
+
+/// Takes what Cairo writes into the std::string that `bytes` points to.
+cairo_status_t append_bytes(void* bytes, const unsigned char* data, unsigned int size);
+
+}  // namespace harness
