@@ -113,9 +113,11 @@ std::string grid_caption(const Grid& grid) {
   });
   const bool from_paper = std::ranges::count(grid.rows, GridGroup::kPaper, &GridRow::group) > 0;
   return fmt::format(
-      "{} prompts of the {} split, chosen by rule{}, not by eye. {}. All images of a row are made from the "
+      "{} prompts of the {} split, chosen by rule{}, not by eye{}. {}. All images of a row are made from the "
       "same noise. Beneath each image: {}",
-      grid.rows.size(), grid.split, from_paper ? "" : " from their scores", join(rules, "; "), legend(grid));
+      grid.rows.size(), grid.split, from_paper ? "" : " from their scores",
+      grid.left_out == 0 ? "" : fmt::format(" ({} more do not fit the page)", grid.left_out),
+      join(rules, "; "), legend(grid));
 }
 
 std::string grid_latex(const Grid& grid, const std::string& pdf, const std::string& folder, bool wide) {

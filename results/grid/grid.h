@@ -87,6 +87,7 @@ struct Grid {
   std::optional<double> perfect = 1;  ///< as in the rule
   std::vector<GridColumn> columns;
   std::vector<GridRow> rows;  ///< groups together, as picked
+  std::size_t left_out = 0;   ///< further rows that were picked and do not fit the page
 };
 
 /// A heading of a group, and the rule behind it in words.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "core/error.h"
 #include "results/grid/grid.h"
@@ -205,9 +206,16 @@ double draw_foot(GridCanvas& canvas, const GridLook& look, const Grid& grid, dou
   return y + canvas.text(markup_text("Signature: " + grid.signature), look.margin, y, width, signature);
 }
 
-/// Returns where it ends.
-double draw_grid(GridCanvas& canvas, const GridLook& look, const Grid& grid) {
-  double y = look.margin;
+/// Where a drawn grid ends, and what of its height its rows and the headings of its groups take.
+struct Heights {
+  double end = 0;
+  std::vector<double> rows = {};
+  std::map<GridGroup, double> groups = {};
+};
+
+Heights draw_grid(GridCanvas& canvas, const GridLook& look, const Grid& grid) {
+  Heights heights{.end = look.margin};
+  double& y = heights.end;
   if (!look.bare) {
     auto title = look.style(look.title, true);
     y += canvas.text(markup_text(grid.title), look.margin, y, content_width(look, grid), title) + 16;
@@ -215,11 +223,16 @@ double draw_grid(GridCanvas& canvas, const GridLook& look, const Grid& grid) {
   y = draw_heads(canvas, look, grid, y);
   std::optional<GridGroup> group;
   for (const auto& row : grid.rows) {
+    const double top = y;
     if (group != row.group) y = draw_group(canvas, look, grid, row.group, y);
+    if (group != row.group) heights.groups[row.group] += y - top;
     group = row.group;
+    const double begin = y;
     y = draw_row(canvas, look, grid, row, y);
+    heights.rows.push_back(y - begin);
   }
-  return look.bare ? y : draw_foot(canvas, look, grid, y);
+  if (!look.bare) y = draw_foot(canvas, look, grid, y);
+  return heights;
 }
 
 }  // namespace
@@ -228,16 +241,16 @@ Image render_grid(const Grid& grid, bool bare) {
   auto look = kScreen;
   look.bare = bare;
   GridCanvas canvas;
-  const double end = draw_grid(canvas, look, grid);
+  const double end = draw_grid(canvas, look, grid).end;
   return canvas.finish(static_cast<int>(content_width(look, grid) + 2 * look.margin),
                        static_cast<int>(std::ceil(end + look.margin)));
 }
 
 Grid fitted_to_page(Grid grid, double width) {
   constexpr double kTallest = 400;  // points; with its caption less than a page
-  while (grid.rows.size() > 1) {
-    GridCanvas canvas(kPaperFont);
-    if (draw_grid(canvas, paper_look(grid, width), grid) <= kTallest) break;
+  GridCanvas canvas(kPaperFont);
+  auto [end, heights, headings] = draw_grid(canvas, paper_look(grid, width), grid);
+  while (grid.rows.size() > 1 && end > kTallest) {
     std::map<GridGroup, std::size_t> counts;
     for (const auto& row : grid.rows) ++counts[row.group];
     // The last row of the largest group; of equal ones the last.
@@ -245,7 +258,12 @@ Grid fitted_to_page(Grid grid, double width) {
     for (auto row = grid.rows.end(); row-- != grid.rows.begin();) {
       if (counts[row->group] > counts[drop->group]) drop = row;
     }
+    const auto place = drop - grid.rows.begin();
+    end -= heights[static_cast<std::size_t>(place)];
+    if (counts[drop->group] == 1) end -= headings[drop->group];
+    heights.erase(heights.begin() + place);
     grid.rows.erase(drop);
+    ++grid.left_out;
   }
   return grid;
 }
@@ -259,7 +277,7 @@ std::string grid_pdf(const Grid& grid, double width) {
         "--width", "give a larger one, or --methods of fewer");
   }
   GridCanvas canvas(kPaperFont);
-  const double end = draw_grid(canvas, look, grid);
+  const double end = draw_grid(canvas, look, grid).end;
   return canvas.finish_pdf(width, end, grid.title);
 }
 

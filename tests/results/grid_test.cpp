@@ -202,6 +202,8 @@ TEST_F(GridFigure, ForAPageTheLastRowsOfTheLargestGroupsAreLeftOut) {
   EXPECT_LT(page.rows.size(), large.rows.size());
   EXPECT_EQ(page.rows.front().position, 17) << "the only one of its group";
   EXPECT_EQ(page.rows.back().position, 100 + static_cast<int>(page.rows.size()) - 2);
+  EXPECT_THAT(grid_caption(page), HasSubstr(std::to_string(page.left_out) + " more do not fit the page"));
+  EXPECT_EQ(page.rows.size() + page.left_out, large.rows.size());
   EXPECT_EQ(fitted_to_page(grid(), 400).rows.size(), 1U);
 }
 
