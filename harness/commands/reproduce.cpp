@@ -339,9 +339,13 @@ std::vector<Finished> prepare(const ReproduceOptions& options, const std::vector
 TableModel write_table(const ReproduceOptions& options, Store& store, const Experiment& experiment,
                        Progress& progress) {
   const auto folder = experiment_folder(store, experiment);
-  auto model =
-      make_table_model(store, experiment, {}, options.json || !has_artifacts(store, experiment, folder));
-  write_artifacts(store, experiment, folder, model);
+  auto recorded = recorded_artifacts(store, experiment, folder);
+  auto model = make_table_model(store, experiment, {}, options.json || !recorded);
+  if (recorded) {
+    model.artifacts = std::move(*recorded);
+  } else {
+    write_artifacts(store, experiment, folder, model);
+  }
   if (const auto note = link_table(store, experiment)) progress.say("note: " + *note);
   return model;
 }

@@ -128,18 +128,18 @@ std::optional<std::string> link_table(Store& store, const Experiment& experiment
                      experiment.id, linked->id, experiment_folder(store, *linked).string());
 }
 
-bool has_artifacts(Store& store, const Experiment& experiment, const fs::path& folder) {
-  return all_intact(recorded_files(store, experiment), folder, required_files(experiment));
+std::optional<std::map<std::string, std::string>> recorded_artifacts(Store& store,
+                                                                     const Experiment& experiment,
+                                                                     const fs::path& folder) {
+  auto files = recorded_files(store, experiment);
+  if (!all_intact(files, folder, required_files(experiment))) return std::nullopt;
+  for (auto& [name, path] : files) path = (folder / name).string();
+  return files;
 }
 
 void write_artifacts(Store& store, const Experiment& experiment, const fs::path& folder, TableModel& model) {
   const bool has_images = !experiment.is_training();
   model.artifacts.clear();
-  if (has_artifacts(store, experiment, folder)) {
-    for (const auto& [name, sha256] : recorded_files(store, experiment))
-      model.artifacts[name] = (folder / name).string();
-    return;
-  }
   make_folder(folder);
   if (has_images) model.artifacts = write_grid(make_grid(store, experiment, {}), folder);
   for (const auto& figure : figures_of(experiment))

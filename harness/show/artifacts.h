@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -12,10 +13,12 @@ namespace harness {
 /// The folder of an experiment's files: WORKSPACE/experiments/N-TABLE.
 std::filesystem::path experiment_folder(const Store& store, const Experiment& experiment);
 
-/// True if its tables and grid are there with the bytes that were recorded.
-bool has_artifacts(Store& store, const Experiment& experiment, const std::filesystem::path& folder);
+/// Paths by name of what was written of it, if all of that is there with the bytes that were recorded.
+std::optional<std::map<std::string, std::string>> recorded_artifacts(Store& store,
+                                                                     const Experiment& experiment,
+                                                                     const std::filesystem::path& folder);
 
-/// Writes and records tables, grid and figures that are not there yet, and fills model.artifacts.
+/// Writes and records tables, grid and figures, and fills model.artifacts.
 void write_artifacts(Store& store, const Experiment& experiment, const std::filesystem::path& folder,
                      TableModel& model);
 
