@@ -378,6 +378,9 @@ Figure make_figure(Store& store, const Experiment& experiment, const FigureReque
     throw Error(fmt::format("figure {} has no choice of metrics", request.name), "--metric",
                 "leave it out, or draw validation, differences or guardrails");
   auto figure = found->make(store, experiment, request);
+  const auto empty = texts_of(
+      figure.charts, [](const Chart& chart) { return is_empty(chart) ? chart.title : std::string(); });
+  if (!empty.empty()) figure.notes.push_back(fmt::format("No values of: {}.", join(empty, ", ")));
   rename(request.names, figure);
   return figure;
 }

@@ -39,19 +39,12 @@ class SummaryWriter {
 
   /// What fits the width; a cut line ends in "\u2026".
   std::string fitted(const std::string& text) const {
-    const auto safe = printable_line(text);
-    if (display_width(safe) <= settings_.width) return safe;
-    return std::string(beginning_within(safe, settings_.width - 1)) + "\u2026";
+    return cut_to_width(printable_line(text), settings_.width);
   }
 
   /// A paragraph in lines, at most `most` of them.
   Lines wrapped(const std::string& text, const char* colour, std::size_t most) const {
-    Lines lines(1);
-    for (const auto& word : split(printable_line(text), ' ')) {
-      const bool fits = display_width(lines.back()) + 1 + display_width(word) <= settings_.width;
-      if (!lines.back().empty() && !fits) lines.emplace_back();
-      lines.back() += (lines.back().empty() ? "" : " ") + word;
-    }
+    auto lines = filled(printable_line(text), settings_.width);
     if (lines.size() > most) {
       lines.resize(most);
       lines.back() = fitted(lines.back() + " \u2026");
@@ -106,24 +99,14 @@ std::vector<int> widths_of(const std::vector<std::vector<std::string>>& rows) {
   return widths;
 }
 
-std::string padded(const std::string& text, int width, bool right) {
-  const std::string space(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ');
-  return right ? space + text : text + space;
-}
-
 /// Words first, then as many columns of numbers as fit; columns without values are left out.
 Lines SummaryWriter::results() const {
   auto table = view_.results;
-  for (std::size_t i = table.columns.size(); i-- > 1;) {
-    const bool has_value = std::ranges::any_of(table.rows, [&](const ViewRow& row) {
-      return row.kind != RowKind::kPaper && !row.cells[i].text.empty() && row.cells[i].text != kDash;
-    });
-    if (!has_value) drop_column(table, i);
-  }
+  std::erase_if(table.rows, [](const ViewRow& row) { return row.kind == RowKind::kPaper; });
+  drop_blank_columns(table);
   std::vector<std::vector<std::string>> rows(1);
   for (const auto& column : table.columns) rows[0].push_back(printable_line(column.title));
   for (const auto& row : table.rows) {
-    if (row.kind == RowKind::kPaper) continue;
     rows.emplace_back();
     for (const auto& cell : row.cells)
       rows.back().push_back(printable_line(cell.marks.empty() ? cell.text : cell.text + " " + cell.marks));

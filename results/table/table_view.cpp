@@ -440,6 +440,20 @@ void drop_column(ViewTable& table, std::size_t column) {
   for (auto& row : table.rows) row.cells.erase(row.cells.begin() + at);
 }
 
+std::vector<std::string> drop_blank_columns(ViewTable& table) {
+  std::vector<std::string> titles;
+  for (std::size_t i = table.columns.size(); i-- > 1;) {
+    const bool has_value = std::ranges::any_of(table.rows, [&](const ViewRow& row) {
+      return !row.cells[i].text.empty() && row.cells[i].text != kDash;
+    });
+    if (has_value) continue;
+    const auto& title = table.columns[i].title;
+    titles.insert(titles.begin(), title.substr(0, std::min(title.find(" \u2191"), title.find(" \u2193"))));
+    drop_column(table, i);
+  }
+  return titles;
+}
+
 ViewTable claims_view(const TableModel& model) {
   if (!model.parts.empty()) return by_task(model, claims_view);
   ViewTable table{.columns = {{"The paper's claim", false}, {"Here", false}, {"Figures", false}}};
@@ -554,19 +568,14 @@ bool is_pooled(const TableModel& model) {
 
 std::optional<double> sd_over_seeds(const TableModel& model, const std::string& method,
                                     const TableColumn& column) {
-  const auto mean = mean_over_seeds(model, method, column);
-  if (!mean) return std::nullopt;
-  double squares = 0, count = 0;
+  std::vector<std::optional<double>> values;
   for (const auto* rows : {&model.rows, &model.reference}) {
     for (const auto& row : *rows) {
-      if (row.method != method || !row.selected) continue;
-      const double off = cell_value(row, column).value_or(*mean) - *mean;
-      squares += off * off;
-      ++count;
+      if (row.method == method && row.selected) values.push_back(cell_value(row, column));
     }
   }
-  if (count < 2) return std::nullopt;
-  return std::sqrt(squares / (count - 1));
+  const auto summary = summarize(values);
+  return summary.n_missing == 0 ? summary.std : std::nullopt;
 }
 
 TableView table_view(const TableModel& model) {

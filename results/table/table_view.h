@@ -39,6 +39,9 @@ struct ViewTable {
 
 void drop_column(ViewTable& table, std::size_t column);
 
+/// Drops the columns, but the first, in which no row has anything; returns their titles without arrows.
+std::vector<std::string> drop_blank_columns(ViewTable& table);
+
 /// Where the columns of a table's views begin: behind that of the task, if it has several.
 std::size_t first_column(const TableModel& model);
 

@@ -614,8 +614,9 @@ TEST_F(TableInPdflatex, EveryFloatFitsThePageWithThreeSeedsAndThreeScorers) {
   EXPECT_THAT(misfits("a4paper,10pt,twocolumn"), ElementsAre());
 }
 
-TEST(TableLatex, ColumnsWithoutAnyValueAreLeftOut) {
+TEST(TableLatex, ColumnsWithoutAnyValueAreLeftOutAndNamed) {
   const auto latex = table_latex(fixture_table());
+  EXPECT_THAT(latex, HasSubstr("Left out, as no row has a value: PickScore."));
   EXPECT_THAT(latex, Not(HasSubstr("PickScore $\\uparrow$")));
 }
 

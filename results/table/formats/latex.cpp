@@ -169,16 +169,6 @@ std::string float_text(const Writer& writer, const Float& one) {
   return out + "\\endharnesstable\n\n";
 }
 
-/// The columns in which no row has anything, left out.
-void drop_blank_columns(ViewTable& table) {
-  for (std::size_t i = table.columns.size(); i-- > 1;) {
-    const bool has_value = std::ranges::any_of(table.rows, [&](const ViewRow& row) {
-      return !row.cells[i].text.empty() && row.cells[i].text != kDash;
-    });
-    if (!has_value) drop_column(table, i);
-  }
-}
-
 /// What the number of training runs means for a reader of this table alone.
 std::string runs_sentence(const TableModel& model) {
   if (model.comparisons.empty() || model.rows.empty()) return {};
@@ -242,7 +232,8 @@ class Floats {
               .table = view_.results};
     for (const auto& alarm : view_.guardrails.alarms)
       out.notes.push_back("\\textbf{" + writer_.prose(alarm) + "}");
-    drop_blank_columns(out.table);
+    if (const auto blank = drop_blank_columns(out.table); !blank.empty())
+      out.notes.push_back(writer_.prose("Left out, as no row has a value: " + join(blank, ", ") + "."));
     std::ranges::move(prose_of(view_.notes), std::back_inserter(out.notes));
     if (!view_.signature.empty()) out.notes.push_back("Signature: " + latex_text(view_.signature));
     return out;
