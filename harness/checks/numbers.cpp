@@ -172,6 +172,12 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
         stored.size());
     return findings;
   }
+  if (!experiment.judges_methods()) {
+    findings.summary =
+        fmt::format("no alarm is raised at scale {}: {} of an earlier version, not judged again",
+                    experiment.scale, stored.size());
+    return findings;
+  }
   for (const std::string split : {"test", "validation"}) {
     const auto comparisons = records_of(stored_comparisons(experiment.store, experiment, split), split);
     for (const auto& alarm : alarms_of(experiment, comparisons)) computed.insert(name_of(alarm));

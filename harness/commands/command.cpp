@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "core/error.h"
 #include "core/streams.h"
 #include "core/text.h"
+#include "harness/plan/metric_catalogue.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/table_spec.h"
 #include "harness/show/artifacts.h"
@@ -137,6 +139,21 @@ std::filesystem::path output_folder(const Store& store, const Experiment& experi
                                     bool is_one_of_several) {
   if (out.empty()) return experiment_folder(store, experiment);
   return is_one_of_several ? std::filesystem::path(out) / experiment.table_id : std::filesystem::path(out);
+}
+
+void tell_unknown_names(const DisplayNames& names, const std::string& file, const ChosenExperiments& chosen) {
+  auto known = built_in_catalogue().names();
+  for (const auto& experiment : chosen.experiments) {
+    std::ranges::copy(experiment.methods, std::back_inserter(known));
+    for (const auto& column : experiment.table.columns) {
+      known.push_back(column.name);
+      known.push_back(column.title);
+    }
+  }
+  for (const auto& name : names.unknown_among(known)) {
+    tell("note: {}: \"{}\" is no method, metric or heading of {}: {}\n", file, name, chosen.name(),
+         suggestion(name, known));
+  }
 }
 
 void print_artifacts(const std::string& table, const std::map<std::string, std::string>& paths, bool json) {

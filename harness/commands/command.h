@@ -12,6 +12,7 @@
 #include "core/json.h"
 #include "harness/plan/workspace.h"
 #include "harness/show/experiments.h"
+#include "results/table/notation.h"
 
 namespace harness {
 
@@ -80,6 +81,9 @@ ChosenExperiments chosen_experiments(Store& store, const DbOptions& options);
 /// collection.
 std::filesystem::path output_folder(const Store& store, const Experiment& experiment, const std::string& out,
                                     bool is_one_of_several = false);
+
+/// Tells on standard error which of the names in `file` (--names) none of these experiments has.
+void tell_unknown_names(const DisplayNames& names, const std::string& file, const ChosenExperiments& chosen);
 
 /// Prints what was written: one path a line, or the document of --json.
 void print_artifacts(const std::string& table, const std::map<std::string, std::string>& paths, bool json);

@@ -47,14 +47,6 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::count(names, name) > 0;
 }
 
-std::vector<std::string> without_repeats(const std::vector<std::string>& names) {
-  std::vector<std::string> once;
-  for (const auto& name : names) {
-    if (!holds(once, name)) once.push_back(name);
-  }
-  return once;
-}
-
 /// What an experiment can compare: its rows, and the starting weights.
 std::vector<std::string> compared_methods(const StoredReproduction& experiment) {
   auto known = experiment.methods;
@@ -268,8 +260,12 @@ void require_claim(Store& store, const Experiment& experiment, const CompareOpti
                    const std::vector<ComparisonRecord>& asked) {
   if (options.claim.empty()) return;
   require_choice(options.claim, kClaims, "claim", "--claim");
+  if (options.claim != claim_name(Claim::kMethods)) return;
+  if (!experiment.judges_methods())
+    throw Error(fmt::format("scale {} allows no statement about methods", experiment.scale), "--claim",
+                "leave it out, or repeat the table at another scale");
   const auto runs = fewest_runs(asked);
-  if (options.claim != claim_name(Claim::kMethods) || runs >= kFewestRuns) return;
+  if (runs >= kFewestRuns) return;
   throw Error(
       fmt::format("a statement about methods needs {} training runs of each, and experiment {} has {}",
                   kFewestRuns, experiment.id, runs),
@@ -303,6 +299,7 @@ int compare(const CompareOptions& options) {
   report.warnings = warnings_of(experiment, report.split);
   if (over_training) report.unit = "seeds";
   report.table = experiment.table_id;
+  report.experiment = experiment.id;
   ScoreReader scores(store);
   auto family = table_comparisons(scores, experiment, checkpoints, report.split,
                                   over_training ? directed_columns(experiment) : named);

@@ -52,6 +52,7 @@ int figure(const FigureOptions& options) {
   if (db.filter.table.empty() && !db.filter.experiment) db.filter.table = info->table;
   Store store(find_workspace(db.place).db, OpenMode::kReadOnly);
   const auto chosen = chosen_experiments(store, db);
+  tell_unknown_names(names, options.names, chosen);
   std::map<std::string, std::string> paths;
   for (const auto& experiment : chosen.experiments) {
     const auto folder = output_folder(store, experiment, options.out, chosen.collection.has_value());

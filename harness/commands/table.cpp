@@ -61,6 +61,7 @@ int table(const Options& o) {
                    ? make_collection_model(*chosen.collection, chosen.experiments, std::move(models))
                    : std::move(models.front());
   choose(show, model);
+  tell_unknown_names(show.names, o.names, chosen);
   const auto text = format.render(model);
   format.is_read ? put_text(text) : put_exactly(text);
   return 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <span>
 
 #include "core/streams.h"
@@ -130,6 +131,50 @@ bool any(const ComparisonReport& report, Test is_so) {
   return std::ranges::any_of(report.compared, is_so);
 }
 
+void for_each_method(const ComparisonReport& report, const std::function<void(Metrics)>& visit) {
+  for (auto at = report.compared.begin(); at != report.compared.end();) {
+    const auto end = std::find_if(at, report.compared.end(), [&](const auto& metric) {
+      return metric.record.method != at->record.method;
+    });
+    visit({at, end});
+    at = end;
+  }
+}
+
+/// "better in", "these checkpoints differ in": the group of a sentence that a metric belongs to.
+std::string group_of(const ComparedMetric& metric) {
+  const auto& r = metric.record.result;
+  if (!r.delta) return "no complete pair in";
+  if (is_of_methods(metric)) return metric.verdict.differs ? metric.verdict.text + " in" : "not resolved in";
+  if (r.crossed && r.crossed->of_runs_alone) return "not judged in";
+  return metric.verdict.differs ? "differ in" : "no difference shown in";
+}
+
+/// What was found of one method: "dual against ratio-norm: better in ocr_reward (+0.0219 [+0.0106, +0.0332]);
+/// not resolved in cer." Of checkpoints it says so.
+std::string sentence_of(Metrics metrics, const ComparisonReport& report) {
+  std::vector<std::string> groups, parts;
+  for (const auto& metric : metrics) groups.push_back(group_of(metric));
+  for (const auto& group : without_repeats(groups)) {
+    std::vector<std::string> names;
+    for (const auto& metric : metrics) {
+      if (group_of(metric) != group) continue;
+      const MetricNumbers numbers(metric.record.result);
+      names.push_back(metric.verdict.differs
+                          ? fmt::format("{} ({} {})", metric.record.metric,
+                                        numbers.difference(metric.record.result.delta),
+                                        numbers.interval(interval_of(metric.record.result)))
+                          : metric.record.metric);
+    }
+    parts.push_back(group + " " + join(names, ", "));
+  }
+  const bool of_methods = std::ranges::any_of(metrics, is_of_methods);
+  const auto who = fmt::format(fmt::runtime(of_methods ? "{} against {}" : "These checkpoints of {} and {}"),
+                               metrics.front().record.method, report.baseline);
+  return fmt::format("{}: {}.{}", who, join(parts, "; "),
+                     of_methods ? "" : " No statement about the methods.");
+}
+
 std::string short_test_name(const ComparedMetric& compared) {
   const auto& r = compared.record.result;
   if (is_of_methods(compared))
@@ -241,9 +286,13 @@ void print_interval_legend(const ComparisonReport& report) {
     put("Interval and p: over training runs and prompts (crossed, results/STATISTICS.md). They concern the "
         "methods.\n");
   } else {
-    put("Interval: {} bootstrap over {}, {} resamples. It concerns these checkpoints, not the methods: those "
-        "need {} training runs or more, as another run may reverse a difference.\n",
-        interval_name(report.bootstrap.interval), report.unit, report.bootstrap.resamples, kFewestRuns);
+    const bool judges = !any(report, [](const auto& metric) { return !metric.record.result.judges_methods; });
+    const auto need =
+        judges ? fmt::format("those need {} training runs or more, as another run may reverse a difference",
+                             kFewestRuns)
+               : "this scale allows no statement about those";
+    put("Interval: {} bootstrap over {}, {} resamples. It concerns these checkpoints, not the methods: {}.\n",
+        interval_name(report.bootstrap.interval), report.unit, report.bootstrap.resamples, need);
   }
 }
 
@@ -426,25 +475,24 @@ Json report_json(const ComparisonReport& report) {
 }
 
 void print_report(const ComparisonReport& report) {
-  for (auto at = report.compared.begin(); at != report.compared.end();) {
-    const auto& record = at->record;
-    const auto end = std::find_if(at, report.compared.end(),
-                                  [&](const auto& metric) { return metric.record.method != record.method; });
-    put("{} \u2212 {}, {} split{}\n\n", record.method, report.baseline, report.split,
-        record.note ? fmt::format(" ({})", *record.note) : "");
-    print_differences({at, end}, report);
+  for_each_method(report, [&](Metrics metrics) {
+    const auto& record = metrics.front().record;
+    put("{} \u2212 {}, {} split of experiment {} ({}){}\n\n", record.method, report.baseline, report.split,
+        report.experiment, report.table, record.note ? fmt::format(" ({})", *record.note) : "");
+    print_differences(metrics, report);
     put("\n");
-    print_runs({at, end});
-    print_pairs({at, end}, report);
+    print_runs(metrics);
+    print_pairs(metrics, report);
     put("\n");
-    at = end;
-  }
+  });
   print_legend(report);
   print_yardstick(report);
   print_spread_uncertainty(report);
   print_unknown_spread(report);
   for (const auto& caution : cautions(report)) put("{}\n", caution);
   for (const auto& warning : report.warnings) put("{}\n", warning);
+  put("\n");
+  for_each_method(report, [&](Metrics metrics) { put("{}\n", sentence_of(metrics, report)); });
 }
 
 }  // namespace harness

@@ -31,6 +31,7 @@ struct ComparedMetric {
 struct ComparisonReport {
   std::string baseline, split;
   std::string table = {};                         ///< whose comparisons are the family
+  std::int64_t experiment = 0;                    ///< reproductions.id
   std::vector<TableQuestion> family = {};         ///< the table's comparisons on this split
   std::vector<std::string> metrics = {};          ///< those shown, in their order
   std::string unit = "prompts";                   ///< what n counts: clusters of pairs
@@ -51,7 +52,8 @@ void add_comparisons(const std::vector<ComparisonRecord>& records, const std::ve
 /// The document of --json: {"baseline", "comparisons": [...], ...}, one comparison a method and metric.
 Json report_json(const ComparisonReport& report);
 
-/// Two tables a method and what their columns mean, on standard output.
+/// Two tables a method, what their columns mean, and at the end a sentence of result a method, on standard
+/// output.
 void print_report(const ComparisonReport& report);
 
 }  // namespace harness

@@ -80,6 +80,7 @@ std::vector<TableComparison> stored_comparisons(Store& store, const Experiment& 
                            .values = comparison_of(row).result,
                            .unequal_movement = row.note == "unequal movement"});
     auto& values = comparisons.back().values;
+    values.judges_methods = experiment.judges_methods();
     if (counts_are_turned(experiment, row.metric)) std::swap(values.wins, values.losses);
   }
   return comparisons;
@@ -149,6 +150,7 @@ std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experim
   const bool unequal = unequal_movement(scores.store(), experiment, baseline, method);
   std::vector<ComparisonRecord> records;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
+    results[i].judges_methods = experiment.judges_methods();
     records.push_back({.split = split,
                        .metric = metrics[i],
                        .baseline = baseline,

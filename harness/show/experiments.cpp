@@ -177,6 +177,11 @@ Better Experiment::better(const std::string& metric) const {
   return better_from_name(table.better(metric));
 }
 
+bool Experiment::judges_methods() const {
+  const auto found = table.scales.find(scale);
+  return found == table.scales.end() || found->second.judges;
+}
+
 std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment) {
   constexpr auto kSql = R"sql(
     SELECT member.run_id, member.arm, runs.method, runs.seed,
@@ -196,6 +201,16 @@ bool is_fuller(const Experiment& fuller, const Experiment& other) {
          (fuller.methods.size() > other.methods.size() || fuller.seeds.size() > other.seeds.size());
 }
 
+std::optional<Experiment> with_more_methods(Store& store, const Experiment& experiment) {
+  for (auto& record : store.reproductions()) {
+    if (record.table_id != experiment.table_id || record.seeds != experiment.seeds ||
+        record.methods.size() <= experiment.methods.size())
+      continue;
+    if (Experiment other(std::move(record)); is_fuller(other, experiment)) return other;
+  }
+  return std::nullopt;
+}
+
 Experiment find_experiment(Store& store, const ExperimentFilter& filter) {
   auto records = store.reproductions();
   const auto last =
@@ -209,12 +224,8 @@ Experiment find_experiment(Store& store, const ExperimentFilter& filter) {
   const auto wanted = std::ranges::find_if(records, has_all);
   Experiment chosen(wanted == records.end() ? *last : *wanted);
   // Of two on the same runs the one with fewer methods would adjust p-values for fewer differences.
-  for (const auto& record : records) {
-    if (filter.experiment || filter.methods.empty() || record.seeds != chosen.seeds || !has_all(record))
-      continue;
-    if (Experiment other(record); is_fuller(other, chosen)) return other;
-  }
-  return chosen;
+  if (filter.experiment || filter.methods.empty()) return chosen;
+  return with_more_methods(store, chosen).value_or(chosen);
 }
 
 std::vector<Experiment> find_collected(Store& store, const Collection& collection, ExperimentFilter filter) {

@@ -50,6 +50,8 @@ struct Experiment : StoredReproduction {
   std::string shown_split() const;
   /// The good direction: of a metric as its evaluator says, of a training statistic as its column does.
   Better better(const std::string& metric) const;
+  /// False at a scale that shows nothing about the methods.
+  bool judges_methods() const;
 };
 
 /// What stands where other tables name a split.
@@ -75,6 +77,9 @@ std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment);
 
 /// True if `fuller` is `other` with more methods or seeds.
 bool is_fuller(const Experiment& fuller, const Experiment& other);
+
+/// The newest experiment of the same seeds that compares more methods, and so adjusts for more differences.
+std::optional<Experiment> with_more_methods(Store& store, const Experiment& experiment);
 
 /// The last experiment that fits; where methods are asked for, one of the same seeds that has more methods
 /// takes its place. Throws Error (status 2) with the nearest table, or what there is.

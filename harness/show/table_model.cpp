@@ -313,10 +313,8 @@ void describe_statistics(const Experiment& experiment, TableModel& model) {
 }  // namespace
 
 std::string scale_warning_of(const Experiment& experiment) {
-  const auto& scales = experiment.table.scales;
-  const auto scale = scales.find(experiment.scale);
-  if (scale == scales.end() || scale->second.judges) return {};
-  return scale_note(scale->second);
+  if (experiment.judges_methods()) return {};
+  return scale_note(experiment.table.scales.at(experiment.scale));
 }
 
 bool chooses_on(const Experiment& experiment, const std::string& split) {
@@ -345,6 +343,12 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   model.notes = experiment.effective.notes;
   model.notes.insert(model.notes.end(), spec.notes.begin(), spec.notes.end());
   for (auto& note : notes_of_jobs(store, experiment, split)) model.notes.push_back(std::move(note));
+  if (const auto fuller = with_more_methods(store, experiment)) {
+    model.notes.push_back(fmt::format(
+        "Experiment {} compares more methods on these seeds ({}); its p-values are adjusted for all "
+        "of them: quote verdicts from there.",
+        fuller->id, join(fuller->methods, ", ")));
+  }
   if (spec.is_training()) {
     fill_training_table(store, experiment, window_unit, model);
   } else {

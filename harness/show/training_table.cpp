@@ -262,6 +262,7 @@ std::vector<TableComparison> training_comparisons(const Experiment& experiment,
            .method = method,
            .metric = column.key,
            .values = compare_paired(seed_pairs(rows, baseline, method, column.key), column.better)});
+      comparisons.back().values.judges_methods = experiment.judges_methods();
     }
   }
   return comparisons;

@@ -43,7 +43,7 @@ std::optional<SeedRange> range_of(std::string_view text) {
 
 std::vector<std::string> comma_list(const std::vector<std::string>& words, const std::string& option) {
   if (std::ranges::count(words, "") > 0)
-    throw Error("a name between two commas is missing", option + " " + join(words, ","));
+    throw Error("an item between two commas or at the end is missing", option + " " + join(words, ","));
   return words;
 }
 

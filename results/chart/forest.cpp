@@ -70,11 +70,12 @@ void draw_row(const ForestRow& row, const std::vector<double>& guides, const Sca
 void draw_sides(const Forest& forest, const Scale& scale, double foot, Drawing& out) {
   constexpr double kRoom = 60;
   const auto& frame = scale.frame;
-  const double zero = scale.at(0);
+  const double zero = scale.at(0), away = 12;
+  out.words({Role::kTick}, {zero, foot}, Anchor::kMiddle, "0");
   if (zero - frame.left > kRoom * frame.mark && !forest.left.empty())
-    out.words({Role::kTick}, {zero - 6, foot}, Anchor::kEnd, "\u2190 " + forest.left);
+    out.words({Role::kTick}, {zero - away, foot}, Anchor::kEnd, "\u2190 " + forest.left);
   if (frame.right - zero > kRoom * frame.mark && !forest.right.empty())
-    out.words({Role::kTick}, {zero + 6, foot}, Anchor::kStart, forest.right + " \u2192");
+    out.words({Role::kTick}, {zero + away, foot}, Anchor::kStart, forest.right + " \u2192");
 }
 
 std::optional<double> printed_delta(const TableModel& model, const TableComparison& comparison,

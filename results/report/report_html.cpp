@@ -50,6 +50,8 @@ std::string results_html(const Report& report, const TableView& view) {
 
 /// What the colours of differences mean, where there are any.
 std::string colours_text(const TableModel& model) {
+  if (!model.scale_warning.empty())
+    return "All are grey: at this scale differences are between checkpoints, not methods.";
   if (!has_claim(model, Claim::kMethods)) {
     return fmt::format(
         "All are grey: with fewer than {} training runs per method, differences are between checkpoints, not "

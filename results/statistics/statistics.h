@@ -69,6 +69,8 @@ struct PairedComparison {
   /// Training runs drawn too, crossed with prompts; from 2 seeds on. Where a cluster is a seed, of runs
   /// alone.
   std::optional<CrossedComparison> crossed = {};
+  /// False: made at a scale that shows nothing about the methods, however many runs there are. Not stored.
+  bool judges_methods = true;
 };
 
 /// The pairs of one metric; `better` decides what a win is (kNone counts as kUp).

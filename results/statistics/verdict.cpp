@@ -31,9 +31,13 @@ std::string_view claim_name(Claim claim) {
   return claim == Claim::kMethods ? "methods" : "checkpoints";
 }
 
-Claim claim_of(const PairedComparison& comparison) {
+Claim claim_of_runs(const PairedComparison& comparison) {
   return comparison.crossed && comparison.crossed->runs >= kFewestRuns ? Claim::kMethods
                                                                        : Claim::kCheckpoints;
+}
+
+Claim claim_of(const PairedComparison& comparison) {
+  return comparison.judges_methods ? claim_of_runs(comparison) : Claim::kCheckpoints;
 }
 
 std::optional<Interval> interval_of(const PairedComparison& comparison, std::optional<Claim> claim) {
@@ -56,7 +60,9 @@ Verdict verdict_of(const PairedComparison& comparison, Better better, const Verd
   if (!comparison.delta) return verdict;
   const bool of_methods = verdict.claim == Claim::kMethods;
   if (!of_methods && comparison.crossed && comparison.crossed->of_runs_alone) {
-    verdict.text = fmt::format("not judged: {} of {} training runs", comparison.crossed->runs, kFewestRuns);
+    verdict.text = comparison.judges_methods ? fmt::format("not judged: {} of {} training runs",
+                                                           comparison.crossed->runs, kFewestRuns)
+                                             : "not judged at this scale";
     return verdict;
   }
   const auto interval = interval_of(comparison, verdict.claim);

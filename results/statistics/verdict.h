@@ -15,6 +15,9 @@ enum class Claim {
 std::string_view claim_name(Claim claim);  ///< "checkpoints", "methods"
 
 /// What the runs of a comparison allow: kMethods from kFewestRuns paired runs on (crossed.h).
+Claim claim_of_runs(const PairedComparison& comparison);
+
+/// What may be claimed: what the runs allow, at a scale that judges the methods; else kCheckpoints.
 Claim claim_of(const PairedComparison& comparison);
 
 /// The interval and the p-value that decide a claim. Of methods: over runs and prompts (crossed.h). Of
@@ -29,7 +32,7 @@ struct Verdict {
   /// the interval over prompts excludes 0: what is claimed of methods must be true of these checkpoints.
   bool differs = false;
   /// "better", "not resolved (p 0.08 after Holm)", "these checkpoints differ"; of statistics of the training,
-  /// which has no checkpoints, "not judged: 2 of 3 training runs".
+  /// which has no checkpoints, "not judged: 2 of 3 training runs" or "not judged at this scale".
   std::string text;
 
   /// The one that bold, colours, alarms and statements about methods need.

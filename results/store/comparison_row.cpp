@@ -34,7 +34,7 @@ ComparisonRow row_of(const ComparisonRecord& comparison) {
                     .ci95 = r.ci,
                     .note = comparison.note};
   copy_numbers(r, row);
-  if (comparison.has_claim) row.claim = claim_name(claim_of(r));
+  if (comparison.has_claim) row.claim = claim_name(claim_of_runs(r));
   if (!r.crossed) return row;
   row.runs = r.crossed->runs;
   row.runs_se = r.crossed->standard_error;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "core/error.h"
@@ -88,6 +89,17 @@ std::string DisplayNames::of(const std::string& name) const {
   if (const auto own = own_.find(name); own != own_.end()) return own->second;
   const auto known = field_names().find(name);
   return known == field_names().end() ? name : known->second;
+}
+
+std::vector<std::string> DisplayNames::unknown_among(const std::vector<std::string>& known) const {
+  std::vector<std::string> unknown;
+  for (const auto& [name, shown] : own_) {
+    const DisplayNames alone(
+        std::map<std::string, std::string>{{name, shown + "\n"}});  // no text of one line holds it otherwise
+    const auto finds = [&](const std::string& text) { return alone.in_text(text).find('\n') != text.npos; };
+    if (!field_names().contains(name) && std::ranges::none_of(known, finds)) unknown.push_back(name);
+  }
+  return unknown;
 }
 
 std::string DisplayNames::in_text(std::string_view text) const {

@@ -33,6 +33,9 @@ class DisplayNames {
   /// The name as it is where nothing is known of it. "lambda-controlled" is "λ-Controlled".
   std::string of(const std::string& name) const;
 
+  /// Those of the reader's own that are neither among `known`, as a whole or a word of it, nor of the field.
+  std::vector<std::string> unknown_among(const std::vector<std::string>& known) const;
+
   /// A sentence or heading with each known name that stands in it as a word by itself put so.
   std::string in_text(std::string_view text) const;
 

@@ -161,7 +161,8 @@ struct TableModel {
 };
 
 /// Sets what is shown and leaves out the rest: columns with their comparisons (Holm stays over all of them),
-/// the paper. Throws Error (status 2, at --columns or --part) for an unknown name.
+/// the paper. Throws Error (status 2, at --columns or --part) for an unknown name and for a part
+/// without content.
 void choose(const TableShow& show, TableModel& model);
 
 /// True where a column is another one turned round, as the paper's CER is 1 - reward.

@@ -18,6 +18,7 @@ std::string ours_text(const TableModel& model, const TableColumn& column, const 
   const auto interval = interval_of(ours.values);
   auto text = format_delta(ours.values.delta, column);
   if (interval) text += " " + format_interval(interval, column);
+  if (!ours.values.judges_methods) return text;
   if (ours.claim == Claim::kCheckpoints) {
     return fmt::format("these {}: {}; needs at least {} training runs per method, {} here",
                        model.over_training ? "runs" : "checkpoints", text, kFewestRuns, runs_of(ours.values));

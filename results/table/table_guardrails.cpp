@@ -109,9 +109,11 @@ std::vector<std::string> sentences_of(const TableModel& model, const std::vector
     });
     if (of_checkpoints) {
       return fmt::format(
-          "These checkpoints of {}: {} against {}, while {}. Look at the images; statements about the method need "
-          "at least {} training runs.",
-          method, reward, first.baseline, join(harms, ", and "), kFewestRuns);
+          "These checkpoints of {}: {} against {}, while {}. Look at the images; {}.", method, reward,
+          first.baseline, join(harms, ", and "),
+          model.scale_warning.empty()
+              ? fmt::format("statements about the method need at least {} training runs", kFewestRuns)
+              : fmt::format("scale {} allows no statement about the method", model.scale));
     }
     return fmt::format(
         "Guardrail alarm, {}: its {} against {}, and its {}. Look at its images before believing the reward.",
@@ -170,8 +172,11 @@ std::string silence(const TableModel& model, const GuardrailPanel& panel) {
         arm, column_of(model, panel.reward).title, panel.base);
   };
   if (judges_methods(panel)) return "No guardrail alarm: " + no("method");
-  return fmt::format("No guardrail alarm: an alarm needs at least {} training runs per method.{}",
-                     kFewestRuns, panel.watch.empty() ? " Nothing to watch either: " + no("checkpoint") : "");
+  const auto why = model.scale_warning.empty()
+                       ? fmt::format("an alarm needs at least {} training runs per method", kFewestRuns)
+                       : fmt::format("scale {} raises none", model.scale);
+  return fmt::format("No guardrail alarm: {}.{}", why,
+                     panel.watch.empty() ? " Nothing to watch either: " + no("checkpoint") : "");
 }
 
 /// How effects are judged: "Holm's p over 12 differences of the panel is below 0.05".
@@ -190,9 +195,9 @@ std::vector<std::string> legend_of(const TableModel& model, const GuardrailPanel
       for_operator(fmt::format(" (rule version {})", panel.rule_version)))};
   if (!judges_methods(panel)) {
     legend.push_back(fmt::format(
-        "Fewer than {} training runs per method: changes concern only these checkpoints; nothing is bold, "
-        "and no alarm is raised.",
-        kFewestRuns));
+        "{}: changes concern only these checkpoints; nothing is bold, and no alarm is raised.",
+        model.scale_warning.empty() ? fmt::format("Fewer than {} training runs per method", kFewestRuns)
+                                    : "Scale " + model.scale));
     legend.push_back(fmt::format("Rose, fell: {}.", family_text(model, panel)));
     return legend;
   }

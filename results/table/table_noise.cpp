@@ -143,7 +143,8 @@ void add_discriminability_note(const TableModel& model, std::vector<std::string>
 std::vector<Discriminability> discriminability_of(const TableModel& model) {
   std::vector<Discriminability> entries;
   for (const auto& comparison : model.comparisons) {
-    if (comparison.baseline != model.baseline || claim_of(comparison.values) != Claim::kMethods) continue;
+    if (comparison.baseline != model.baseline || claim_of_runs(comparison.values) != Claim::kMethods)
+      continue;
     auto& entry = entry_of(entries, comparison.metric);
     entry.runs = std::max(entry.runs, comparison.values.crossed->runs);
     std::vector<double> deltas;

@@ -71,7 +71,8 @@ class SummaryWriter {
 
   Lines closing() const {
     Lines lines;
-    if (!model_.comparisons.empty() && !has_claim(model_, Claim::kMethods)) {
+    const bool has_verdict = has_claim(model_, Claim::kMethods) || !model_.scale_warning.empty();
+    if (!model_.comparisons.empty() && !has_verdict) {
       const auto runs = paired_runs(model_);
       lines.push_back(coloured(
           fitted(fmt::format("{} run{} per method: no verdict on the methods; add runs with --seeds 42..44",

@@ -15,6 +15,7 @@ Workplace& finished(const std::string& seeds) {
   static std::map<std::string, Workplace> places;
   const auto [place, is_new] = places.try_emplace(seeds);
   if (is_new) {
+    place->second.let_smoke_judge();
     EXPECT_EQ(place->second.run(smoke({"--seeds", seeds})).status, 0);
   }
   return place->second;
@@ -160,6 +161,7 @@ TEST(Compare, AClaimAboutMethodsOfTooFewRunsSaysWhatIsMissing) {
 
 TEST(Compare, AClaimAboutMethodsNamesTheExperimentThatHasTheRuns) {
   Workplace place;
+  place.let_smoke_judge();
   for (const char* seeds : {"42,43,44", "42"}) place.ok(smoke({"--seeds", seeds}));
   EXPECT_THAT(
       place.run({"compare", "ratio-norm", "dual", "--claim", "methods"}).err,
@@ -252,11 +254,43 @@ TEST(Compare, AndTheTableNameADifferenceThatAFewPromptsCarry) {
            {"ocr_reward of dual: 5 of 47 prompts carry more than half of the difference."});
 }
 
-TEST(Compare, WarnsOfTheSmokeScaleAndOfPromptsThatChoseTheCheckpoints) {
+TEST(Compare, WarnsOfPromptsThatChoseTheCheckpoints) {
   auto& place = finished("42");
-  const auto test = place.run({"compare", "ratio-norm", "dual"}).out;
-  EXPECT_THAT(test, AllOf(HasSubstr("Scale smoke: "), Not(HasSubstr("These prompts also selected"))));
+  EXPECT_THAT(place.run({"compare", "ratio-norm", "dual"}).out,
+              Not(HasSubstr("These prompts also selected")));
   place.ok({"compare", "ratio-norm", "dual", "--split", "validation"}, {"These prompts also selected"});
+}
+
+TEST(Compare, EndsWithAPlainSentenceAMethod) {
+  EXPECT_THAT(finished("42,43,44").ok({"compare", "base", "dual", "lambda-controlled"}).out,
+              ::testing::EndsWith("\n\ndual against base: not resolved in ocr_reward.\n"
+                                  "lambda-controlled against base: not resolved in ocr_reward.\n"));
+  const auto alone = finished("42").ok({"compare", "ratio-norm", "dual", "--metric", "all"}).out;
+  EXPECT_THAT(alone,
+              ::testing::ContainsRegex("\nThese checkpoints of dual and ratio-norm: [^\n]*no difference "
+                                       "shown in [^\n]*\\. No statement about the methods\\.\n$"));
+}
+
+TEST(Compare, AtAScaleThatJudgesNothingNoNumberOfRunsAllowsAVerdictOnTheMethods) {
+  Workplace place;
+  place.environment["HARNESS_FAKE_HACK"] = "darken";
+  const auto made = place.ok(smoke({"--seeds", "42,43,44"})).out;
+  EXPECT_THAT(made,
+              AllOf(HasSubstr("Scale smoke: "), HasSubstr("these checkpoints differ"),
+                    HasSubstr("Scale smoke allows no statement about methods"), Not(HasSubstr("better |")),
+                    Not(HasSubstr("worse |")), Not(HasSubstr("not resolved")),
+                    Not(HasSubstr("Guardrail alarm,")), Not(HasSubstr("**0."))));
+  EXPECT_THAT(read_file(place.folder() / "runs/sd35-ocr/table.tex"), Not(HasSubstr("\\textbf{0.")));
+  for (const auto& c : compared(place, {"base", "dual", "--metric", "all"}).at("comparisons")) {
+    EXPECT_EQ(c.at("claim"), "checkpoints");
+    EXPECT_EQ(c.at("resolved"), false);
+  }
+  place.ok({"compare", "base", "dual"}, {"this scale allows no statement about those",
+                                         "These checkpoints of dual and base: differ in ocr_reward (+"});
+  place.fails(2, {"compare", "base", "dual", "--claim", "methods"},
+              {"scale smoke allows no statement about methods"});
+  place.ok({"check", "sd35-ocr"});
+  EXPECT_EQ(place.csv("SELECT count(*) FROM alarms"), "count(*)\n0\n");
 }
 
 TEST(Compare, WhatCannotBeComparedIsRefusedWithWhatToDo) {
@@ -299,6 +333,7 @@ TEST(Compare, TakesTheLastExperimentThatHasTheMethodsAskedForAndNamesIt) {
       << "with fewer methods Holm would adjust for fewer differences";
   place.fails(2, {"compare", "ratio-norm", "dual", "--experiment", "2"},
               {R"(experiment 2 has no method "dual"; experiment 1 has both: --experiment 1)"});
+  place.ok({"table", "sd35-ocr"}, {"Experiment 1 compares more methods on these seeds (ratio-norm, dual)"});
 }
 
 TEST(Compare, TakesMetricsBeforeTheMethodsToo) {

@@ -14,6 +14,7 @@ class OwnTable : public Workplace {
  public:
   explicit OwnTable(const Json& columns) {
     environment["HARNESS_FAKE_HACK"] = "honest";
+    let_smoke_judge();
     write_table({{"columns", columns}});
   }
   void write_table(const Json& changes) {
@@ -44,6 +45,8 @@ void expect_right_verdict(OwnTable& place, const std::string& metric) {
     EXPECT_GT(c.at("wins"), c.at("losses")) << c.dump();
     EXPECT_THAT(c.at("verdict").get<std::string>(), HasSubstr("better")) << c.dump();
   }
+  place.ok({"compare", "base", "dual", "--metric", metric},
+           {"\ndual against base: better in " + metric + " (-"});
 }
 
 TEST(Directions, AColumnThatStatesNoneHasItsMetricsOwn) {

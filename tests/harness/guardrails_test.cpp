@@ -11,6 +11,8 @@ using ::testing::ContainsRegex;
 
 class Guardrails : public SmokeTest {
  protected:
+  Guardrails() { place.let_smoke_judge(); }
+
   /// The table of trained methods that do what HARNESS_FAKE_HACK says, in three training runs each.
   Json reproduced(const std::string& hack, const std::string& seeds = "42,43,44") {
     if (!hack.empty()) place.environment["HARNESS_FAKE_HACK"] = hack;

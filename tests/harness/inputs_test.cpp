@@ -227,7 +227,7 @@ TEST(Device, CudaIsTheFirstGpu) {
 
 TEST(CommandLineOfAPlan, OfWhatCannotBeMeantIsRefusedWithWhatMayBe) {
   const std::vector<std::pair<Words, std::string>> refusals = {
-      {planned({"--methods", "ratio-norm, ,dual"}), "a name between two commas is missing"},
+      {planned({"--methods", "ratio-norm, ,dual"}), "an item between two commas or at the end is missing"},
       {planned({"--seeds", "44..42"}), "--seeds: \"44..42\" ends before it begins"},
       {planned({"--seeds", "42..44,43"}), "seed 43 is named twice"},
       {planned({"--seeds", "1..1001"}), "more than 1000 seeds"},

@@ -54,6 +54,13 @@ class Workplace {
 
   const fs::path& folder() const { return folder_; }
   fs::path share() const { return folder_ / "share"; }
+  /// From here on three runs of sd35-ocr at scale smoke allow statements about the methods.
+  void let_smoke_judge() {
+    auto table = read_json(fs::path(HARNESS_SOURCE_DIR) / "harness/tables/sd35-ocr.json");
+    table.at("scales").at("smoke").at("judges") = true;
+    fs::create_directories(share() / "tables");
+    write_file_atomically(share() / "tables/sd35-ocr.json", table.dump());
+  }
 
   /// A model folder whose only tensor holds `value`.
   static void write_weights(const fs::path& folder, float value) {

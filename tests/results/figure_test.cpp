@@ -60,6 +60,11 @@ TEST(Notation, KnowsSubscriptsAndSuperscriptsInEveryFormat) {
   EXPECT_EQ(plain_notation("a {b} _c"), "a {b} _c") << "braces without a mark are a text";
 }
 
+TEST(DisplayNames, ThoseThatNothingHasAreKnown) {
+  const DisplayNames names({{"dual", "Ours"}, {"OCR", "Reading"}, {"duel", "X"}, {"lambda_late", "L"}});
+  EXPECT_THAT(names.unknown_among({"dual", "OCR reward", "duelling"}), ElementsAre("duel"));
+}
+
 TEST(DisplayNames, AreTheFieldsUnlessTheReaderHasOwn) {
   const DisplayNames names({{"dual", "Ours"}, {"OCR reward", "Reward"}});
   EXPECT_EQ(names.of("lambda-controlled"), "\u03bb-Controlled");

@@ -266,6 +266,12 @@ PairedComparison of_runs_alone(PairedComparison c, std::int64_t runs) {
   return c;
 }
 
+/// At a scale that shows nothing about the methods.
+PairedComparison unjudged(PairedComparison c) {
+  c.judges_methods = false;
+  return c;
+}
+
 PairedComparison with_ties(PairedComparison c, std::int64_t ties) {
   c.ties = ties;
   return c;
@@ -299,6 +305,8 @@ TEST(Verdict, SaysWhatMayBeConcluded) {
        Better::kUp,
        {.adjusted_p = 0.001, .unit = "seeds"},
        "not judged: 2 of 3 training runs"},
+      {unjudged(three), Better::kUp, sure, "these checkpoints differ"},
+      {unjudged(of_runs_alone(c, 3)), Better::kUp, sure, "not judged at this scale"},
       {three, Better::kDown, sure, "worse"},
       {three, Better::kNone, sure, "higher"},
       {fallen, Better::kDown, {}, "better"},

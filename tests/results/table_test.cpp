@@ -685,6 +685,13 @@ TEST(TableShow, UnknownNamesAreErrorsWithTheNearest) {
   EXPECT_THAT(unknown_part.hint(), HasSubstr("did you mean \"results\"?"));
 }
 
+TEST(TableShow, APartWithoutContentIsRefusedWithThoseThatHaveSome) {
+  auto model = fixture_table();
+  const auto empty = error_of([&] { choose({.parts = {"results", "tags"}}, model); });
+  EXPECT_THAT(empty.what(), HasSubstr("has no part tags"));
+  EXPECT_THAT(empty.hint(), HasSubstr("it has results, differences"));
+}
+
 TEST(TableSummary, FitsTheTerminalAndItsLines) {
   for (auto make : {fixture_table, fixture_of_runs, noted_table, large_table}) {
     auto model = make();

@@ -175,7 +175,8 @@ std::string runs_sentence(const TableModel& model) {
   const auto runs = paired_runs(model);
   auto text = runs.most == 1 ? std::string(" One training run per method")
                              : fmt::format(" {} training runs per method", runs_text(runs));
-  if (runs.most < kFewestRuns) text += ": differences are between these checkpoints, not between methods";
+  if (runs.most < kFewestRuns || !model.scale_warning.empty())
+    text += ": differences are between these checkpoints, not between methods";
   return text + ".";
 }
 
