@@ -160,11 +160,11 @@ std::string sentence_of(Metrics metrics, const ComparisonReport& report) {
     for (const auto& metric : metrics) {
       if (group_of(metric) != group) continue;
       const MetricNumbers numbers(metric.record.result);
-      names.push_back(metric.verdict.differs
-                          ? fmt::format("{} ({} {})", metric.record.metric,
-                                        numbers.difference(metric.record.result.delta),
-                                        numbers.interval(interval_of(metric.record.result)))
-                          : metric.record.metric);
+      const bool with_numbers = metric.record.result.delta && (metric.verdict.differs || metrics.size() == 1);
+      names.push_back(with_numbers ? fmt::format("{} ({} {})", metric.record.metric,
+                                                 numbers.difference(metric.record.result.delta),
+                                                 numbers.interval(interval_of(metric.record.result)))
+                                   : metric.record.metric);
     }
     parts.push_back(group + " " + join(names, ", "));
   }

@@ -119,6 +119,7 @@ TEST(EqualRows, LendTheirSpreadOfRunsToAComparisonOfOneRun) {
 
 TEST(EqualRows, WithOthersBesideThemSayUnderOtherTablesWhatWasMadeOfBoth) {
   Workplace place;
+  place.let_smoke_judge();
   place.ok(smoke_of("calibration"));
   const auto own = place.json({"table", "--json"});
   EXPECT_FALSE(own.contains("calibration")) << "it is its own table";
