@@ -38,7 +38,9 @@ bool fits(const Setting& s, const Json& value) {
 std::string hint_for(const Setting& s, const Json& value) {
   const auto near = value.is_string() ? nearest(value.get<std::string>(), s.choices) : std::nullopt;
   if (near) return fmt::format("did you mean \"{}\"?", *near);
-  return s.default_value.is_null() ? s.help : fmt::format("its default is {}", s.default_value.dump());
+  return s.default_value.is_null()
+             ? s.help
+             : fmt::format("its default, unless the table sets it, is {}", s.default_value.dump());
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "harness/show/experiments.h"
 #include "harness/show/run_report.h"
 #include "harness/terminal/output.h"
+#include "results/store/journal.h"
 #include "results/store/store.h"
 
 namespace harness {
@@ -319,12 +320,12 @@ const std::vector<List> kLists = {
      list_runs,
      {"name", "table", "method", "seed", "backbone", "scale", "state", "finished"},
      {"--table", "--backbone", "--scale"},
-     {{"name", {.heading = "id"}}, {"table", {.blank = "(adopted)"}}}},
+     {{"name", {.heading = "id"}}, {"table", {.blank = "(adopted)"}}, {"finished", {.made = readable_time}}}},
     {"experiments",
      list_experiments,
      {"name", "table", "backbone", "scale", "prompts", "methods", "seeds", "set", "weights", "finished"},
      {"--table", "--backbone", "--scale"},
-     {{"name", {.heading = "number"}}}}};
+     {{"name", {.heading = "number"}}, {"finished", {.made = readable_time}}}}};
 
 /// An option that the list does not read would seem to choose among its rows.
 void require_options_read(const List& list, const ListOptions& options) {

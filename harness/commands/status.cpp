@@ -19,6 +19,7 @@
 #include "harness/terminal/progress.h"
 #include "harness/terminal/redraw.h"
 #include "harness/terminal/width.h"
+#include "results/store/journal.h"
 
 namespace harness {
 namespace {
@@ -156,13 +157,9 @@ std::string experiment_line(const ExperimentStatus& experiment, const WorkspaceS
 }
 
 /// "2026-11-24 23:52 UTC"
-std::string minute_text(const std::string& iso) {
-  return iso.size() < 16 ? iso : iso.substr(0, 10) + " " + iso.substr(11, 5) + " UTC";
-}
-
 std::string finished_line(const FinishedExperiment& last) {
   return fmt::format("experiment {}: {}, finished {}", last.number, setting_of(last),
-                     minute_text(last.finished));
+                     readable_time(last.finished));
 }
 
 std::string idle_line(const WorkspaceStatus& status) {

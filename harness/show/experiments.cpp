@@ -101,15 +101,16 @@ std::string description_of(const ExperimentFilter& filter) {
   const auto place = store.path().string();
   if (records.empty()) {
     throw Error(
-        "holds no completed reproduction", place,
-        fmt::format("run `harness reproduce --table {}`", filter.table.empty() ? "sd35-ocr" : filter.table));
+        "holds no completed experiment yet", place,
+        fmt::format("run `harness reproduce --table {}`, or look at `harness status` if it is running",
+                    filter.table.empty() ? "sd35-ocr" : filter.table));
   }
   std::vector<std::string> tables;
   for (const auto& r : records) {
     if (std::ranges::find(tables, r.table_id) == tables.end()) tables.push_back(r.table_id);
   }
   if (!filter.table.empty() && std::ranges::find(tables, filter.table) == tables.end()) {
-    throw Error(fmt::format("no completed reproduction of table \"{}\"", filter.table), place,
+    throw Error(fmt::format("no completed experiment of table \"{}\"", filter.table), place,
                 suggestion(filter.table, tables));
   }
   throw Error("no completed experiment fits " + description_of(filter), place,

@@ -19,6 +19,7 @@
 #include "harness/show/report_curves.h"
 #include "harness/show/table_model.h"
 #include "results/grid/grid_canvas.h"
+#include "results/store/journal.h"
 #include "results/store/rows.h"
 #include "results/store/stored_image.h"
 #include "results/table/table_view.h"
@@ -204,7 +205,7 @@ std::vector<ReportRun> report_runs(Store& store, const Experiment& experiment) {
     const auto stored = *store.run(member.id);
     ReportRun run{.method = member.row, .seed = member.seed, .id = member.id};
     run.build = stored.build.value_or("").substr(0, 12);
-    run.finished = stored.finished.value_or("");
+    run.finished = readable_time(stored.finished.value_or(""));
     const auto selections = store.selections(member.id);
     if (!selections.empty()) {
       run.checkpoint = fmt::format("{}", selections.back().step);
@@ -219,7 +220,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Experiment& expe
   return {{"Experiment", fmt::format("{} (table {}, backbone {}, scale {})", experiment.id,
                                      experiment.table_id, experiment.backbone, experiment.scale)},
           {"Seeds", fmt::format("{}", fmt::join(experiment.seeds, ", "))},
-          {"Finished", experiment.finished + " (UTC)"},
+          {"Finished", readable_time(experiment.finished)},
           {"Page written by", fmt::format("harness {} revision {}, numerics {}", build_info().version,
                                           build_info().git_revision, kNumericsVersion)}};
 }

@@ -203,12 +203,6 @@ std::string text_of(const Json& report, const char* key) {
   return found == report.end() || found->is_null() ? std::string() : found->get<std::string>();
 }
 
-/// "2026-11-21 18:12:50 UTC"
-std::string readable_time(const std::string& iso) {
-  if (iso.size() < 19) return iso;
-  return iso.substr(0, 10) + " " + iso.substr(11, 8) + " UTC";
-}
-
 void print_field(const std::string& name, const std::string& text) {
   if (!text.empty()) put("  {:<12} {}\n", name, text);
 }

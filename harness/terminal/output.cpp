@@ -41,8 +41,10 @@ void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& c
     return text;
   };
   const auto shown = [&](const Json& row, const std::string& column) {
-    auto text = cell_text(row, column);
-    return text.empty() ? text_of(column).blank : text;
+    const auto text = cell_text(row, column);
+    const auto how = text_of(column);
+    if (text.empty()) return how.blank;
+    return how.made == nullptr ? text : how.made(text);
   };
   std::vector<int> widths;
   for (const auto& column : columns) {

@@ -12,10 +12,11 @@ namespace harness {
 /// One JSON document on standard output.
 void print_json(const Json& document);
 
-/// How a column is shown where that differs from its field: what heads it, and what a cell without a text
-/// shows.
+/// How a column is shown where that differs from its field: what heads it, what a cell without a text shows,
+/// and what is made of the text of another.
 struct ColumnText {
   std::string heading = {}, blank = {};  ///< empty heading: the field's name
+  std::string (*made)(const std::string& text) = nullptr;
 };
 
 /// Objects as aligned columns for reading: `columns` are the fields shown, in order; `texts` by field.

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "results/store/journal.h"
+
 namespace harness {
 
 std::string in_words(const StoredReproduction& e) {
   return fmt::format("experiment {}: table {}, backbone {}, scale {}, prompts {}, seeds {}, finished {}",
                      e.id, e.table_id, e.backbone, e.scale, prompts_of(e), fmt::join(e.seeds, ","),
-                     e.finished);
+                     readable_time(e.finished));
 }
 
 std::string prompts_of(const StoredReproduction& experiment) {

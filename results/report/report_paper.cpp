@@ -33,6 +33,10 @@ ViewTable figures_view(const TableModel& model) {
                             {comparable ? ratio : "not comparable"}}});
     }
   }
+  // Of other models a difference between levels says nothing.
+  if (!model.levels_compare) {
+    for (const std::size_t column : {5, 4}) drop_column(view, column);
+  }
   return view;
 }
 

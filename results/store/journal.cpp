@@ -107,6 +107,11 @@ std::string utc_text(double seconds_since_1970) {
                      milliseconds % 1000);
 }
 
+std::string readable_time(const std::string& utc) {
+  if (utc.size() < 19) return utc;
+  return utc.substr(0, 10) + " " + utc.substr(11, 8) + " UTC";
+}
+
 std::string utc_now() {
   using Seconds = std::chrono::duration<double>;
   return utc_text(Seconds(std::chrono::system_clock::now().time_since_epoch()).count());

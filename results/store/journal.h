@@ -73,6 +73,8 @@ inline constexpr const char* kJournalHint =
 /// UTC, ISO 8601 with milliseconds, as the DB's `created` and `finished`.
 std::string utc_text(double seconds_since_1970);
 std::string utc_now();
+/// A time of utc_text for people: "2026-11-21 18:12:50 UTC".
+std::string readable_time(const std::string& utc);
 
 // A record has "type", usually "key" (a later one of the same type and key replaces it), "run" where it
 // belongs to a run, and "data". The readers throw Error for a missing or wrong field.

@@ -61,11 +61,15 @@ TEST(SettingRow, HasTheTypeOfItsField) {
 
 TEST(SettingValues, WrongOnesAreRefusedWithWhatIsWantedAndWhatToDo) {
   const std::vector<std::pair<Json, std::string>> rows = {
-      {{{"count", 10}}, "setting count must be a whole number between 1 and 9, not 10; its default is 3"},
-      {{{"count", 1.5}}, "setting count must be a whole number between 1 and 9, not 1.5; its default is 3"},
-      {{{"rate", "much"}}, R"(setting rate must be a number, not "much"; its default is 1.0)"},
+      {{{"count", 10}},
+       "setting count must be a whole number between 1 and 9, not 10; its default, unless the table sets it, is 3"},
+      {{{"count", 1.5}},
+       "setting count must be a whole number between 1 and 9, not 1.5; its default, unless the table sets it, is 3"},
+      {{{"rate", "much"}},
+       R"(setting rate must be a number, not "much"; its default, unless the table sets it, is 1.0)"},
       {{{"speed", "fats"}}, R"(setting speed must be one of slow, fast, not "fats"; did you mean "fast"?)"},
-      {{{"layers", true}}, R"(setting layers must be a text, not true; its default is "a,b")"},
+      {{{"layers", true}},
+       R"(setting layers must be a text, not true; its default, unless the table sets it, is "a,b")"},
       {{{"limit", -1}}, "setting limit must be a number of at least 0, not -1; follows from the task"},
       {{{"limit", 1}},
        "setting limit is given but not used with the other settings as they are; leave it out"},

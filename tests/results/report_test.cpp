@@ -213,6 +213,7 @@ TEST(ReportPage, SaysWhatIsMissingAndHowItWasMade) {
 
 TEST(ReportPaper, StandsBesideOursWithDifferenceAndVerdict) {
   auto model = fixture_table();
+  model.levels_compare = true;
   model.claims = printed_differences(model);
   const auto html = report_paper_html(model, table_view(model));
   EXPECT_THAT(
@@ -222,6 +223,13 @@ TEST(ReportPaper, StandsBesideOursWithDifferenceAndVerdict) {
       html,
       HasSubstr("<td class=\"num\">14.40</td><td class=\"num\">57.50</td><td class=\"num\">+43.10</td>"));
   EXPECT_THAT(html, HasSubstr("<td>undecided</td>"));
+}
+
+TEST(ReportPaper, ShowsNoDifferenceBetweenLevelsOfDifferentModels) {
+  const auto model = fixture_table();
+  EXPECT_THAT(report_paper_html(model, table_view(model)),
+              AllOf(HasSubstr("<td class=\"num\">0.5831</td><td class=\"num\">0.9012</td></tr>"),
+                    Not(HasSubstr("Here / paper"))));
 }
 
 TEST(ReportPaper, IsEmptyWhereThePaperPrintsNothing) {
