@@ -204,7 +204,7 @@ std::vector<std::string> legend_of(const TableModel& model, const GuardrailPanel
   legend.push_back(fmt::format("Bold: {}.", family_text(model, panel)));
   legend.push_back(fmt::format(
       "{}: harmful; the whole interval lies beyond the size in column Harmful. Alarm: this mark against {}, "
-      "on a method whose {} improved there, its interval over training runs without 0.",
+      "on a method whose {} improved there, by an interval over training runs that excludes 0.",
       kHarmMark, panel.base, reward));
   return legend;
 }
