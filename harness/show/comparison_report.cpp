@@ -154,7 +154,11 @@ std::string group_of(const ComparedMetric& metric) {
 /// not resolved in cer." Of checkpoints it says so.
 std::string sentence_of(Metrics metrics, const ComparisonReport& report) {
   std::vector<std::string> groups, parts;
-  for (const auto& metric : metrics) groups.push_back(group_of(metric));
+  for (const bool differs : {true, false}) {
+    for (const auto& metric : metrics) {
+      if (metric.verdict.differs == differs) groups.push_back(group_of(metric));
+    }
+  }
   for (const auto& group : without_repeats(groups)) {
     std::vector<std::string> names;
     for (const auto& metric : metrics) {
