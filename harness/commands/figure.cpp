@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
 #include "harness/plan/registry.h"
@@ -21,7 +22,7 @@ struct FigureOptions {
   DbOptions db;
   std::string name, method, out, width = "double", names;
   std::vector<std::string> metrics;
-  bool list = false, json = false;
+  bool list = false, json = false, no_paper = false;
 };
 
 /// The figure or, as it is a picture, the grid, in the files that belong to it.
@@ -36,7 +37,12 @@ std::map<std::string, std::string> draw(Store& store, const Experiment& experime
                                   {.name = options.name,
                                    .method = options.method,
                                    .metrics = comma_list(options.metrics, "--metric"),
-                                   .names = names});
+                                   .names = names,
+                                   .with_paper = !options.no_paper});
+  constexpr double kPage = 23;  // centimetres of text on a page of A4 or letter
+  if (const double tall = figure_drawing(figure, width).height / 72 * 2.54; tall > kPage)
+    tell("note: {} is {:.0f} cm tall at this width and fits no page: choose --metric or a larger --width\n",
+         options.name, tall);
   return write_figure(figure, width, folder);
 }
 
@@ -81,6 +87,7 @@ Examples:
               {.by_comma = true});
   command.add("--method", &o->method, "method of law-audit (default: the table's last)",
               {.offers = method_names});
+  command.add("--no-paper", &o->no_paper, "differences: leave out those that the paper prints");
   command.add("--names", &o->names,
               "JSON file with what methods and metrics are called: {\"dual\": \"Ours\"}",
               {.is_path = true, .value = "FILE"});

@@ -137,6 +137,8 @@ std::string range_note(const Figure& figure) {
 }
 
 /// Predicted against measured mean and variance of the log-ratio, of one method.
+constexpr const char* kSetApart = "Points that would hide one another are set apart sideways.";
+
 Figure law_audit(Store& store, const Experiment& experiment, const std::string& name,
                  const std::string& method) {
   const auto fresh = audit_rows(store, experiment, method, true),
@@ -159,6 +161,7 @@ Figure law_audit(Store& store, const Experiment& experiment, const std::string& 
   figure.charts.push_back(panel("Variance", "nats^{2}", predicted_variance, measured_variance));
   figure.charts.push_back(estimator_panel(fresh));
   figure.notes.front() += range_note(figure);
+  figure.notes.emplace_back(kSetApart);
   return figure;
 }
 
@@ -228,12 +231,15 @@ Figure validation_figure(Store& store, const Experiment& experiment, const Figur
         model.rows, [&](const TableRow& row) { return row.metrics.contains(column.key); });
     if (!has_values || !column.std_of.empty()) continue;
     known.push_back(column.key);
+    if (request.metrics.empty() && is_restated(model, column)) continue;
     if (is_wanted(request, column.key)) metrics.push_back(column_of(model, column.key));
   }
   require_metrics(request, known);
-  return figure_of(request.name,
-                   fmt::format("Metrics by checkpoint on the {} split", experiment.table.selection.split),
-                   validation_curves(store, experiment, metrics));
+  auto figure = figure_of(
+      request.name, fmt::format("Metrics by checkpoint on the {} split", experiment.table.selection.split),
+      validation_curves(store, experiment, metrics));
+  figure.notes.emplace_back(kSetApart);
+  return figure;
 }
 
 /// What the colours and intervals of differences are.
@@ -248,6 +254,8 @@ std::vector<std::string> forest_notes(const TableModel& model, const std::vector
   notes.emplace_back(
       has_claim(model, Claim::kMethods)
           ? "Green: better, red: worse (interval excludes 0 and Holm\u2019s p below 0.05). Grey: not resolved."
+      : !model.scale_warning.empty()
+          ? "At this scale differences are between these checkpoints, not between methods."
           : "Fewer than three training runs per method: differences are between these checkpoints, not between "
             "methods.");
   if (printed) notes.emplace_back("Hollow diamonds: differences printed in the paper.");
@@ -256,6 +264,7 @@ std::vector<std::string> forest_notes(const TableModel& model, const std::vector
 
 Figure differences_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
   auto model = make_table_model(store, experiment);
+  choose({.with_paper = request.with_paper}, model);
   require_metrics(request, distinct_of(model.comparisons, &TableComparison::metric));
   std::erase_if(model.comparisons, [&](const TableComparison& c) { return !is_wanted(request, c.metric); });
   // One that restates another is the same picture, turned round.

@@ -23,6 +23,7 @@ struct FigureRequest {
   std::string method = {};  ///< that law-audit is about and called after; empty: the table's last
   std::vector<std::string> metrics = {};  ///< of validation, differences and guardrails; empty: all
   DisplayNames names = DisplayNames{};
+  bool with_paper = true;  ///< the paper's printed differences
 };
 
 /// Throws Error (status 2) for an unknown figure, method or metric, or an experiment that has nothing to show

@@ -19,7 +19,8 @@ namespace {
 
 // All lengths in points.
 constexpr double kGap = 12, kRowGap = 10, kTitleHeight = 13, kLegendRow = 12, kEdge = 2;
-constexpr double kLeastChart = 128;  ///< width of a panel
+constexpr double kLeastChart = 128;   ///< width of a panel
+constexpr double kNarrowChart = 100;  ///< of three and more in a figure in which no two of the former fit
 constexpr double kKeyWidth = 30, kMark = 0.62;
 constexpr double kDotsPerInch = 200;
 
@@ -121,7 +122,8 @@ double panel_width(double width, std::size_t columns) {
 
 /// With a legend each where they do not share one.
 Block block_of_charts(const std::vector<const Chart*>& charts, double width, bool shared) {
-  Block block{.columns = columns_of(charts.size(), width, kLeastChart)};
+  const bool is_narrow = charts.size() > 2 && width < 2 * kLeastChart + kGap;
+  Block block{.columns = columns_of(charts.size(), width, is_narrow ? kNarrowChart : kLeastChart)};
   const double room = panel_width(width, block.columns);
   for (const auto* chart : charts) {
     std::vector<Key> keys;
@@ -247,9 +249,14 @@ std::string latex_figure(const LatexFigure& figure) {
   const auto included = [&](const std::string& path) { return fmt::format("\\includegraphics{{{}}}", path); };
   constexpr std::string_view kSpecial = "#%&{}\\^~$ ";
   auto picture = included(figure.picture);
-  if (!figure.folder.empty() && figure.folder.find_first_of(kSpecial) == std::string::npos) {
-    const auto below = fmt::format("{}/{}", figure.folder, figure.picture);
-    picture = fmt::format("\\IfFileExists{{{}}}{{{}}}{{{}}}", below, included(below), picture);
+  // Compiled where the figure was drawn, or beside its folder, or in it.
+  const auto own = fs::path(figure.folder).lexically_normal();
+  const auto last = own.has_filename() ? own.filename() : own.parent_path().filename();
+  for (const auto& folder : {last.string(), figure.folder}) {
+    if (folder.empty() || folder == "." || folder.find_first_of(kSpecial) != std::string::npos) continue;
+    const auto below = fmt::format("{}/{}", folder, figure.picture);
+    const auto found = fmt::format("\\IfFileExists{{{}}}{{{}}}", below, included(below));
+    if (!picture.starts_with(found)) picture = fmt::format("{}{{{}}}", found, picture);
   }
   const char* star = figure.wide ? "*" : "";
   return latex_file(

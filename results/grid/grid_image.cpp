@@ -274,7 +274,7 @@ std::string grid_pdf(const Grid& grid, double width) {
   if (look.cell < kLeastCell) {
     throw Error(
         fmt::format("{} columns do not fit a width of {:.1f} cm", grid.columns.size(), width / 72 * 2.54),
-        "--width", "give a larger one, or --methods of fewer");
+        "--width", "give a larger one");
   }
   GridCanvas canvas(kPaperFont);
   const double end = draw_grid(canvas, look, grid).end;

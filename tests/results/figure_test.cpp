@@ -155,5 +155,20 @@ TEST(WriteFigure, EqualFiguresGiveEqualBytes) {
   EXPECT_THAT(pdf_file(drawing), Not(HasSubstr("/CreationDate (D:2026")));
 }
 
+TEST(Figure, OfFivePanelsFitsAPageAtTheWidthOfAColumn) {
+  auto figure = small_figure();
+  figure.charts.resize(5, figure.charts.front());
+  EXPECT_LT(figure_drawing(figure, figure_width("single")).height, 23 / 2.54 * 72);
+}
+
+TEST(LatexFigure, LooksForItsPictureWhereItWasDrawnBesideThePaperAndInItsFolder) {
+  EXPECT_THAT(latex_figure({.picture = "t.pdf", .folder = "../pp/figures", .label = "l", .caption = "c"}),
+              HasSubstr("\\IfFileExists{../pp/figures/t.pdf}{\\includegraphics{../pp/figures/t.pdf}}"
+                        "{\\IfFileExists{figures/t.pdf}{\\includegraphics{figures/t.pdf}}"
+                        "{\\includegraphics{t.pdf}}}"));
+  EXPECT_THAT(latex_figure({.picture = "t.pdf", .folder = "figures/", .label = "l", .caption = "c"}),
+              Not(HasSubstr("{\\IfFileExists{figures/t.pdf}{\\includegraphics{figures/t.pdf}}{\\IfFile")));
+}
+
 }  // namespace
 }  // namespace harness
