@@ -110,8 +110,10 @@ std::string description_of(const ExperimentFilter& filter) {
     if (std::ranges::find(tables, r.table_id) == tables.end()) tables.push_back(r.table_id);
   }
   if (!filter.table.empty() && std::ranges::find(tables, filter.table) == tables.end()) {
+    const bool is_known = std::ranges::count(known_tables(), filter.table) > 0;
     throw Error(fmt::format("no completed experiment of table \"{}\"", filter.table), place,
-                suggestion(filter.table, tables));
+                is_known ? fmt::format("`harness reproduce --table {}` makes one", filter.table)
+                         : suggestion(filter.table, tables));
   }
   throw Error("no completed experiment fits " + description_of(filter), place,
               nearest_experiments(records, filter));

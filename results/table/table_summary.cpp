@@ -69,6 +69,17 @@ class SummaryWriter {
     return lines;
   }
 
+  /// As many whole commands as fit, and one in any case: each can be copied.
+  std::string commands_line() const {
+    auto line = "more: " + settings_.commands.front();
+    for (std::size_t i = 1; i < settings_.commands.size(); ++i) {
+      const auto longer = line + " \u00b7 " + settings_.commands[i];
+      if (display_width(longer) > settings_.width) break;
+      line = longer;
+    }
+    return line;
+  }
+
   Lines closing() const {
     Lines lines;
     const bool has_verdict = has_claim(model_, Claim::kMethods) || !model_.scale_warning.empty();
@@ -82,7 +93,7 @@ class SummaryWriter {
     lines.emplace_back();
     const auto table = model_.artifacts.find("table.md");
     if (table != model_.artifacts.end()) lines.push_back(fitted("table: " + table->second));
-    if (!settings_.commands.empty()) lines.push_back(fitted("more: " + join(settings_.commands, " \u00b7 ")));
+    if (!settings_.commands.empty()) lines.push_back(commands_line());
     return lines;
   }
 
