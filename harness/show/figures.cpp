@@ -153,15 +153,15 @@ Figure law_audit(Store& store, const Experiment& experiment, const std::string& 
   const auto panel = [&](const char* title, const char* y_label, auto predicted, auto measured) {
     return panel_of(title, y_label,
                     {line("predicted, fresh", kFirst, over_seeds(fresh, predicted)),
-                     marks("measured, fresh", kFirst, over_seeds(fresh, measured), -kApart),
+                     marks("measured, fresh", kFirst, over_seeds(fresh, measured)),
                      line("predicted, reused", kSecond, over_seeds(reused, predicted)),
-                     marks("measured, reused", kSecond, over_seeds(reused, measured), kApart)});
+                     marks("measured, reused", kSecond, over_seeds(reused, measured))});
   };
   figure.charts.push_back(panel("Drift", "nats", predicted_drift, measured_drift));
   figure.charts.push_back(panel("Variance", "nats^{2}", predicted_variance, measured_variance));
   figure.charts.push_back(estimator_panel(fresh));
   figure.notes.front() += range_note(figure);
-  figure.notes.emplace_back(kSetApart);
+  figure.notes.emplace_back("Estimators at one step are set apart sideways.");
   return figure;
 }
 

@@ -151,6 +151,19 @@ void set_apart(Chart& chart) {
   }
 }
 
+/// As tables print it.
+void in_percent(Chart& chart) {
+  chart.title += " (%)";
+  for (auto& series : chart.series) {
+    for (auto& point : series.points) {
+      point.y *= 100;
+      for (auto* bound : {&point.low, &point.high}) {
+        if (*bound) **bound *= 100;
+      }
+    }
+  }
+}
+
 /// The audit of one step, seeds averaged. Errors are those of measured minus predicted.
 struct LawStep {
   struct Law {
@@ -282,11 +295,15 @@ ChartGroup validation_curves(Store& store, const Experiment& experiment,
   if (experiment.is_training()) return {};
   const auto selection = experiment.table.selection;
   const auto evaluated = evaluated_checkpoints(store, experiment);
+  const auto title_of = [&](const std::string& metric) {
+    const auto found = std::ranges::find(metrics, metric, &TableColumn::key);
+    return found == metrics.end() ? metric : found->title;
+  };
   ChartGroup group{
       .title = fmt::format("The {} split by checkpoint", selection.split),
       .notes = {fmt::format("Rings: the checkpoints that selection chose by {} ({}). Bars: 95 % bootstrap "
                             "intervals of the mean, over prompts.",
-                            selection.metric, selection.rule)}};
+                            title_of(selection.metric), selection.rule)}};
   std::vector<std::string> methods{kBaseMethod};
   methods.insert(methods.end(), experiment.methods.begin(), experiment.methods.end());
   for (const auto& metric : metrics) {
@@ -295,7 +312,9 @@ ChartGroup validation_curves(Store& store, const Experiment& experiment,
       chart.series.push_back(
           checkpoint_series(store, experiment, evaluated, method, selection.split, metric.key));
     }
+    if (metric.unit == Unit::kPercent) in_percent(chart);
     set_apart(chart);
+    chart.series.front().shift = 0;  // the starting weights are alone at their checkpoint
     group.charts.push_back(std::move(chart));
   }
   return group;

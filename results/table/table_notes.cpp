@@ -135,10 +135,10 @@ Notes checkpoints_notes(const TableModel& model) {
 
 /// Prompts that some run lacks: the interval over runs leaves them out, W / T / L does not.
 std::string unbalanced_note(const TableModel& model) {
-  const auto found = texts_of(model.comparisons, [](const TableComparison& c) -> std::string {
+  const auto found = texts_of(model.comparisons, [&](const TableComparison& c) -> std::string {
     const auto left_out = c.values.crossed ? c.values.crossed->clusters_left_out : 0;
     if (c.claim != Claim::kMethods || left_out == 0) return {};
-    return fmt::format("{}: {} {}", arm_of(c), c.metric, left_out);
+    return fmt::format("{}: {} {}", arm_of(c), column_of(model, c.metric).title, left_out);
   });
   return listed(
       "Prompts without a complete pair in every run, left out of the intervals over training runs. ", found);
@@ -146,10 +146,11 @@ std::string unbalanced_note(const TableModel& model) {
 
 /// Where a difference that is shown hangs on a few prompts.
 std::string influence_note(const TableModel& model) {
-  const auto found = texts_of(model.comparisons, [](const TableComparison& c) -> std::string {
+  const auto found = texts_of(model.comparisons, [&](const TableComparison& c) -> std::string {
     const auto few = few_that_carry(c.values);
     if (!c.differs || !few) return {};
-    return fmt::format("{}, {}: {} of {}", arm_of(c), c.metric, *few, c.values.clusters);
+    return fmt::format("{}, {}: {} of {}", arm_of(c), column_of(model, c.metric).title, *few,
+                       c.values.clusters);
   });
   return listed("A few prompts carry more than half of a difference. ", found, "; ");
 }
@@ -163,7 +164,7 @@ std::string disagreement_note(const TableModel& model) {
     // With few units no rank test has a small p.
     const double smallest_rank_p = std::exp2(1 - static_cast<double>(c.values.clusters));
     if (!differ.any() || smallest_rank_p >= level) return {};
-    return fmt::format("{}, {}: t {:.2g}{}{}", arm_of(c), c.metric, tests.t->p_value,
+    return fmt::format("{}, {}: t {:.2g}{}{}", arm_of(c), column_of(model, c.metric).title, tests.t->p_value,
                        differ.wilcoxon ? fmt::format(", Wilcoxon {:.2g}", tests.wilcoxon->p_value) : "",
                        differ.sign ? fmt::format(", sign test {:.2g}", *tests.sign_p) : "");
   });

@@ -249,7 +249,7 @@ TEST(Compare, AndTheTableNameADifferenceThatAFewPromptsCarry) {
   fs::copy(place.folder() / "runs", copy, fs::copy_options::recursive);
   let_five_prompts_carry_the_difference(copy);
   place.ok({"table", "--out", copy.string()}, {"A few prompts carry more than half of a difference. "
-                                               "dual \u2212 ratio-norm, ocr_reward: 5 of 47"});
+                                               "dual \u2212 ratio-norm, OCR reward: 5 of 47"});
   place.ok({"compare", "ratio-norm", "dual", "--out", copy.string()},
            {"ocr_reward of dual: 5 of 47 prompts carry more than half of the difference."});
 }

@@ -289,11 +289,11 @@ const std::vector<std::string> kNotes = {
     "methods differ no more than runs do). Largest difference to ratio-norm: 19.4 standard errors over runs "
     "(lambda-controlled).",
     "Prompts without a complete pair in every run, left out of the intervals over training runs. "
-    "lambda-controlled \u2212 ratio-norm: ocr_reward 4.",
+    "lambda-controlled \u2212 ratio-norm: OCR reward 4.",
     "A few prompts carry more than half of a difference. lambda-controlled \u2212 ratio-norm, "
-    "ocr_reward: 4 of 40.",
+    "OCR reward: 4 of 40.",
     "Tests over prompts disagree at p = 0.05 (not adjusted): a few large differences may decide. "
-    "lambda-controlled \u2212 ratio-norm, exact_match: t 0.017, sign test 0.21.",
+    "lambda-controlled \u2212 ratio-norm, Exact: t 0.017, sign test 0.21.",
     "\u00a7 Unequal movement: the mean lambda_center of lambda-controlled and ratio-norm differs by "
     "more than a factor of 3, so the policies have moved by different amounts.",
     "Incomplete pairs, left out. lambda-controlled \u2212 ratio-norm: ocr_reward 3 of 40."};
