@@ -294,8 +294,9 @@ std::string lag_note(const TableModel& model) {
                        : seed          ? fmt::format(" (seed {})", *seed)
                                        : "");
   });
-  return listed(
+  const auto note = listed(
       "Lag of the evaluated EMA weights behind the policy at the selected checkpoints, in updates: ", parts);
+  return note.empty() ? note : for_operator(note);
 }
 
 /// "0.2", "3.9 to 4.6 (3 runs)".
