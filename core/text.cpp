@@ -328,14 +328,6 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
   return fmt::format("{}", fmt::join(parts, separator));
 }
 
-std::vector<std::string> without_repeats(std::span<const std::string> texts) {
-  std::vector<std::string> once;
-  for (const auto& text : texts) {
-    if (std::ranges::count(once, text) == 0) once.push_back(text);
-  }
-  return once;
-}
-
 std::string counted(std::int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }

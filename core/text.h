@@ -77,9 +77,6 @@ std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 
-/// Each text once, where it is first.
-std::vector<std::string> without_repeats(std::span<const std::string> texts);
-
 /// "1 run", "2 runs": a count with its noun, whose plural ends in s.
 std::string counted(std::int64_t count, std::string_view noun);
 

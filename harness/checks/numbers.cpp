@@ -172,10 +172,10 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
         stored.size());
     return findings;
   }
-  if (!experiment.judges_methods()) {
+  if (!experiment.judges_methods() && !stored.empty()) {
     findings.summary =
-        fmt::format("no alarm is raised at scale {}: {} of an earlier version, not judged again",
-                    experiment.scale, stored.size());
+        fmt::format("{} guardrail alarms of a version that raised them at scale {}: not judged again",
+                    stored.size(), experiment.scale);
     return findings;
   }
   for (const std::string split : {"test", "validation"}) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 
 #include "core/error.h"
@@ -140,7 +141,7 @@ std::vector<std::string> chosen_metrics(Store& store, const Experiment& experime
   if (options.metrics.empty()) return {known.at(0)};
   if (options.metrics == std::vector<std::string>{"all"}) return named;
   for (const auto& metric : options.metrics) require_metric(store, experiment, checkpoints, metric, known);
-  return without_repeats(options.metrics);
+  return distinct_of(options.metrics, std::identity());
 }
 
 /// --split, or unset the one that the table shows.
@@ -150,7 +151,7 @@ std::string chosen_split(const CompareOptions& options, const Experiment& experi
   for (const auto& checkpoint : checkpoints) known.push_back(checkpoint.split);
   if (experiment.is_training()) known = {kTrainingSplit};
   const auto split = !options.split.empty() ? options.split : experiment.shown_split();
-  require_choice(split, without_repeats(known), "split", "--split");
+  require_choice(split, distinct_of(known, std::identity()), "split", "--split");
   return split;
 }
 

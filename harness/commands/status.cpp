@@ -156,7 +156,6 @@ std::string experiment_line(const ExperimentStatus& experiment, const WorkspaceS
   return display_width(whole) <= columns ? whole : experiment.table + state;
 }
 
-/// "2026-11-24 23:52 UTC"
 std::string finished_line(const FinishedExperiment& last) {
   return fmt::format("experiment {}: {}, finished {}", last.number, setting_of(last),
                      readable_time(last.finished));

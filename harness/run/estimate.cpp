@@ -266,7 +266,8 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
   print_rows(rows, {"state", "kind", "id", "estimate", "job"});
   const auto time =
       rates.known() ? "about " + duration_text(seconds_left(jobs, parallel)) : std::string("unknown time");
-  put("\n{}: {} of {} jobs done, selections and report aside. Left: {}, {:.0f} MB of memory, {:.0f} MB on disk when all is done.\n",
+  put("\n{}: {} of {} jobs done, selections and report aside. Left: {}, {:.0f} MB of memory, {:.0f} MB on disk "
+      "when all is done.\n",
       plan.spec.id, done, counted, time, rates.peak_memory_mb * parallel,
       estimated_disk_mb(plan, rates.resources));
   print_backbone(plan, rates.resources);

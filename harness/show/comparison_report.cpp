@@ -13,6 +13,7 @@
 #include "harness/terminal/output.h"
 #include "results/statistics/statistics.h"
 #include "results/table/table_format.h"
+#include "results/table/table_view.h"
 
 namespace harness {
 namespace {
@@ -159,7 +160,7 @@ std::string sentence_of(Metrics metrics, const ComparisonReport& report) {
       if (metric.verdict.differs == differs) groups.push_back(group_of(metric));
     }
   }
-  for (const auto& group : without_repeats(groups)) {
+  for (const auto& group : distinct_of(groups, std::identity())) {
     std::vector<std::string> names;
     for (const auto& metric : metrics) {
       if (group_of(metric) != group) continue;

@@ -204,12 +204,13 @@ bool is_fuller(const Experiment& fuller, const Experiment& other) {
          (fuller.methods.size() > other.methods.size() || fuller.seeds.size() > other.seeds.size());
 }
 
-std::optional<Experiment> with_more_methods(Store& store, const Experiment& experiment) {
-  for (auto& record : store.reproductions()) {
+std::optional<Experiment> with_more_methods(const std::vector<StoredReproduction>& records,
+                                            const Experiment& experiment) {
+  for (const auto& record : records) {
     if (record.table_id != experiment.table_id || record.seeds != experiment.seeds ||
         record.methods.size() <= experiment.methods.size())
       continue;
-    if (Experiment other(std::move(record)); is_fuller(other, experiment)) return other;
+    if (Experiment other(record); is_fuller(other, experiment)) return other;
   }
   return std::nullopt;
 }
@@ -228,7 +229,7 @@ Experiment find_experiment(Store& store, const ExperimentFilter& filter) {
   Experiment chosen(wanted == records.end() ? *last : *wanted);
   // Of two on the same runs the one with fewer methods would adjust p-values for fewer differences.
   if (filter.experiment || filter.methods.empty()) return chosen;
-  return with_more_methods(store, chosen).value_or(chosen);
+  return with_more_methods(records, chosen).value_or(chosen);
 }
 
 std::vector<Experiment> find_collected(Store& store, const Collection& collection, ExperimentFilter filter) {

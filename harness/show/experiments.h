@@ -78,8 +78,10 @@ std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment);
 /// True if `fuller` is `other` with more methods or seeds.
 bool is_fuller(const Experiment& fuller, const Experiment& other);
 
-/// The newest experiment of the same seeds that compares more methods, and so adjusts for more differences.
-std::optional<Experiment> with_more_methods(Store& store, const Experiment& experiment);
+/// The newest of `records` with the same seeds that compares more methods, and so adjusts for more
+/// differences.
+std::optional<Experiment> with_more_methods(const std::vector<StoredReproduction>& records,
+                                            const Experiment& experiment);
 
 /// The last experiment that fits; where methods are asked for, one of the same seeds that has more methods
 /// takes its place. Throws Error (status 2) with the nearest table, or what there is.

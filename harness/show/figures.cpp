@@ -137,8 +137,6 @@ std::string range_note(const Figure& figure) {
 }
 
 /// Predicted against measured mean and variance of the log-ratio, of one method.
-constexpr const char* kSetApart = "Points that would hide one another are set apart sideways.";
-
 Figure law_audit(Store& store, const Experiment& experiment, const std::string& name,
                  const std::string& method) {
   const auto fresh = audit_rows(store, experiment, method, true),
@@ -238,7 +236,7 @@ Figure validation_figure(Store& store, const Experiment& experiment, const Figur
   auto figure = figure_of(
       request.name, fmt::format("Metrics by checkpoint on the {} split", experiment.table.selection.split),
       validation_curves(store, experiment, metrics));
-  figure.notes.emplace_back(kSetApart);
+  figure.notes.emplace_back("Points that would hide one another are set apart sideways.");
   return figure;
 }
 

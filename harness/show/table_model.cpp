@@ -343,7 +343,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   model.notes = experiment.effective.notes;
   model.notes.insert(model.notes.end(), spec.notes.begin(), spec.notes.end());
   for (auto& note : notes_of_jobs(store, experiment, split)) model.notes.push_back(std::move(note));
-  if (const auto fuller = with_more_methods(store, experiment)) {
+  if (const auto fuller = with_more_methods(store.reproductions(), experiment)) {
     model.notes.push_back(fmt::format(
         "Experiment {} compares more methods on these seeds ({}); its p-values are adjusted for all "
         "of them: quote verdicts from there.",

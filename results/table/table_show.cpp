@@ -57,6 +57,31 @@ void set_show(const TableShow& show, TableModel& model) {
   for (auto& part : model.parts) set_show(show, part);
 }
 
+bool has_part(const TableView& view, const std::string& part) {
+  if (part == "results") return true;
+  if (part == "guardrails") {
+    const auto& guardrails = view.guardrails;
+    return !guardrails.alarms.empty() || !guardrails.tables.empty() || !guardrails.words.empty();
+  }
+  const auto parts = main_parts(view);
+  return !std::ranges::find(parts, part, &std::pair<std::string_view, const ViewTable*>::first)
+              ->second->rows.empty();
+}
+
+void require_parts(const TableModel& model) {
+  if (model.show.parts.empty()) return;
+  const auto view = table_view(model);
+  std::vector<std::string> there;
+  for (const auto& part : table_parts()) {
+    if (has_part(view, part)) there.push_back(part);
+  }
+  for (const auto& part : model.show.parts) {
+    if (std::ranges::count(there, part) == 0)
+      throw Error(fmt::format("table {} has no part {} as it is", model.id, part), "--part",
+                  "it has " + join(there, ", "));
+  }
+}
+
 }  // namespace
 
 const std::vector<std::string>& table_parts() {
@@ -91,35 +116,6 @@ std::vector<std::string> shown_notes(const TableModel& model, const TableView& v
     notes.insert(notes.end(), view.difference_notes.begin(), view.difference_notes.end());
   return notes;
 }
-
-namespace {
-
-bool has_part(const TableView& view, const std::string& part) {
-  if (part == "results") return true;
-  if (part == "guardrails") {
-    const auto& guardrails = view.guardrails;
-    return !guardrails.alarms.empty() || !guardrails.tables.empty() || !guardrails.words.empty();
-  }
-  const auto parts = main_parts(view);
-  return !std::ranges::find(parts, part, &std::pair<std::string_view, const ViewTable*>::first)
-              ->second->rows.empty();
-}
-
-void require_parts(const TableModel& model) {
-  if (model.show.parts.empty()) return;
-  const auto view = table_view(model);
-  std::vector<std::string> there;
-  for (const auto& part : table_parts()) {
-    if (has_part(view, part)) there.push_back(part);
-  }
-  for (const auto& part : model.show.parts) {
-    if (std::ranges::count(there, part) == 0)
-      throw Error(fmt::format("table {} has no part {} as it is", model.id, part), "--part",
-                  "it has " + join(there, ", "));
-  }
-}
-
-}  // namespace
 
 void choose(const TableShow& show, TableModel& model) {
   require_known(show.parts, table_parts(), "part", "--part");

@@ -77,7 +77,7 @@ class SummaryWriter {
       if (display_width(longer) > settings_.width) break;
       line = longer;
     }
-    return line;
+    return printable_line(line);
   }
 
   Lines closing() const {

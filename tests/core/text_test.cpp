@@ -9,11 +9,6 @@ namespace {
 
 using namespace std::string_literals;
 
-TEST(WithoutRepeats, KeepsEachTextWhereItIsFirst) {
-  EXPECT_EQ(without_repeats(std::vector<std::string>{"b", "a", "b", "", "a", ""}),
-            (std::vector<std::string>{"b", "a", ""}));
-}
-
 TEST(Counted, HasThePluralOfAllButOne) {
   EXPECT_EQ(counted(0, "run"), "0 runs");
   EXPECT_EQ(counted(1, "finished evaluation"), "1 finished evaluation");
