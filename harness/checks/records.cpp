@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -204,8 +205,9 @@ Findings check_jobs(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint = "restore the folder from a copy, or repeat the reproduce with --fresh"};
   for (const auto& run : experiment.runs) check_job(experiment, run, !run.is_base(), false, findings);
   for (const auto& e : experiment.evaluations) check_job(experiment, e, true, true, findings);
-  findings.summary = fmt::format("{} jobs are done, their job files and event logs intact",
-                                 experiment.runs.size() + experiment.evaluations.size());
+  const auto jobs = std::ranges::count_if(experiment.runs, [](const auto& run) { return !run.is_base(); }) +
+                    std::ssize(experiment.evaluations);
+  findings.summary = fmt::format("{} jobs are done, their job files and event logs intact", jobs);
   return findings;
 }
 

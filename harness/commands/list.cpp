@@ -283,7 +283,11 @@ Rows list_experiments(const ListOptions& options) {
 Rows list_runs(const ListOptions& options) {
   auto store = open_workspace(options);
   const auto runs = chosen(store ? store->runs() : std::vector<StoredRun>{}, options);
+  const auto states = run_states(find_workspace(options.place));
   return rows_of(runs, [&](const StoredRun& run) -> Json {
+    const auto state = live_state(*store, run, states);
+    // The starting weights are there at once, and done when they are tested.
+    const bool is_done = run.method != kBaseMethod || state == run_state_name(RunState::kDone);
     return {{"name", run.id},
             {"table", run.table_id},
             {"method", run.method},
@@ -291,10 +295,10 @@ Rows list_runs(const ListOptions& options) {
             {"backbone", run.backbone},
             {"task", run.task},
             {"scale", run.scale},
-            {"state", live_state(*store, run)},
+            {"state", state},
             {"folder", run.folder},
             {"created", run.created},
-            {"finished", or_null(run.finished)}};
+            {"finished", is_done ? or_null(run.finished) : Json()}};
   });
 }
 

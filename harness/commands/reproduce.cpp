@@ -107,10 +107,21 @@ void forget_runs(const Plan& plan, Store& store, Progress& progress) {
                            plan.workspace.trash_folder().string(), plan.workspace.options));
 }
 
+/// Of the jobs that are done, those count that no finished experiment rests on, as in `harness status`.
 void expect_jobs(const Plan& plan, Store& store, int threads, Progress& progress) {
   const auto rates = measured_rates(&store, plan.backbone.name, threads, Json::object());
+  if (rates.measured) progress.trust_estimates();
+  constexpr auto kSql =
+      "SELECT run_id FROM reproduction_runs UNION SELECT evaluation_id FROM reproduction_evaluations";
+  const auto rows = rows_of<std::string>(store, kSql);
+  const std::set<std::string> shown(rows.begin(), rows.end());
   for (const auto& job : planned_jobs(plan, &store, rates)) {
-    if (!job.done && job.kind != "select" && job.kind != "report") progress.expect(job.key, job.seconds);
+    if (job.kind == "select" || job.kind == "report") continue;
+    if (!job.done) {
+      progress.expect(job.key, job.seconds);
+    } else if (!shown.contains(job.id)) {
+      progress.expect_done(job.key);
+    }
   }
 }
 

@@ -31,8 +31,10 @@ struct Options {
 };
 
 int show(const Options& options) {
-  Store store(find_workspace(options.place).db, OpenMode::kReadOnly);
-  const auto report = run_report(store, find_run(store, options.id));
+  const auto workspace = find_workspace(options.place);
+  Store store(workspace.db, OpenMode::kReadOnly);
+  const auto run = find_run(store, options.id);
+  const auto report = run_report(store, run, live_state(store, run, run_states(workspace)));
   return print_answer(options.json, report, [&] { print_run_report(report); });
 }
 

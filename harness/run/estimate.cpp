@@ -10,6 +10,7 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/run/plan_runner.h"
+#include "harness/show/run_status.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
 #include "results/store/rows.h"
@@ -19,7 +20,8 @@ namespace fs = std::filesystem;
 namespace {
 
 // Guesses for the glyph backbone and one thread, used until a run of this workspace has been measured.
-constexpr double kTrainImagesPerThread = 8, kEvaluateImagesPerThread = 25, kMemoryMb = 700;
+constexpr double kTrainImagesPerThread = 8, kMemoryMb = 700;
+constexpr double kEvaluateImagesPerThread = kTrainImagesPerThread * kEvaluatedPerTrained;
 
 constexpr double kSampleKb = 8;            // a PNG of 96 x 48 and its line of the event log
 constexpr int kWeightCopiesPerResume = 4;  // raw, EMA and two moments, as float32
@@ -250,10 +252,10 @@ Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const R
 
 void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel) {
   std::vector<Json> rows;
-  std::size_t done = 0, counted = 0;
+  std::int64_t done = 0, all = 0;
   for (const auto& job : jobs) {
     if (job.kind != "select" && job.kind != "report") {  // they take no worker and no time
-      ++counted;
+      ++all;
       done += job.done ? 1 : 0;
     }
     rows.push_back(
@@ -266,9 +268,9 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
   print_rows(rows, {"state", "kind", "id", "estimate", "job"});
   const auto time =
       rates.known() ? "about " + duration_text(seconds_left(jobs, parallel)) : std::string("unknown time");
-  put("\n{}: {} of {} jobs done, selections and report aside. Left: {}, {:.0f} MB of memory, {:.0f} MB on disk "
-      "when all is done.\n",
-      plan.spec.id, done, counted, time, rates.peak_memory_mb * parallel,
+  put("\n{}: {} to run, {} done (selections and report aside). Needs {}, {:.0f} MB of memory, {:.0f} MB on "
+      "disk when all is done.\n",
+      plan.spec.id, counted(all - done, "job"), done, time, rates.peak_memory_mb * parallel,
       estimated_disk_mb(plan, rates.resources));
   print_backbone(plan, rates.resources);
   if (!rates.resources.empty()) print_memory(rates.resources.at("memory"));

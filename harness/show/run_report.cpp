@@ -376,10 +376,12 @@ fs::path folder_of(const Store& store, const StoredRun& run) {
   return run_folder_now(store.path(), run.id, run.folder);
 }
 
-std::string live_state(Store& store, const StoredRun& run) {
+std::string live_state(Store& store, const StoredRun& run, const std::map<std::string, RunState>& known) {
+  if (const auto found = known.find(run.id); found != known.end()) return run_state_name(found->second);
   const auto log = folder_of(store, run) / "events.log";
   if (run.state == JobState::kDone) return "done";
   if (event_log_is_held(log)) return "running";
+  if (run.state == JobState::kPlanned && !fs::exists(log)) return run_state_name(RunState::kWaiting);
   if (!fs::exists(log))
     return run.state == JobState::kRunning ? "interrupted" : std::string(job_state_name(run.state));
   const auto status = store.job_state(run.id);
@@ -410,7 +412,7 @@ std::string size_text(double bytes) {
   return bytes < 1e9 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.2f} GB", bytes / 1e9);
 }
 
-Json run_report(Store& store, const StoredRun& run) {
+Json run_report(Store& store, const StoredRun& run, const std::string& state) {
   const auto folder = folder_of(store, run);
   const auto status = store.job_state(run.id);
   Json report = {{"name", run.id},
@@ -418,7 +420,7 @@ Json run_report(Store& store, const StoredRun& run) {
                  {"backbone", run.backbone},
                  {"task", run.task},
                  {"seed", run.seed},
-                 {"state", live_state(store, run)},
+                 {"state", state},
                  {"failure", or_null(status ? status->failure : std::nullopt)},
                  {"created", run.created},
                  {"finished", or_null(run.finished)},

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "core/json.h"
+#include "harness/show/run_status.h"
 #include "results/store/store.h"
 
 namespace harness {
@@ -15,12 +17,12 @@ StoredRun find_run(Store& store, const std::string& id);
 /// Where the run's folder is (run_folder_now).
 std::filesystem::path folder_of(const Store& store, const StoredRun& run);
 
-/// What has become of a run: "done", "running" (a living process writes its log), "failed", "interrupted"
-/// (begun and held by nobody), "planned". Of the training; logs that the DB has not read yet count.
-std::string live_state(Store& store, const StoredRun& run);
+/// What has become of a run (run_state_name): of all its parts where `known`, run_states of its workspace,
+/// has it; else of its training alone, logs that the DB has not read yet counted.
+std::string live_state(Store& store, const StoredRun& run, const std::map<std::string, RunState>& known);
 
-/// Everything about a run; print_run_report: the same for reading.
-Json run_report(Store& store, const StoredRun& run);
+/// Everything about a run in this state (live_state); print_run_report: the same for reading.
+Json run_report(Store& store, const StoredRun& run, const std::string& state);
 void print_run_report(const Json& report);
 
 /// "12.3 MB"

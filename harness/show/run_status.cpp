@@ -56,6 +56,11 @@ struct ReadRun {
   Shape shape;
   std::optional<double> seconds_per_update = {};
 
+  double images_of_update() const {
+    return shape.epoch > 0 ? static_cast<double>(shape.images_of_epoch) / static_cast<double>(shape.epoch)
+                           : 0;
+  }
+
   std::int64_t updates_left() const {
     const bool trained =
         jobs.empty() || jobs.front().part != RunPart::kTrain || jobs.front().log.state == ReadLog::kDone;
@@ -247,10 +252,8 @@ class Reading {
     if (job.part == RunPart::kTrain) {
       each = run.seconds_per_update;
       left = static_cast<double>(run.updates_left());
-      const auto& shape = run.shape;
-      if (each && *each > 0 && shape.epoch > 0 && shape.images_of_epoch > 0)
-        status.images_per_second =
-            static_cast<double>(shape.images_of_epoch) / static_cast<double>(shape.epoch) / *each;
+      if (each && *each > 0 && run.images_of_update() > 0)
+        status.images_per_second = run.images_of_update() / *each;
     } else {
       if (!job.total) return;
       left = static_cast<double>(*job.total - job.images);
@@ -268,6 +271,18 @@ class Reading {
 /// Mean seconds of an update and of an image, over runs of a table.
 struct Pace {
   std::optional<double> update = {}, image = {};
+
+  /// Of this run; each guessed from the other until it is measured.
+  std::optional<double> update_of(const ReadRun& run) const {
+    if (run.seconds_per_update) return run.seconds_per_update;
+    if (update || !image) return update;
+    return *image * kEvaluatedPerTrained * run.images_of_update();
+  }
+  std::optional<double> image_of(const ReadRun& run) const {
+    const auto each = image ? image : run.seconds_per_update ? run.seconds_per_update : update;
+    if (image || !each || run.images_of_update() == 0) return image;
+    return *each / run.images_of_update() / kEvaluatedPerTrained;
+  }
 };
 
 Pace pace_of(const std::vector<const ReadRun*>& runs) {
@@ -289,7 +304,7 @@ Pace pace_of(const std::vector<const ReadRun*>& runs) {
   return pace;
 }
 
-/// Seconds that one worker would take for what is left; nothing where something of it was never measured.
+/// Seconds that one worker would take for what is left; nothing where nothing was measured.
 std::optional<double> seconds_left(const ReadRun& run, const Pace& pace) {
   double seconds = 0;
   for (const auto& job : run.jobs) {
@@ -297,12 +312,13 @@ std::optional<double> seconds_left(const ReadRun& run, const Pace& pace) {
     if (job.log.state == ReadLog::kRunning && run.status.eta_seconds) {
       seconds += *run.status.eta_seconds;
     } else if (job.part == RunPart::kTrain) {
-      const auto each = run.seconds_per_update ? run.seconds_per_update : pace.update;
+      const auto each = pace.update_of(run);
       if (!each) return std::nullopt;
       seconds += *each * static_cast<double>(run.updates_left());
     } else {
-      if (!pace.image || !job.total) return std::nullopt;
-      seconds += *pace.image * static_cast<double>(*job.total - job.images);
+      const auto each = pace.image_of(run);
+      if (!each || !job.total) return std::nullopt;
+      seconds += *each * static_cast<double>(*job.total - job.images);
     }
   }
   return seconds;
@@ -441,6 +457,16 @@ StatusReader::~StatusReader() = default;
 
 WorkspaceStatus StatusReader::read(StatusScope scope) {
   return impl_->read(scope);
+}
+
+std::map<std::string, RunState> run_states(const Workspace& workspace) {
+  std::map<std::string, RunState> states;
+  try {
+    for (const auto& run : StatusReader(workspace).read(StatusScope::kAll).runs) states[run.id] = run.state;
+  } catch (const Error&) {
+    return {};
+  }
+  return states;
 }
 
 std::string run_state_name(RunState state) {

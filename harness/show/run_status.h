@@ -16,6 +16,9 @@
 
 namespace harness {
 
+/// How many images are evaluated in the time that one takes to train on: a guess, until both are measured.
+inline constexpr double kEvaluatedPerTrained = 25.0 / 8;
+
 enum class RunState {
   kWaiting,      ///< nothing of it was begun, or its next part was not
   kRunning,      ///< a living process writes one of its logs
@@ -54,7 +57,7 @@ struct RunStatus {
 struct ExperimentStatus {
   std::string table, backbone, scale;
   std::int64_t jobs_done = 0, jobs = 0;
-  std::optional<double> eta_seconds = {};  ///< nothing until each kind of job was measured
+  std::optional<double> eta_seconds = {};  ///< nothing until some of its work was measured
 };
 
 struct WorkspaceStatus {
@@ -83,6 +86,9 @@ class StatusReader {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Of every run that the workspace's journal lists; empty where there is none, or it cannot be read.
+std::map<std::string, RunState> run_states(const Workspace& workspace);
 
 /// "running", "train"
 std::string run_state_name(RunState state);

@@ -44,6 +44,12 @@ void Progress::expect(const std::string& job, double seconds) {
   jobs_[job].expected_seconds = seconds;
 }
 
+void Progress::expect_done(const std::string& job) {
+  auto& entry = jobs_[job];
+  entry.done = true;
+  entry.fraction = entry.fraction_at_start = 1;
+}
+
 void Progress::start(const std::string& job, const std::string& label) {
   auto& entry = jobs_[job];
   entry.label = label;
@@ -97,16 +103,18 @@ std::string Progress::describe(const Job& job) const {
 }
 
 /// Estimates of the work that is left, scaled by how fast this session's work went against its own estimates.
-double Progress::remaining_seconds() const {
+/// Nothing while they are guesses and little was measured.
+std::optional<double> Progress::remaining_seconds() const {
   double left = 0, finished = 0;
   for (const auto& [id, job] : jobs_) {
     left += job.expected_seconds * (1 - job.fraction);
     finished += job.expected_seconds * std::max(0.0, job.fraction - std::max(0.0, job.fraction_at_start));
   }
   const double elapsed = seconds_since(begin_);
-  // A little faith in the estimate until there is something to measure.
-  constexpr double kPrior = 10;
-  return left * (elapsed + kPrior) / (finished + kPrior);
+  constexpr double kLittle = 20, kTrust = 60;  // seconds
+  if (!trusted_ && (elapsed < kLittle || finished == 0)) return std::nullopt;
+  const double faith = trusted_ ? kTrust : 0;
+  return left * (elapsed + faith) / (finished + faith);
 }
 
 std::string Progress::line() const {
@@ -117,8 +125,9 @@ std::string Progress::line() const {
     if (job.running) running += (running.empty() ? "" : " | ") + describe(job);
   }
   if (running.empty()) return {};
-  return printable(
-      fmt::format("[{}/{}] ETA {} | {}", done, jobs_.size(), duration_text(remaining_seconds()), running));
+  const auto left = remaining_seconds();
+  const auto eta = left ? fmt::format("ETA {} | ", duration_text(*left)) : std::string();
+  return printable(fmt::format("[{}/{}] {}{}", done, jobs_.size(), eta, running));
 }
 
 void Progress::tick() {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace harness {
@@ -28,6 +29,10 @@ class Progress {
 
   /// Announces a job that will run, with its estimated seconds on one worker.
   void expect(const std::string& job, double seconds);
+  /// A job that was done before counts among the others.
+  void expect_done(const std::string& job);
+  /// The estimates rest on measurements: the time left is told from the start.
+  void trust_estimates() { trusted_ = true; }
   void start(const std::string& job, const std::string& label);
   void update(const std::string& job, const JobProgress& progress);
   void finish(const std::string& job);
@@ -49,10 +54,10 @@ class Progress {
 
   std::string line() const;
   std::string describe(const Job& job) const;
-  double remaining_seconds() const;
+  std::optional<double> remaining_seconds() const;
 
   std::FILE* out_;
-  bool terminal_, colour_;
+  bool terminal_, colour_, trusted_ = false;
   std::map<std::string, Job> jobs_;
   Clock::time_point begin_ = Clock::now(), last_plain_{};
   std::size_t width_ = 0;

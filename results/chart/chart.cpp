@@ -81,19 +81,6 @@ Axis y_axis(const Chart& chart, const ChartFrame& frame) {
   return axis;
 }
 
-/// About `count` round values (1, 2 or 5 times a power of ten) within the axis.
-std::vector<double> linear_ticks(const Axis& axis, double count) {
-  const double raw = (axis.last - axis.first) / count;
-  const double power = std::pow(10.0, std::floor(std::log10(raw)));
-  const double lead = raw / power;
-  const double step = power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10);
-  std::vector<double> ticks;
-  for (double i = std::ceil(axis.first / step); i * step <= axis.last + 1e-9 * step; ++i) {
-    ticks.push_back(i * step);
-  }
-  return ticks;
-}
-
 std::vector<double> log_ticks(const Axis& axis) {
   const auto with = [&](const std::vector<double>& leads, int every) {
     std::vector<double> ticks;
@@ -136,7 +123,7 @@ bool has_marks(const Chart& chart, const ChartSeries& line) {
 }
 
 std::vector<double> y_ticks(const Axis& y, const ChartFrame& frame) {
-  return y.log ? log_ticks(y) : linear_ticks(y, frame.wanted_y_ticks);
+  return y.log ? log_ticks(y) : round_values(y.first, y.last, frame.wanted_y_ticks);
 }
 
 void draw_frame(const Chart& chart, const ChartFrame& frame, const Axis& x, const Axis& y, Drawing& out) {
@@ -145,7 +132,7 @@ void draw_frame(const Chart& chart, const ChartFrame& frame, const Axis& x, cons
     out.words({Role::kTick}, {frame.left - frame.tick_gap, y.pixel(tick) + frame.half_letter}, Anchor::kEnd,
               tick_text(tick, y));
   }
-  for (const double tick : linear_ticks(x, frame.wanted_x_ticks)) {
+  for (const double tick : round_values(x.first, x.last, frame.wanted_x_ticks)) {
     if (tick != std::floor(tick)) continue;  // steps and updates are counted
     out.words({Role::kTick}, {x.pixel(tick), frame.bottom + frame.tick_drop}, Anchor::kMiddle,
               short_number(tick));
@@ -260,6 +247,22 @@ std::string description_of(const Chart& chart) {
 }
 
 }  // namespace
+
+std::vector<double> round_values(double low, double high, double count) {
+  const double power = std::pow(10.0, std::floor(std::log10((high - low) / count)));
+  std::vector<double> best;
+  for (const double lead : {1.0, 2.0, 5.0, 10.0}) {
+    const double step = lead * power;
+    std::vector<double> values;
+    for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; ++i)
+      values.push_back(i * step);
+    const auto distance = [&](const std::vector<double>& of) {
+      return std::abs(static_cast<double>(of.size()) - count);
+    };
+    if (best.empty() || distance(values) < distance(best)) best = std::move(values);
+  }
+  return best;
+}
 
 std::string short_number(double value) {
   if (value == 0) return "0";

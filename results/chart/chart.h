@@ -81,6 +81,9 @@ ChartLook look_in_print(const Chart& chart, const ChartSeries& series);
 /// How a series is drawn, for a legend: a line, a mark, or both, in a box of 28 x 14.
 Drawing key_drawing(std::size_t color, ChartLook look, double mark = 1);
 
+/// Round values (1, 2 or 5 times a power of ten) from `low` to `high`, as near to `count` of them as can be.
+std::vector<double> round_values(double low, double high, double count);
+
 /// A number as axes and tooltips print it: four significant digits, "3.2e-4" below 0.001.
 std::string short_number(double value);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+#include <string_view>
 #include <type_traits>
 
 #include "results/table/markup.h"
@@ -51,6 +53,17 @@ std::string element_of(const Words& words) {
                      words.at.x, words.at.y, kAnchors[static_cast<int>(words.anchor)], turned, text);
 }
 
+/// U+2212 before digits, where no word is being hyphenated.
+std::string with_minus_signs(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool begins = i == 0 || std::string_view(" [({^").find(text[i - 1]) != std::string_view::npos;
+    const bool of_number = i + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[i + 1])) != 0;
+    out += text[i] == '-' && begins && of_number ? "\u2212" : std::string(1, text[i]);
+  }
+  return out;
+}
+
 }  // namespace
 
 void Drawing::line(Look look, std::vector<Spot> spots) {
@@ -67,6 +80,7 @@ void Drawing::circle(Look look, Spot middle, double radius, std::string tooltip)
 }
 
 void Drawing::words(Look look, Spot at, Anchor anchor, std::string text) {
+  if (look.role == Role::kTick || look.role == Role::kNumbers) text = with_minus_signs(text);
   items.emplace_back(Words{std::move(look), at, anchor, std::move(text)});
 }
 

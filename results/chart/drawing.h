@@ -49,7 +49,7 @@ struct Shape {
 
 enum class Anchor { kStart, kMiddle, kEnd };
 
-/// A text in notation (notation.h); `at` is on its baseline.
+/// A text in notation (notation.h); `at` is on its baseline. Of numbers the minus signs are true ones.
 struct Words {
   Look look;
   Spot at;

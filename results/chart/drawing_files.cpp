@@ -81,11 +81,11 @@ Style style_of(const Look& look) {
     case Role::kRing:
       return {.stroke = colour_of(look), .width = 0.9};
     case Role::kInterval:
-      return {.stroke = colour_of(look), .width = 1.8};
+      return {.stroke = colour_of(look), .width = 1.2};
     case Role::kEstimate:
       return {.fill = colour_of(look), .stroke = kWhite, .width = 0.4};
     case Role::kPrinted:
-      return {.fill = kWhite, .stroke = kInk, .width = 0.7};
+      return {.stroke = kInk, .width = 0.7};
     default:
       return {.fill = kInk};
   }

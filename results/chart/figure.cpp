@@ -88,12 +88,13 @@ ForestFrame forest_frame(double width) {
           .left = 0,
           .right = width,
           .row = 23,
-          .foot = 12,
           .text_at = 8,
           .line_at = 15.5,
           .zero_from = 11,
           .zero_to = 20,
-          .foot_at = 8,
+          .tick_at = 8,
+          .side_at = 16,
+          .foot = 19,
           .mark = kMark};
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "results/chart/chart.h"
 #include "results/statistics/verdict.h"
 #include "results/table/table_format.h"
 #include "results/table/table_view.h"
@@ -53,29 +54,44 @@ void draw_row(const ForestRow& row, const std::vector<double>& guides, const Sca
   across(Role::kZero, zero);
   for (const double guide : guides) across(Role::kGuide, scale.at(guide));
   if (row.interval) {
-    out.line({Role::kInterval, row.look},
-             {{scale.at(row.interval->low), middle}, {scale.at(row.interval->high), middle}});
+    const double low = scale.at(row.interval->low), high = scale.at(row.interval->high),
+                 cap = 5.5 * frame.mark;
+    const Look look{Role::kInterval, row.look};
+    out.line(look, {{low, middle}, {high, middle}});
+    // An interval that is shorter than its mark is wide shows by its ends.
+    for (const double end : {low, high}) out.line(look, {{end, middle - cap}, {end, middle + cap}});
   }
+  if (row.delta)
+    out.circle({Role::kEstimate, row.look}, {scale.at(*row.delta), middle}, 3.8 * frame.mark, row.tooltip);
   if (row.printed) {
-    const double x = scale.at(*row.printed), half = 5 * frame.mark;
+    const double x = scale.at(*row.printed), half = 6.5 * frame.mark;
     out.area({Role::kPrinted},
              {{x, middle - half}, {x + half, middle}, {x, middle + half}, {x - half, middle}});
     std::get<Shape>(out.items.back()).tooltip = "paper: " + row.printed_text;
   }
-  if (row.delta)
-    out.circle({Role::kEstimate, row.look}, {scale.at(*row.delta), middle}, 4.5 * frame.mark, row.tooltip);
 }
 
-/// Where 0 is at an edge, the side without room has no rows either.
-void draw_sides(const Forest& forest, const Scale& scale, double foot, Drawing& out) {
-  constexpr double kRoom = 60;
+/// The axis' numbers, and below them what its sides are; where 0 is at an edge, the side without room has no
+/// rows either.
+void draw_foot(const Forest& forest, const Scale& scale, double bottom, Drawing& out) {
+  constexpr double kRoom = 60, kTickRoom = 55;
   const auto& frame = scale.frame;
-  const double zero = scale.at(0), away = 12;
-  out.words({Role::kTick}, {zero, foot}, Anchor::kMiddle, "0");
+  const double zero = scale.at(0), away = 6;
+  const auto number = [&](double value) {
+    out.words({Role::kTick}, {scale.at(value / forest.shown), bottom + frame.tick_at}, Anchor::kMiddle,
+              short_number(value));
+  };
+  if (scale.high > scale.low) {
+    const double count = std::clamp((frame.right - frame.left) / kTickRoom / frame.mark, 2.0, 5.0);
+    for (const double value : round_values(scale.low * forest.shown, scale.high * forest.shown, count))
+      number(value);
+  } else {
+    number(0);
+  }
   if (zero - frame.left > kRoom * frame.mark && !forest.left.empty())
-    out.words({Role::kTick}, {zero - away, foot}, Anchor::kEnd, "\u2190 " + forest.left);
+    out.words({Role::kTick}, {zero - away, bottom + frame.side_at}, Anchor::kEnd, "\u2190 " + forest.left);
   if (frame.right - zero > kRoom * frame.mark && !forest.right.empty())
-    out.words({Role::kTick}, {zero + away, foot}, Anchor::kStart, forest.right + " \u2192");
+    out.words({Role::kTick}, {zero + away, bottom + frame.side_at}, Anchor::kStart, forest.right + " \u2192");
 }
 
 std::optional<double> printed_delta(const TableModel& model, const TableComparison& comparison,
@@ -102,7 +118,9 @@ ForestRow row_of(const TableModel& model, const TableComparison& comparison, con
 /// Good and bad sides where a row speaks of a method; of checkpoints, what a side is.
 Forest forest_of(const TableModel& model, const std::string& baseline, const std::string& metric) {
   const auto column = column_of(model, metric);
-  Forest forest{.title = difference_title(column), .baseline = baseline};
+  Forest forest{.title = difference_title(column),
+                .baseline = baseline,
+                .shown = column.unit == Unit::kPercent ? 100. : 1};
   bool of_methods = false;
   for (const auto& comparison : model.comparisons) {
     if (comparison.baseline != baseline || comparison.metric != metric || !comparison.values.delta) continue;
@@ -141,7 +159,11 @@ std::vector<Forest> guardrail_forests(const TableModel& model) {
   const auto& panel = *model.guardrails;
   for (const auto& metric : panel.metrics) {
     const auto column = column_of(model, metric.name);
-    Forest forest{.title = difference_title(column), .baseline = panel.base, .left = "fell", .right = "rose"};
+    Forest forest{.title = difference_title(column),
+                  .baseline = panel.base,
+                  .shown = column.unit == Unit::kPercent ? 100. : 1,
+                  .left = "fell",
+                  .right = "rose"};
     double limit = 0;
     for (const auto& effect : panel.effects) {
       const auto& record = effect.record;
@@ -173,7 +195,7 @@ Drawing forest_drawing(const Forest& forest, const ForestFrame& frame) {
     draw_row(forest.rows[i], forest.guides, scale, frame.row * static_cast<double>(i), out);
     out.description += fmt::format(" {}: {}.", forest.rows[i].name, forest.rows[i].numbers);
   }
-  draw_sides(forest, scale, bottom + frame.foot_at, out);
+  draw_foot(forest, scale, bottom, out);
   return out;
 }
 

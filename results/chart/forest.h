@@ -25,6 +25,7 @@ struct ForestRow {
 struct Forest {
   std::string title;  ///< "Exact (points)"
   std::string baseline;
+  double shown = 1;                   ///< what 1 of the DB's unit is on the axis: 100 in percent
   std::string left = {}, right = {};  ///< what the sides of 0 are
   std::vector<double> guides = {};    ///< vertical lines, as a minimal effect
   std::vector<ForestRow> rows = {};
@@ -42,11 +43,13 @@ std::string look_of(const TableComparison& comparison, Better better);
 
 /// A row's height and where its parts are in it.
 struct ForestFrame {
-  double width = 380, left = 10, right = 370, row = 40, foot = 22;
+  double width = 380, left = 10, right = 370, row = 40;
   double text_at = 15;  ///< baseline of the name
   double line_at = 29;  ///< the interval's height
   double zero_from = 21, zero_to = 38;
-  double foot_at = 17;  ///< baseline below the last row
+  double tick_at = 17;  ///< baseline of the axis' numbers below the last row
+  double side_at = 33;  ///< that of what the sides are
+  double foot = 38;     ///< height below the last row
   double mark = 1;
 };
 
