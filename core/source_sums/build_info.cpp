@@ -2,6 +2,8 @@
 
 #include <fstream>
 
+#include "revision.h"
+
 namespace harness {
 namespace {
 
