@@ -216,7 +216,7 @@ void require_metrics(const FigureRequest& request, const std::vector<std::string
 }
 
 Figure training_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
-  return figure_of(request.name, "Training by update", training_curves(store, experiment));
+  return figure_of(request.name, "Training by update", training_curves(store, experiment, 12));
 }
 
 Figure validation_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {

@@ -14,8 +14,6 @@
 namespace harness {
 namespace {
 
-constexpr std::int64_t kMaxPoints = 120;  // of a curve; longer runs are averaged over windows of updates
-
 /// Colours count the methods in the table's order; the starting weights have the neutral one.
 std::size_t color_of(const Experiment& experiment, const std::string& method) {
   if (method == kBaseMethod) return kNeutralColor;
@@ -51,14 +49,22 @@ constexpr auto kCurves = R"sql(
       GROUP BY member.run_id, update_index
     ))sql";
 
-std::int64_t window_of(Store& store, const Experiment& experiment, const Statistic& statistic) {
+/// How many updates a point is a mean over, so that a curve has at most `most`: where it can, a divisor of
+/// the updates.
+std::int64_t window_of(Store& store, const Experiment& experiment, const Statistic& statistic,
+                       std::int64_t most) {
   static const auto kSql = kCurves + std::string(R"sql(
     SELECT max(points), max(last) FROM (SELECT count(*) AS points, max(x) AS last FROM curve GROUP BY run_id))sql");
   const auto [longest, last] =
       rows_of<std::int64_t, std::int64_t>(store, kSql.c_str(), experiment.id, std::string(statistic.name),
                                           statistic.by_step, statistic.on_policy)
           .front();
-  return longest <= kMaxPoints ? 1 : (last + kMaxPoints - 1) / kMaxPoints;
+  if (longest <= most) return 1;
+  const auto least = (last + most - 1) / most;
+  for (auto window = least; window < 2 * least; ++window) {
+    if (last % window == 0) return window;
+  }
+  return least;
 }
 
 /// By row: means over windows, named by their last update, averaged over the seeds, with the seeds' range.
@@ -273,19 +279,19 @@ ChartGroup law_group(Store& store, const Experiment& experiment, const std::stri
 
 }  // namespace
 
-ChartGroup training_curves(Store& store, const Experiment& experiment) {
+ChartGroup training_curves(Store& store, const Experiment& experiment, std::int64_t most_points) {
   ChartGroup group{.title = "Curves by update",
                    .notes = {bands_note(experiment) +
                              " The reward is that of each epoch's samples. Everything else is of off-policy "
                              "updates: on-policy ones have log-ratios of 0 by construction."}};
   std::int64_t window = 1;
   for (const auto& statistic : kStatistics) {
-    const auto updates = window_of(store, experiment, statistic);
+    const auto updates = window_of(store, experiment, statistic, most_points);
     window = std::max(window, updates);
     group.charts.push_back(statistic_curves(store, experiment, statistic, updates));
   }
   if (window > 1) {
-    group.notes.push_back(fmt::format("Points of long curves are means over {} updates.", window));
+    group.notes.push_back(fmt::format("Points are means over {} updates.", window));
   }
   return group;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "harness/show/experiments.h"
@@ -8,8 +9,9 @@
 
 namespace harness {
 
-/// Training statistics by update: one line a method, the mean over its seeds; the band is their range.
-ChartGroup training_curves(Store& store, const Experiment& experiment);
+/// Training statistics by update: one line a method, the mean over its seeds; the band is their range. Lines
+/// of more than `most_points` are averaged over windows of updates.
+ChartGroup training_curves(Store& store, const Experiment& experiment, std::int64_t most_points);
 
 /// `metrics` by checkpoint on the split that selection looked at, with bootstrap intervals over prompts; the
 /// selected checkpoints are ringed. Without charts for a training table.

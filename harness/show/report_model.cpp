@@ -230,7 +230,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Experiment& expe
 Report make_report(Store& store, const Experiment& experiment, const ReportImages& images) {
   Report report;
   report.table = make_table_model(store, experiment);
-  report.training.push_back(training_curves(store, experiment));
+  report.training.push_back(training_curves(store, experiment, 120));
   report.law = law_charts(store, experiment);
   report.runs = report_runs(store, experiment);
   report.facts = facts_of(experiment);

@@ -217,10 +217,10 @@ void draw_marks(const std::vector<ChartPoint>& points, std::size_t color, const 
   }
 }
 
-/// Of a long line a few points, each series' at other places.
+/// All points of a short line; of a long one a few, each series' at other places.
 std::vector<ChartPoint> a_few(const std::vector<ChartPoint>& points, std::size_t color) {
-  constexpr std::size_t kMarks = 6;
-  const auto every = std::max<std::size_t>(1, points.size() / kMarks);
+  constexpr std::size_t kMarks = 6, kShort = 12;
+  const auto every = points.size() <= kShort ? 1 : points.size() / kMarks;
   std::vector<ChartPoint> few;
   for (std::size_t i = (color * every / 3) % every; i < points.size(); i += every)
     few.push_back({.x = points[i].x, .y = points[i].y});

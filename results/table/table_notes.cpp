@@ -148,7 +148,7 @@ std::string unbalanced_note(const TableModel& model) {
 std::string influence_note(const TableModel& model) {
   const auto found = texts_of(model.comparisons, [&](const TableComparison& c) -> std::string {
     const auto few = few_that_carry(c.values);
-    if (!c.differs || !few) return {};
+    if (!c.differs || !few || !c.restates.empty()) return {};
     return fmt::format("{}, {}: {} of {}", arm_of(c), column_of(model, c.metric).title, *few,
                        c.values.clusters);
   });
@@ -163,7 +163,7 @@ std::string disagreement_note(const TableModel& model) {
     const auto differ = disagreement(tests, level);
     // With few units no rank test has a small p.
     const double smallest_rank_p = std::exp2(1 - static_cast<double>(c.values.clusters));
-    if (!differ.any() || smallest_rank_p >= level) return {};
+    if (!differ.any() || smallest_rank_p >= level || !c.restates.empty()) return {};
     return fmt::format("{}, {}: t {:.2g}{}{}", arm_of(c), column_of(model, c.metric).title, tests.t->p_value,
                        differ.wilcoxon ? fmt::format(", Wilcoxon {:.2g}", tests.wilcoxon->p_value) : "",
                        differ.sign ? fmt::format(", sign test {:.2g}", *tests.sign_p) : "");
@@ -272,7 +272,7 @@ std::string norm_clip_note(const TableModel& model) {
     }
     return damped > 0 ? fmt::format("{} of {} damped updates of {}", undone, damped, method) : "";
   });
-  return listed("Norm clip: ", parts, "; ", " had the same length as without damping.");
+  return listed("Gradient clipping: ", parts, "; ", " had the same length as without damping.");
 }
 
 /// How old the evaluated weights are: the average of checkpoint 80 may be about the policy of update 42.
@@ -470,15 +470,23 @@ std::vector<std::string> result_notes(const TableModel& model) {
                 model.notes});
 }
 
-std::vector<std::string> difference_notes(const TableModel& model) {
-  if (!model.parts.empty()) return of_parts(model, difference_notes);
+std::vector<std::string> general_difference_notes(const TableModel& model) {
+  if (!model.parts.empty()) return of_parts(model, general_difference_notes);
   if (model.comparisons.empty()) return {};
   return noted({{model.chosen_on_split ? kChosenHere : "", pairing_note(model)},
                 methods_notes(model),
                 checkpoints_notes(model),
-                noise_notes(model),
-                {unbalanced_note(model), influence_note(model), disagreement_note(model),
+                noise_notes(model)});
+}
+
+std::vector<std::string> row_notes(const TableModel& model) {
+  if (!model.parts.empty()) return of_parts(model, row_notes);
+  return noted({{unbalanced_note(model), influence_note(model), disagreement_note(model),
                  movement_note(model), incomplete_pairs_note(model)}});
+}
+
+std::vector<std::string> difference_notes(const TableModel& model) {
+  return noted({general_difference_notes(model), row_notes(model)});
 }
 
 }  // namespace harness

@@ -578,12 +578,13 @@ std::optional<double> sd_over_seeds(const TableModel& model, const std::string& 
   return summary.n_missing == 0 ? summary.std : std::nullopt;
 }
 
+std::vector<std::string> shown_notes(const TableModel& model, std::vector<std::string> notes) {
+  for (auto& note : notes) note = shown_note(model, note);
+  std::erase(notes, "");
+  return notes;
+}
+
 TableView table_view(const TableModel& model) {
-  const auto shown = [&](std::vector<std::string> notes) {
-    for (auto& note : notes) note = shown_note(model, note);
-    std::erase(notes, "");
-    return notes;
-  };
   return {.heading = model.title.empty() ? model.id : model.id + ": " + model.title,
           .subtitle = subtitle(model),
           .warning = model.scale_warning,
@@ -593,8 +594,8 @@ TableView table_view(const TableModel& model) {
           .claims = claims_view(model),
           .yardstick = yardstick_view(model),
           .guardrails = guardrail_view(model),
-          .notes = shown(result_notes(model)),
-          .difference_notes = shown(difference_notes(model)),
+          .notes = shown_notes(model, result_notes(model)),
+          .difference_notes = shown_notes(model, difference_notes(model)),
           .signature = signature_text(model)};
 }
 

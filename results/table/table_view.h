@@ -88,6 +88,8 @@ std::vector<std::string> shown_notes(const TableModel& model, const TableView& v
 /// In a note: what helps only those who run the table. table_view leaves it out for a paper's readers
 /// (TableShow::for_readers).
 std::string for_operator(std::string_view text);
+/// Notes as the table shows them: without what is empty or not for its reader.
+std::vector<std::string> shown_notes(const TableModel& model, std::vector<std::string> notes);
 /// The note as it is shown.
 std::string shown_note(const TableModel& model, std::string_view note);
 
@@ -112,7 +114,12 @@ std::string by_tag_note(const TableModel& model);
 
 /// The footnotes, in the order in which tables show them.
 std::vector<std::string> result_notes(const TableModel& model);
+/// general_difference_notes, then row_notes.
 std::vector<std::string> difference_notes(const TableModel& model);
+/// What the differences are and how they are judged.
+std::vector<std::string> general_difference_notes(const TableModel& model);
+/// What single differences call for.
+std::vector<std::string> row_notes(const TableModel& model);
 
 /// Those of the latter on what differences between runs of one method are: the yardstick, and whether the
 /// table can tell its methods apart.

@@ -79,7 +79,7 @@ TEST_F(RunsShow, SaysHowFarTheAverageOfACheckpointLagsBehindThePolicy) {
 TEST_F(RunsShow, ATableCountsDampedPairsAndSaysHowFarTheAverageLagsUnlessRawWeightsWereEvaluated) {
   ok(kSmoke,
      {"37.5 %",
-      "Norm clip: 1 of 3 damped updates of lambda-controlled had the same length as without damping.",
+      "Gradient clipping: 1 of 3 damped updates of lambda-controlled had the same length as without damping.",
       "Lag of the evaluated EMA weights behind the policy at the selected checkpoints, in updates: ratio-norm ",
       " (seed 42), dual "});
   const auto other = ok(smoke({"--set", "eval_weights=raw"}));
@@ -113,7 +113,7 @@ TEST_F(ListRuns, SaysRunningOnlyOfARunThatAProcessHolds) {
   const auto busy = place.start_busy(kSmoke, "train", 200'000);
   std::map<std::string, int> states;
   for (const auto& run : place.json({"list", "runs", "--json"})) ++states[run.at("state")];
-  EXPECT_EQ(states, (std::map<std::string, int>{{"done", 1}, {"running", 1}, {"planned", 2}}));
+  EXPECT_EQ(states, (std::map<std::string, int>{{"done", 1}, {"running", 1}, {"waiting", 2}}));
   place.end(busy, SIGTERM);
   place.environment["HARNESS_FAKE_KIND"] = "train";
   place.environment["HARNESS_FAKE_MODE"] = "fail";

@@ -267,7 +267,7 @@ const std::vector<std::string> kNotes = {
     "Never clipped: ratio-norm (seed 43) (no ratio left the clip range in any off-policy update of the "
     "run).",
     "Share of off-policy steps damped (weight below 1), by shard: lambda-controlled 12.5 % (2 runs).",
-    "Norm clip: 55 of 60 damped updates of lambda-controlled had the same length as without damping.",
+    "Gradient clipping: 55 of 60 damped updates of lambda-controlled had the same length as without damping.",
     "Lag of the evaluated EMA weights behind the policy at the selected checkpoints, in updates: ratio-norm "
     "18.8 to 37.6 (2 seeds), lambda-controlled 6.3 (seed 42).",
     "A note of a job.",

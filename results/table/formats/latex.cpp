@@ -123,12 +123,13 @@ std::string label_of(std::string id) {
   return "tab:" + id;
 }
 
-/// One float: a table with its caption and what stands below it, a paragraph each. All but the table are
-/// LaTeX.
+/// One float: a table with its caption and what is below it, a paragraph each, as LaTeX; and what only the
+/// file's reader sees.
 struct Float {
   std::string caption, label;
   ViewTable table = {};
   std::vector<std::string> notes = {};
+  std::string comment = {};
 };
 
 std::size_t lines_of(const std::string& latex) {
@@ -156,9 +157,10 @@ std::vector<Float> on_pages(Float whole) {
 }
 
 std::string float_text(const Writer& writer, const Float& one) {
-  auto out = fmt::format(
+  auto out = one.comment.empty() ? std::string() : "% " + printable_line(one.comment) + "\n";
+  out += fmt::format(
       "\\harnesstable\n\\centering\\footnotesize\n\\setlength{{\\tabcolsep}}{{3.5pt}}\n"
-      "\\caption{{{}}}\n\\label{{{}}}\n\\vspace{{3pt}}\n",
+      "\\caption{{{}}}\n\\label{{{}}}\n\\vspace{{6pt}}\n",
       one.caption, one.label);
   if (!one.table.columns.empty()) out += writer.table(one.table);
   if (!one.notes.empty()) {
@@ -236,7 +238,7 @@ class Floats {
     if (const auto blank = drop_blank_columns(out.table); !blank.empty())
       out.notes.push_back(writer_.prose("Left out, as no row has a value: " + join(blank, ", ") + "."));
     std::ranges::move(prose_of(view_.notes), std::back_inserter(out.notes));
-    if (!view_.signature.empty()) out.notes.push_back("Signature: " + latex_text(view_.signature));
+    if (!view_.signature.empty()) out.comment = "Signature: " + view_.signature;
     return out;
   }
 
@@ -278,6 +280,16 @@ ViewTable differences_to(const TableModel& model, const ViewTable& all, const st
   return table;
 }
 
+/// The model with the differences that such a float shows.
+TableModel with_differences_to(TableModel model, const std::string& baseline) {
+  const auto is_elsewhere = [&baseline](const TableModel& of) {
+    return [&](const TableComparison& c) { return c.baseline != baseline || !is_shown(of, c); };
+  };
+  std::erase_if(model.comparisons, is_elsewhere(model));
+  for (auto& part : model.parts) std::erase_if(part.comparisons, is_elsewhere(part));
+  return model;
+}
+
 /// The table in pieces of at most kTableRows; a paper's row stays with ours.
 std::vector<ViewTable> pieces_of(const ViewTable& table) {
   std::vector<ViewTable> pieces;
@@ -293,17 +305,22 @@ void Floats::add_differences() {
   std::vector<Float> floats;
   for (const auto& baseline : baselines_of(model_)) {
     int part = 0;
+    const auto notes = prose_of(shown_notes(model_, row_notes(with_differences_to(model_, baseline))));
     for (const auto& table : pieces_of(differences_to(model_, view_.comparisons, baseline))) {
       const bool is_first = ++part == 1;
       floats.push_back(float_of(
           fmt::format("differences to {}{}", baseline, is_first ? "" : ", continued"),
           runs_sentence(model_) + warning(),
           fmt::format("differences-{}{}", baseline, is_first ? "" : fmt::format("-{}", part)), table));
+      auto& own = floats.back().notes;
+      if (floats.size() == 1) {
+        own = prose_of(shown_notes(model_, general_difference_notes(model_)));
+      } else {
+        own.push_back(fmt::format("Notes: Table~\\ref{{{}}}.", floats.front().label));
+      }
+      if (is_first) own.insert(own.end(), notes.begin(), notes.end());
     }
   }
-  if (floats.empty()) return;
-  for (auto& one : floats) one.notes = {fmt::format("Notes: Table~\\ref{{{}}}.", floats.front().label)};
-  floats.front().notes = prose_of(view_.difference_notes);
   std::ranges::move(floats, std::back_inserter(floats_));
 }
 
