@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
+#include <utility>
 
 #include "core/law_limits.h"
 #include "core/text.h"
@@ -49,20 +51,23 @@ constexpr auto kCurves = R"sql(
       GROUP BY member.run_id, update_index
     ))sql";
 
-/// How many updates a point is a mean over, so that a curve has at most `most`: where it can, a divisor of
-/// the updates.
-std::int64_t window_of(Store& store, const Experiment& experiment, const Statistic& statistic,
-                       std::int64_t most) {
+/// The longest curve's number of points, and the last update that one has a value of.
+std::pair<std::int64_t, std::int64_t> extent_of(Store& store, const Experiment& experiment,
+                                                const Statistic& statistic) {
   static const auto kSql = kCurves + std::string(R"sql(
     SELECT max(points), max(last) FROM (SELECT count(*) AS points, max(x) AS last FROM curve GROUP BY run_id))sql");
-  const auto [longest, last] =
+  const auto [points, last] =
       rows_of<std::int64_t, std::int64_t>(store, kSql.c_str(), experiment.id, std::string(statistic.name),
                                           statistic.by_step, statistic.on_policy)
           .front();
-  if (longest <= most) return 1;
-  const auto least = (last + most - 1) / most;
+  return {points, last};
+}
+
+/// How many of `updates` a point is a mean over, so that a curve has at most `most`: where it can, a divisor.
+std::int64_t window_of(std::int64_t updates, std::int64_t most) {
+  const auto least = (updates + most - 1) / most;
   for (auto window = least; window < 2 * least; ++window) {
-    if (last % window == 0) return window;
+    if (updates % window == 0) return window;
   }
   return least;
 }
@@ -284,15 +289,23 @@ ChartGroup training_curves(Store& store, const Experiment& experiment, std::int6
                    .notes = {bands_note(experiment) +
                              " The reward is that of each epoch's samples. Everything else is of off-policy "
                              "updates: on-policy ones have log-ratios of 0 by construction."}};
-  std::int64_t window = 1;
+  std::vector<std::int64_t> points;
+  std::int64_t updates = 0;
   for (const auto& statistic : kStatistics) {
-    const auto updates = window_of(store, experiment, statistic, most_points);
-    window = std::max(window, updates);
-    group.charts.push_back(statistic_curves(store, experiment, statistic, updates));
+    const auto [longest, last] = extent_of(store, experiment, statistic);
+    points.push_back(longest);
+    updates = std::max(updates, last);
   }
-  if (window > 1) {
-    group.notes.push_back(fmt::format("Points are means over {} updates.", window));
+  // One window for all long curves, which the note can name.
+  const auto window = window_of(updates, most_points);
+  bool is_averaged = false;
+  for (std::size_t i = 0; i < std::size(kStatistics); ++i) {
+    const bool is_long = points[i] > most_points;
+    is_averaged = is_averaged || is_long;
+    group.charts.push_back(statistic_curves(store, experiment, kStatistics[i], is_long ? window : 1));
   }
+  if (is_averaged)
+    group.notes.push_back(fmt::format("Points of long curves are means over {} updates.", window));
   return group;
 }
 

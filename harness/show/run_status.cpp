@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/event_log.h"
+#include "core/streams.h"
 #include "core/text.h"
 #include "harness/plan/lock_holder.h"
 #include "harness/show/job_log.h"
@@ -274,14 +275,17 @@ struct Pace {
 
   /// Of this run; each guessed from the other until it is measured.
   std::optional<double> update_of(const ReadRun& run) const {
-    if (run.seconds_per_update) return run.seconds_per_update;
-    if (update || !image) return update;
+    if (const auto measured = measured_update_of(run)) return measured;
+    if (!image || run.images_of_update() == 0) return std::nullopt;
     return *image * kEvaluatedPerTrained * run.images_of_update();
   }
   std::optional<double> image_of(const ReadRun& run) const {
-    const auto each = image ? image : run.seconds_per_update ? run.seconds_per_update : update;
-    if (image || !each || run.images_of_update() == 0) return image;
-    return *each / run.images_of_update() / kEvaluatedPerTrained;
+    const auto measured = measured_update_of(run);
+    if (image || !measured || run.images_of_update() == 0) return image;
+    return *measured / run.images_of_update() / kEvaluatedPerTrained;
+  }
+  std::optional<double> measured_update_of(const ReadRun& run) const {
+    return run.seconds_per_update ? run.seconds_per_update : update;
   }
 };
 
@@ -417,7 +421,7 @@ struct StatusReader::Impl {
     for (const auto& id : records.order) {
       const auto& known = records.runs.at(id);
       // What is finished is read where it is shown.
-      if (known.is_finished && scope == StatusScope::kCurrent) continue;
+      if (known.is_finished && scope != StatusScope::kAll) continue;
       const auto& run = read.emplace(id, reading.read(known, status.notes)).first->second;
       if (is_current(run.status, known, records)) current.push_back(&run);
     }
@@ -434,6 +438,11 @@ struct StatusReader::Impl {
                                  const std::optional<FinishedExperiment>& last) const {
     if (scope == StatusScope::kAll) return records.order;
     std::vector<std::string> ids;
+    if (scope == StatusScope::kUnfinished) {
+      std::ranges::copy_if(records.order, std::back_inserter(ids),
+                           [&](const std::string& id) { return !records.runs.at(id).is_finished; });
+      return ids;
+    }
     for (const auto* run : current) ids.push_back(run->status.id);
     if (!ids.empty() || !last) return ids;
     std::ranges::copy_if(last->runs, std::back_inserter(ids),
@@ -461,10 +470,13 @@ WorkspaceStatus StatusReader::read(StatusScope scope) {
 
 std::map<std::string, RunState> run_states(const Workspace& workspace) {
   std::map<std::string, RunState> states;
+  if (!has_records(workspace)) return states;
   try {
-    for (const auto& run : StatusReader(workspace).read(StatusScope::kAll).runs) states[run.id] = run.state;
-  } catch (const Error&) {
-    return {};
+    const auto status = StatusReader(workspace).read(StatusScope::kUnfinished);
+    for (const auto& note : status.notes) tell("note: {}\n", note);
+    for (const auto& run : status.runs) states[run.id] = run.state;
+  } catch (const Error& error) {
+    tell("note: states are of training alone: {}\n", error.what());
   }
   return states;
 }

@@ -68,8 +68,9 @@ struct WorkspaceStatus {
   std::vector<std::string> notes;          ///< what could not be read
 };
 
-/// Which runs are shown: those of the experiments under way or, where there are none, of the last one.
-enum class StatusScope { kCurrent, kAll };
+/// Which runs are shown: those of the experiments under way or, where there are none, of the last one; all
+/// that no finished experiment holds; all.
+enum class StatusScope { kCurrent, kUnfinished, kAll };
 
 /// Reads how far a workspace's runs are, again and again, out of its journal and event logs alone: they are
 /// never behind, can be read on any file system while others write, and no lock is taken.
@@ -87,7 +88,8 @@ class StatusReader {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Of every run that the workspace's journal lists; empty where there is none, or it cannot be read.
+/// Of every run of the workspace's journal that no finished experiment holds; empty without a journal. What
+/// cannot be read is told on standard error.
 std::map<std::string, RunState> run_states(const Workspace& workspace);
 
 /// "running", "train"

@@ -46,6 +46,7 @@ void Progress::expect(const std::string& job, double seconds) {
 
 void Progress::expect_done(const std::string& job) {
   auto& entry = jobs_[job];
+  if (entry.done) return;  // by this session: its time counts as measured
   entry.done = true;
   entry.fraction = entry.fraction_at_start = 1;
 }

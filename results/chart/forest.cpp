@@ -98,7 +98,7 @@ std::optional<double> printed_delta(const TableModel& model, const TableComparis
                                     const TableColumn& column) {
   const auto* paper = printed_comparison(model, comparison);
   if (paper == nullptr || !column.stands_for.empty()) return std::nullopt;
-  return column.unit == Unit::kPercent ? *paper->delta / 100 : *paper->delta;
+  return *paper->delta / printed_scale(column);
 }
 
 ForestRow row_of(const TableModel& model, const TableComparison& comparison, const TableColumn& column) {
@@ -118,9 +118,7 @@ ForestRow row_of(const TableModel& model, const TableComparison& comparison, con
 /// Good and bad sides where a row speaks of a method; of checkpoints, what a side is.
 Forest forest_of(const TableModel& model, const std::string& baseline, const std::string& metric) {
   const auto column = column_of(model, metric);
-  Forest forest{.title = difference_title(column),
-                .baseline = baseline,
-                .shown = column.unit == Unit::kPercent ? 100. : 1};
+  Forest forest{.title = difference_title(column), .baseline = baseline, .shown = printed_scale(column)};
   bool of_methods = false;
   for (const auto& comparison : model.comparisons) {
     if (comparison.baseline != baseline || comparison.metric != metric || !comparison.values.delta) continue;
@@ -161,7 +159,7 @@ std::vector<Forest> guardrail_forests(const TableModel& model) {
     const auto column = column_of(model, metric.name);
     Forest forest{.title = difference_title(column),
                   .baseline = panel.base,
-                  .shown = column.unit == Unit::kPercent ? 100. : 1,
+                  .shown = printed_scale(column),
                   .left = "fell",
                   .right = "rose"};
     double limit = 0;

@@ -35,7 +35,7 @@ int significant_digits(const std::string& printed) {
 
 std::string format_number(double value, const TableColumn& column, bool sign) {
   if (!std::isfinite(value)) return kDash;
-  if (column.unit == Unit::kPercent) value *= 100;
+  value *= printed_scale(column);
   const bool is_scientific = sign ? column.scientific_differences : column.scientific;
   if (is_scientific) return value == 0 ? "0" : scientific(value, sign ? "+.2f" : ".2f");
   value = without_negative_zero(value, column.decimals);
@@ -44,6 +44,10 @@ std::string format_number(double value, const TableColumn& column, bool sign) {
 }
 
 }  // namespace
+
+double printed_scale(const TableColumn& column) {
+  return column.unit == Unit::kPercent ? 100 : 1;
+}
 
 std::string format_value(std::optional<double> value, const TableColumn& column) {
   return value ? format_number(*value, column, false) : kDash;

@@ -9,6 +9,9 @@ namespace harness {
 
 inline constexpr const char* kDash = "\u2014";  ///< stands where there is no number
 
+/// What 1 of the DB's unit is as the column prints it: 100 in percent.
+double printed_scale(const TableColumn& column);
+
 /// A value of the DB as the column prints it: 0.1299 is "12.99" in percent with two decimals, always with the
 /// column's decimals, or in a scientific column as "3.80e-5". Nothing: a dash.
 std::string format_value(std::optional<double> value, const TableColumn& column);

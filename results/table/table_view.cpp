@@ -562,6 +562,12 @@ std::string shown_note(const TableModel& model, std::string_view note) {
   return out;
 }
 
+std::vector<std::string> for_its_reader(const TableModel& model, std::vector<std::string> notes) {
+  for (auto& note : notes) note = shown_note(model, note);
+  std::erase(notes, "");
+  return notes;
+}
+
 bool is_pooled(const TableModel& model) {
   return !model.show.per_seed && !model.every_checkpoint && seeds_of(model).size() > 1;
 }
@@ -578,12 +584,6 @@ std::optional<double> sd_over_seeds(const TableModel& model, const std::string& 
   return summary.n_missing == 0 ? summary.std : std::nullopt;
 }
 
-std::vector<std::string> shown_notes(const TableModel& model, std::vector<std::string> notes) {
-  for (auto& note : notes) note = shown_note(model, note);
-  std::erase(notes, "");
-  return notes;
-}
-
 TableView table_view(const TableModel& model) {
   return {.heading = model.title.empty() ? model.id : model.id + ": " + model.title,
           .subtitle = subtitle(model),
@@ -594,8 +594,8 @@ TableView table_view(const TableModel& model) {
           .claims = claims_view(model),
           .yardstick = yardstick_view(model),
           .guardrails = guardrail_view(model),
-          .notes = shown_notes(model, result_notes(model)),
-          .difference_notes = shown_notes(model, difference_notes(model)),
+          .notes = for_its_reader(model, result_notes(model)),
+          .difference_notes = for_its_reader(model, difference_notes(model)),
           .signature = signature_text(model)};
 }
 

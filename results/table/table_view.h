@@ -88,10 +88,10 @@ std::vector<std::string> shown_notes(const TableModel& model, const TableView& v
 /// In a note: what helps only those who run the table. table_view leaves it out for a paper's readers
 /// (TableShow::for_readers).
 std::string for_operator(std::string_view text);
-/// Notes as the table shows them: without what is empty or not for its reader.
-std::vector<std::string> shown_notes(const TableModel& model, std::vector<std::string> notes);
 /// The note as it is shown.
 std::string shown_note(const TableModel& model, std::string_view note);
+/// The notes as they are shown, without those of which nothing is.
+std::vector<std::string> for_its_reader(const TableModel& model, std::vector<std::string> notes);
 
 /// True for a table with a row a method, over several training runs.
 bool is_pooled(const TableModel& model);

@@ -42,6 +42,26 @@ TEST(Progress, OffATerminalItPrintsPlainLinesWithoutEscapeBytes) {
   EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("\x1b")));
 }
 
+/// After a quarter of one of two jobs; the other one was done before.
+std::string begun(const std::function<void(Progress&)>& prepare) {
+  return printed([&](Progress& progress) {
+    prepare(progress);
+    progress.expect("a", 1000);
+    progress.expect_done("b");
+    progress.start("a", "train dual (seed 42)");
+    progress.update("a", {.done = 20, .total = 80, .unit = "updates", .text = ""});
+  });
+}
+
+TEST(Progress, CountsWhatWasDoneBefore) {
+  EXPECT_THAT(begun([](Progress&) {}), ::testing::HasSubstr("[1/2] "));
+}
+
+TEST(Progress, TellsATimeLeftAtOnceOnlyWhereEstimatesWereMeasured) {
+  EXPECT_THAT(begun([](Progress&) {}), ::testing::Not(::testing::HasSubstr("ETA")));
+  EXPECT_THAT(begun([](Progress& progress) { progress.trust_estimates(); }), ::testing::HasSubstr("ETA"));
+}
+
 TEST(Progress, NamesCommandNoTerminal) {
   const auto text = printed([](Progress& progress) {
     progress.start("a", "train \x1b[2J");

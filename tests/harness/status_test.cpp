@@ -58,6 +58,10 @@ TEST_F(Status, CountsTheImagesOfAnEvaluationThatRuns) {
   const auto busy = place.start_busy(kSmoke, "evaluate", 200'000);
   const auto run = entry(place.json(kStatus), {{"method", "base"}});
   EXPECT_EQ(run.at("state"), "running") << run;
+  const auto listed = entry(place.json({"list", "runs", "--json"}), {{"method", "base"}});
+  EXPECT_EQ(listed.at("state"), "running") << "what it is tested on is still being drawn";
+  EXPECT_EQ(listed.at("finished"), nullptr);
+  EXPECT_EQ(place.json({"runs", "show", listed.at("name"), "--json"}).at("state"), "running");
   EXPECT_EQ(run.at("doing"), "evaluate");
   EXPECT_GE(run.at("images"), 1);
   EXPECT_EQ(run.at("images_total"), 24);

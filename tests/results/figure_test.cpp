@@ -16,6 +16,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
+TEST(Chart, TicksAreRoundAndAsNearToTheWantedNumberAsCanBe) {
+  EXPECT_THAT(round_values(0.24, 1, 4), testing::Pointwise(testing::DoubleNear(1e-9), {0.4, 0.6, 0.8, 1.0}));
+  EXPECT_THAT(round_values(-5.1, 9.8, 4), testing::Pointwise(testing::DoubleNear(1e-9), {-5.0, 0.0, 5.0}));
+}
+
 Figure small_figure() {
   const ChartSeries line{.label = "predicted",
                          .color = 0,

@@ -634,6 +634,25 @@ TEST(TableLatex, SignsAreMathematicsInCellsAndSentences) {
   EXPECT_THAT(latex, HasSubstr("{$[{+}0.0021{,}\\,{+}0.0203]$}"));
 }
 
+TEST(TableLatex, NotesOnSingleDifferencesAreBelowTheFloatThatHasThem) {
+  auto model = noted_table();
+  auto to_base = model.comparisons[0];
+  to_base.baseline = "base";
+  model.comparisons.push_back(to_base);
+  const auto latex = table_latex(model);
+  const auto begin = latex.find("differences to base");
+  ASSERT_NE(begin, std::string::npos);
+  const auto first = latex.substr(0, begin), second = latex.substr(begin);
+  EXPECT_THAT(first, HasSubstr("-Controlled $-$ RatioNorm, OCR reward: 4 of 40"));
+  EXPECT_THAT(first, Not(HasSubstr("$-$ base, OCR reward")));
+  EXPECT_THAT(second, HasSubstr("-Controlled $-$ base, OCR reward: 4 of 40"));
+  EXPECT_THAT(second, Not(HasSubstr("$-$ RatioNorm, OCR reward")));
+}
+
+TEST(TableLatex, TheSignatureIsACommentThatNoReaderSees) {
+  EXPECT_THAT(table_latex(fixture_table()), HasSubstr("\n% Signature: "));
+}
+
 TEST(TableLatex, SpeaksToReadersAndNotToThoseWhoRunIt) {
   const auto latex = table_latex(noted_table());
   for (const auto* hint : {"-seeds", "-scorers", "-per-seed", "allow-test-peek", "query failures"})

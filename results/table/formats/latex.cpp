@@ -228,6 +228,10 @@ class Floats {
     return texts_of(notes, [&](const std::string& note) { return writer_.prose(note); });
   }
 
+  std::vector<std::string> notes_of(std::vector<std::string> notes) const {
+    return prose_of(for_its_reader(model_, std::move(notes)));
+  }
+
   Float results() const {
     Float out{.caption = fmt::format("{}. {}.{}{}", title(), writer_.prose(view_.subtitle),
                                      runs_sentence(model_), warning()),
@@ -305,7 +309,7 @@ void Floats::add_differences() {
   std::vector<Float> floats;
   for (const auto& baseline : baselines_of(model_)) {
     int part = 0;
-    const auto notes = prose_of(shown_notes(model_, row_notes(with_differences_to(model_, baseline))));
+    const auto notes = notes_of(row_notes(with_differences_to(model_, baseline)));
     for (const auto& table : pieces_of(differences_to(model_, view_.comparisons, baseline))) {
       const bool is_first = ++part == 1;
       floats.push_back(float_of(
@@ -314,7 +318,7 @@ void Floats::add_differences() {
           fmt::format("differences-{}{}", baseline, is_first ? "" : fmt::format("-{}", part)), table));
       auto& own = floats.back().notes;
       if (floats.size() == 1) {
-        own = prose_of(shown_notes(model_, general_difference_notes(model_)));
+        own = notes_of(general_difference_notes(model_));
       } else {
         own.push_back(fmt::format("Notes: Table~\\ref{{{}}}.", floats.front().label));
       }
