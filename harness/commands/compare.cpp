@@ -130,7 +130,7 @@ void require_no_window(const std::string& window) {
 void require_effect(const std::optional<double>& effect) {
   if (!effect || (std::isfinite(*effect) && *effect > 0)) return;
   throw Error(fmt::format("{:g} is not a size that a difference could have", *effect), "--effect",
-              "give one above 0 in the metric's own unit, for instance 0.02");
+              "give one above 0, for instance 0.02 (two points of a rate)");
 }
 
 std::vector<std::string> chosen_metrics(Store& store, const Experiment& experiment,
@@ -360,8 +360,8 @@ Examples:
               {.offers = choices(kClaims)});
   command.add(
       "--effect", &o->effect,
-      "also give the prompts and training runs needed to find a difference of this size, in the metric's "
-      "unit");
+      "also give the prompts and training runs needed to find a difference of this size: a fraction for "
+      "rates (0.02: two points), else in the metric's unit");
   command.add("--window", &o->window, "", {.hidden = true});
   add_workspace_options(command, o->db.place);
   add_filter_options(command, o->db, true);

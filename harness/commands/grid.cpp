@@ -67,7 +67,8 @@ Examples:
               {.by_comma = true, .offers = grid_group_names});
   command.add("--width", &o->width, "width of the PDF: single or double (columns of a page), or centimetres",
               {.offers = choices({"single", "double"}), .value = "WIDTH"});
-  command.add("--bare", &o->bare, "also the PNG without title, caption and signature");
+  command.add("--bare", &o->bare,
+              "also the PNG as for a paper: no title, caption and signature, names as in the PDF");
   command.add("--names", &o->names, "JSON file with what the PDF calls methods: {\"dual\": \"Ours\"}",
               {.is_path = true, .value = "FILE"});
   command.add("-n", &o->rows, "rows in all (default: the table's; of --pick paper alone, all)");

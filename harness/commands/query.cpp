@@ -63,6 +63,7 @@ int query(const QueryOptions& o) {
   const auto rows = run_query(find_workspace(o.db.place).db, {.sql = o.sql, .params = o.params});
   if (!rows.experiment.empty()) tell("{}\n", rows.experiment);
   print_answer(rows, format);
+  if (rows.may_have_more()) tell("the first {}; `-p n {}` gives more\n", *rows.asked, 5 * *rows.asked);
   return 0;
 }
 

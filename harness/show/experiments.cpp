@@ -74,8 +74,8 @@ std::string nearest_experiments(std::vector<StoredReproduction> records, const E
   std::erase_if(records, [&](const auto& record) { return by_misfits(record) > fewest; });
   std::string text = "there are:";
   for (const auto& r : records | std::views::take(kMost))
-    text += fmt::format("\n  {}: table {}, backbone {}, scale {}, prompts {}, seeds {}", r.id, r.table_id,
-                        r.backbone, r.scale, prompts_of(r), fmt::join(r.seeds, ","));
+    text += fmt::format("\n  {}: table {}, backbone {}, scale {}, prompts {}, {}", r.id, r.table_id,
+                        r.backbone, r.scale, prompts_of(r), seeds_in_words(r.seeds));
   if (records.size() > kMost)
     text += fmt::format("\n  and {} more (`harness list experiments`)", records.size() - kMost);
   return text;
@@ -232,6 +232,11 @@ Experiment find_experiment(Store& store, const ExperimentFilter& filter) {
   return with_more_methods(records, chosen).value_or(chosen);
 }
 
+/// A collection as --table takes it.
+static std::string name_to_type(const Collection& collection) {
+  return is_known_table(collection.id) ? collection.id : collection.file.string();
+}
+
 std::vector<Experiment> find_collected(Store& store, const Collection& collection, ExperimentFilter filter) {
   if (filter.experiment || !filter.prompts.empty()) {
     throw Error(fmt::format("{} joins the experiments of several tables", collection.id),
@@ -239,8 +244,14 @@ std::vector<Experiment> find_collected(Store& store, const Collection& collectio
                 "leave it out, or name one of the tables: " + join(collection.table_ids(), ", "));
   }
   filter.table = collection.tables.front().id;
-  const auto newest = find_experiment(store, filter);
   const auto records = store.reproductions();
+  if (std::ranges::count(records, filter.table, &StoredReproduction::table_id) == 0) {
+    throw Error(
+        fmt::format("no completed experiment of {}, the first task of {}", filter.table, collection.id),
+        store.path().string(),
+        fmt::format("`harness reproduce --table {}` makes one of each task", name_to_type(collection)));
+  }
+  const auto newest = find_experiment(store, filter);
   for (const auto& record : records) {
     if (!fits(record, filter)) continue;
     std::vector<Experiment> found;
@@ -256,8 +267,7 @@ std::vector<Experiment> find_collected(Store& store, const Collection& collectio
   throw Error(fmt::format("holds no completed experiment of {} beside {}",
                           fmt::join(collection.table_ids() | std::views::drop(1), ", "), in_words(newest)),
               store.path().string(),
-              fmt::format("`harness reproduce --table {}` runs what is left",
-                          is_known_table(collection.id) ? collection.id : collection.file.string()));
+              fmt::format("`harness reproduce --table {}` runs what is left", name_to_type(collection)));
 }
 
 }  // namespace harness

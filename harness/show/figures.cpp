@@ -15,6 +15,7 @@
 #include "harness/show/report_curves.h"
 #include "harness/show/table_model.h"
 #include "harness/terminal/output.h"
+#include "results/query/experiments.h"
 #include "results/store/rows.h"
 #include "results/table/table_view.h"
 
@@ -92,9 +93,9 @@ std::string inflation_note(const std::vector<AuditRow>& reused) {
 
 std::string scope_note(const Experiment& experiment, const std::string& what) {
   return fmt::format(
-      "{}, table {} ({}, scale {}), seeds {}: means and ranges over seeds of off-policy updates. Fresh: samples "
+      "{}, table {} ({}, scale {}), {}: means and ranges over seeds of off-policy updates. Fresh: samples "
       "that no update had used.",
-      what, experiment.table_id, experiment.backbone, experiment.scale, fmt::join(experiment.seeds, ", "));
+      what, experiment.table_id, experiment.backbone, experiment.scale, seeds_in_words(experiment.seeds));
 }
 
 ChartSeries line(std::string label, std::size_t color, std::vector<ChartPoint> points) {
@@ -172,10 +173,10 @@ Figure law_comparison(Store& store, const Experiment& experiment, const std::str
       .charts = {panel_of("\u03bb_{center}", "nats", {}), panel_of("|E[y]|", "nats", {}),
                  panel_of("Var(y)", "nats^{2}", {}),
                  panel_of("Depression of the median ratio", "1 \u2212 median exp(y)", {})},
-      .notes = {fmt::format(
-          "Table {} ({}, scale {}), seeds {}: means and ranges over seeds of updates on reused "
-          "samples, or of all off-policy ones where none were reused.",
-          experiment.table_id, experiment.backbone, experiment.scale, fmt::join(experiment.seeds, ", "))}};
+      .notes = {fmt::format("Table {} ({}, scale {}), {}: means and ranges over seeds of updates on reused "
+                            "samples, or of all off-policy ones where none were reused.",
+                            experiment.table_id, experiment.backbone, experiment.scale,
+                            seeds_in_words(experiment.seeds))}};
   for (std::size_t i = 0; i < methods.size(); ++i) {
     auto rows = audit_rows(store, experiment, methods[i], false);
     if (rows.empty()) rows = audit_rows(store, experiment, methods[i], true);

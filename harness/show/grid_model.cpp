@@ -195,6 +195,12 @@ std::string grid_stem(const GridChoice& choice) {
 
 std::map<std::string, std::string> write_grid(const Grid& grid, const fs::path& folder,
                                               const GridFiles& files) {
+  auto paper = fitted_to_page(grid, files.width.points());
+  rename(files.names, paper);
+  const auto pdf =
+      grid_pdf(paper, files.width.points());  // what it refuses is known before a file is written
+  auto shown = grid;
+  if (files.bare) rename(files.names, shown);
   make_folder(folder);
   std::map<std::string, std::string> paths;
   const auto write = [&](const char* ending, const std::string& bytes) {
@@ -202,10 +208,8 @@ std::map<std::string, std::string> write_grid(const Grid& grid, const fs::path& 
     write_file_atomically(folder / name, bytes);
     paths[name] = (folder / name).string();
   };
-  write(".png", png_bytes(render_grid(grid, files.bare)));
-  auto paper = fitted_to_page(grid, files.width.points());
-  rename(files.names, paper);
-  write(".pdf", grid_pdf(paper, files.width.points()));
+  write(".png", png_bytes(render_grid(shown, files.bare)));
+  write(".pdf", pdf);
   write("-float.tex", grid_latex(paper, files.stem + ".pdf", folder.string(), files.width.is_wide()));
   write(".html", grid_html(grid, folder));
   return paths;

@@ -40,7 +40,7 @@ struct GridFiles {
   std::string stem = "grid";
   FigureWidth width = {};  ///< of the PDF
   bool bare = false;       ///< the PNG without title, caption and signature, as the PDF always is
-  DisplayNames names = DisplayNames{};  ///< in PDF and LaTeX
+  DisplayNames names = DisplayNames{};  ///< in PDF, LaTeX and the bare PNG
 };
 
 /// STEM.png, STEM.pdf, STEM.html and STEM-float.tex in `folder`; gives their paths by name.

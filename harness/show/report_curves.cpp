@@ -11,6 +11,7 @@
 #include "core/law_limits.h"
 #include "core/text.h"
 #include "harness/show/evaluated_checkpoints.h"
+#include "results/query/experiments.h"
 #include "results/store/rows.h"
 
 namespace harness {
@@ -105,7 +106,7 @@ std::string bands_note(const Experiment& experiment) {
     return fmt::format("One training run per method (seed {}): there is no band over seeds.",
                        experiment.seeds.front());
   }
-  return fmt::format("Lines are means over seeds {}, bands their range.", fmt::join(experiment.seeds, ", "));
+  return fmt::format("Lines are means over {}, bands their range.", seeds_in_words(experiment.seeds));
 }
 
 using Checkpoints = std::vector<const EvaluatedCheckpoint*>;
@@ -282,6 +283,18 @@ ChartGroup law_group(Store& store, const Experiment& experiment, const std::stri
   return group;
 }
 
+/// One horizontal axis for all: panels that stand beside one another are read across.
+void share_extent(std::vector<Chart>& charts) {
+  std::vector<double> all;
+  for (const auto& chart : charts) {
+    for (const auto& series : chart.series)
+      std::ranges::transform(series.points, std::back_inserter(all), &ChartPoint::x);
+  }
+  if (all.empty()) return;
+  const auto [low, high] = std::ranges::minmax(all);
+  for (auto& chart : charts) chart.covers = {low, high};
+}
+
 }  // namespace
 
 ChartGroup training_curves(Store& store, const Experiment& experiment, std::int64_t most_points) {
@@ -304,6 +317,7 @@ ChartGroup training_curves(Store& store, const Experiment& experiment, std::int6
     is_averaged = is_averaged || is_long;
     group.charts.push_back(statistic_curves(store, experiment, kStatistics[i], is_long ? window : 1));
   }
+  share_extent(group.charts);
   if (is_averaged)
     group.notes.push_back(fmt::format("Points of long curves are means over {} updates.", window));
   return group;

@@ -58,6 +58,7 @@ Range y_range(const Chart& chart) {
 Axis x_axis(const Chart& chart, const ChartFrame& frame) {
   Range range;
   for (const auto& point : points_of(chart)) range.add(point.x, false);
+  for (const double x : chart.covers) range.add(x, false);
   const double margin = std::max(0.02 * (range.high - range.low), range.high > range.low ? 0.0 : 0.5);
   return {.first = range.low - margin,
           .last = range.high + margin,

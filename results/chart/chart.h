@@ -37,6 +37,7 @@ struct Chart {
   std::string title, x_label = {}, y_label = {};
   bool log_y = false;
   std::vector<double> guides = {};  ///< horizontal lines
+  std::vector<double> covers = {};  ///< values that the horizontal axis holds beside the points
   std::vector<ChartSeries> series = {};
 };
 

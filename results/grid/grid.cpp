@@ -116,7 +116,9 @@ std::string grid_caption(const Grid& grid) {
       "{} prompts of the {} split, chosen by rule{}, not by eye{}. {}. All images of a row are made from the "
       "same noise. Beneath each image: {}",
       grid.rows.size(), grid.split, from_paper ? "" : " from their scores",
-      grid.left_out == 0 ? "" : fmt::format(" ({} more do not fit the page)", grid.left_out),
+      grid.left_out == 0
+          ? ""
+          : fmt::format(" ({} more {} not fit the page)", grid.left_out, grid.left_out == 1 ? "does" : "do"),
       join(rules, "; "), legend(grid));
 }
 

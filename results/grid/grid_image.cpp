@@ -247,7 +247,7 @@ Image render_grid(const Grid& grid, bool bare) {
 }
 
 Grid fitted_to_page(Grid grid, double width) {
-  constexpr double kTallest = 400;  // points; with its caption less than a page
+  constexpr double kTallest = 560;  // points; with its caption a page of a conference paper
   GridCanvas canvas(kPaperFont);
   auto [end, heights, headings] = draw_grid(canvas, paper_look(grid, width), grid);
   while (grid.rows.size() > 1 && end > kTallest) {

@@ -41,15 +41,23 @@ bool is_one_word(std::string_view text) {
   return !text.empty() && text.find_first_of(" \t\r\n(;*") == std::string_view::npos;
 }
 
+/// The value of a saved query's parameter n, if it has one.
+std::optional<std::size_t> asked_rows(const QueryParams& values) {
+  const auto n = std::ranges::find(values, "n", &QueryParams::value_type::first);
+  if (n == values.end()) return std::nullopt;
+  return std::stoull(n->second);
+}
+
 Resolved resolve_saved(SQLite::Database& db, const SavedQuery& saved, const QueryParams& given) {
   auto values = saved_values(db, saved, given);
-  return {
-      .sql = std::string(saved.sql),
-      .where = fmt::format("query {}", saved.name),
-      .params = std::move(values.params),
-      .answer = {.experiment = std::move(values.experiment),
-                 .nothing = values.asked.empty() ? std::string(saved.nothing)
-                                                 : fmt::format("{} for {}", saved.nothing, values.asked)}};
+  const auto asked = asked_rows(values.params);
+  return {.sql = std::string(saved.sql),
+          .where = fmt::format("query {}", saved.name),
+          .params = std::move(values.params),
+          .answer = {.experiment = std::move(values.experiment),
+                     .nothing = values.asked.empty() ? std::string(saved.nothing)
+                                                     : fmt::format("{} for {}", saved.nothing, values.asked),
+                     .asked = asked}};
 }
 
 Resolved resolve(SQLite::Database& db, const QueryRequest& request) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -23,8 +24,11 @@ struct ResultSet {
   std::vector<std::string> columns = {};
   std::vector<std::vector<SqlValue>> rows = {};  ///< [rows][columns]
 
-  std::string experiment = {};      ///< which one a saved query looked at, in words; empty if at all
-  std::string nothing = "no rows";  ///< what to say where there are no rows
+  std::string experiment = {};            ///< which one a saved query looked at, in words; empty if at all
+  std::string nothing = "no rows";        ///< what to say where there are no rows
+  std::optional<std::size_t> asked = {};  ///< how many rows a saved query was to give at most (its :n)
+
+  bool may_have_more() const { return asked && rows.size() == *asked; }
 };
 
 struct QueryRequest {

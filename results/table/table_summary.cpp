@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
 #include <iterator>
+#include <span>
 
 #include "core/text.h"
 #include "results/table/table_format.h"
@@ -137,11 +138,10 @@ Lines SummaryWriter::results() const {
     line.erase(line.find_last_not_of(' ') + 1);
     lines.push_back(i == 0 ? coloured(line, kDim) : line);
   }
-  if (shown < widths.size())
-    lines.push_back(
-        coloured(fmt::format("({} in the table)",
-                             counted(static_cast<std::int64_t>(widths.size() - shown), "more column")),
-                 kDim));
+  if (shown < widths.size()) {
+    const auto more = std::span(rows[0]).subspan(shown);
+    lines.push_back(coloured(fitted(fmt::format("(in the table also: {})", join(more, ", "))), kDim));
+  }
   return lines;
 }
 

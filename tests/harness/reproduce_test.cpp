@@ -223,7 +223,7 @@ TEST_F(Reproduce, ExperimentsOfOneWorkspaceAreToldApart) {
   EXPECT_EQ(place.json({"table", "sd35-ocr", "--json"}).at("rows"), second.at("rows"));
   EXPECT_NE(first.at("rows"), second.at("rows"));
   fails(2, {"table", "--prompts", "ocr-flow-grpo"},
-        {"there are:\n  2: table sd35-ocr, backbone glyph, scale smoke, prompts ocr-generated, seeds 42"});
+        {"there are:\n  2: table sd35-ocr, backbone glyph, scale smoke, prompts ocr-generated, seed 42"});
 }
 
 /// A training table of the user's own: two rows of one method, nothing to evaluate.
