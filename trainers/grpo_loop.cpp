@@ -10,7 +10,7 @@
 #include "core/streams.h"
 #include "trainers/advantage.h"
 #include "trainers/law/path_variance.h"
-#include "trainers/optimisation/gradient_sum.h"
+#include "trainers/optimisation/fold_sum.h"
 #include "trainers/reduced_law.h"
 #include "trainers/rollout.h"
 #include "trainers/run_state.h"
@@ -229,7 +229,8 @@ class GrpoLoop {
     const auto left_out = samples_left_out(epoch, first, shards_of_an_update);
     const LossShare share{.of_update = 1.0 / static_cast<double>(shards_of_an_update * steps),
                           .of_counted = left_out.share_of_others};
-    GradientSum sum(parameters_.size());
+    FoldSum sum(parameters_.size(), shards_of_an_update * steps,
+                static_cast<std::size_t>(settings_.gradient_folds));
     std::vector<std::vector<StepTrace>> traces(shards_of_an_update, std::vector<StepTrace>(steps));
     pool_.run(shards_of_an_update * steps, [&](std::size_t task) {
       const auto shard = task / steps, step = task % steps;
@@ -296,7 +297,7 @@ class GrpoLoop {
   }
 
   /// The norm without the weights, and whether the clip undid what they have in common.
-  void describe_damping(const Damping& damping, const StepReport& step, const GradientSum& sum,
+  void describe_damping(const Damping& damping, const StepReport& step, const FoldSum& sum,
                         UpdateRecord& record) const {
     record.stats["damped_share"] = damping.share;
     const bool is_damped = damping.share > 0;

@@ -27,6 +27,9 @@ const SettingRows<Train>& train_rows() {
       Row("shard_prompts", 2, {1, kMany}, &Train::shard_prompts,
           "prompts per shard, the unit of work of fixed composition; batch means inside an objective are "
           "taken over it"),
+      Row("gradient_folds", 0, {0, 1000}, &Train::gradient_folds,
+          "equal groups of an update's shards whose gradients are summed apart, then added in order; the "
+          "processes of a run (--ranks) must divide it; 0: the largest divisor of the shards up to 8"),
       Row("sampling_steps", 10, {1, 1000}, &Train::sampling_steps, "SDE steps per rollout", {"E8"}),
       Row("trained_steps", 0, {0, 1000}, &Train::trained_steps,
           "number of steps trained, from the first; 0: all"),
@@ -137,14 +140,48 @@ SettingRows<S> with_sampler(SettingRows<S> rows) {
   return rows;
 }
 
-void check_together(const TrainSettings& t, const Settings& s) {
-  if (t.score_weight && t.score_weight->minimum > t.score_weight->maximum)
-    s.fail("weight_min", "is above weight_max");
+/// In rising order.
+std::vector<std::int64_t> divisors(std::int64_t number) {
+  std::vector<std::int64_t> found;
+  for (std::int64_t d = 1; d <= number; ++d) {
+    if (number % d == 0) found.push_back(d);
+  }
+  return found;
+}
+
+std::vector<std::string> texts_of_divisors(std::int64_t number) {
+  std::vector<std::string> texts;
+  for (const auto divisor : divisors(number)) texts.push_back(fmt::format("{}", divisor));
+  return texts;
+}
+
+std::int64_t usual_folds(std::int64_t shards) {
+  constexpr std::int64_t kMost = 8;  // as many GPUs as a node has
+  std::int64_t folds = 1;
+  for (const auto divisor : divisors(shards)) {
+    if (divisor <= kMost) folds = divisor;
+  }
+  return folds;
+}
+
+void check_prompts(const TrainSettings& t, const Settings& s) {
   if (t.prompts_per_epoch % (t.updates_per_epoch * t.shard_prompts) != 0) {
     s.fail("prompts_per_epoch",
            fmt::format("is {}, which cannot be split into {} updates of whole shards of {} prompts",
                        t.prompts_per_epoch, t.updates_per_epoch, t.shard_prompts),
            "choose a multiple of updates_per_epoch x shard_prompts");
+  }
+}
+
+void check_together(const TrainSettings& t, const Settings& s) {
+  if (t.score_weight && t.score_weight->minimum > t.score_weight->maximum)
+    s.fail("weight_min", "is above weight_max");
+  const auto shards = t.shards_of_an_update();
+  if (shards % t.gradient_folds != 0) {
+    s.fail("gradient_folds",
+           fmt::format("is {}, and the {} shards of an update cannot be split into that many equal folds",
+                       t.gradient_folds, shards),
+           "choose one of " + join(texts_of_divisors(shards), ", "));
   }
   if (t.trained_steps > t.sampling_steps)
     s.fail("trained_steps", fmt::format("is {}, above sampling_steps {}", t.trained_steps, t.sampling_steps));
@@ -169,6 +206,11 @@ TrainSettings read_train_settings(const Json& given, const std::string& where) {
                       .maximum = s.number("weight_max")};
   }
   s.finish();
+  check_prompts(t, s);
+  if (t.gradient_folds == 0) {
+    t.gradient_folds = usual_folds(t.shards_of_an_update());
+    s.report("gradient_folds", t.gradient_folds);
+  }
   t.effective = s.effective();
   check_together(t, s);
   for (const auto step : t.checkpoints) {

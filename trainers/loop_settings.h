@@ -29,6 +29,7 @@ struct TrainSettings {
   std::int64_t updates_per_epoch = 0, inner_epochs = 0, updates = 0;
   std::vector<std::int64_t> checkpoints;
   std::int64_t shard_prompts = 0;
+  std::int64_t gradient_folds = 0;  ///< groups of an update's shards whose gradients are summed apart
   int sampling_steps = 0, trained_steps = 0, late_steps = 0;
   double noise_level = 0, guidance = 0;
   NoiseGrid grid = {};
@@ -48,6 +49,7 @@ struct TrainSettings {
 
   std::int64_t images_per_epoch() const { return prompts_per_epoch * group_size; }
   std::int64_t updates_of_an_epoch() const { return updates_per_epoch * inner_epochs; }
+  std::int64_t shards_of_an_update() const { return prompts_per_epoch / (updates_per_epoch * shard_prompts); }
   bool is_late(int step) const { return step < trained_steps && step >= trained_steps - late_steps; }
   /// The learning rate of an update, counted from 1: it rises linearly over the first lr_warmup of them.
   double lr_of(std::int64_t update) const {

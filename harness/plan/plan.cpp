@@ -149,7 +149,6 @@ RunPlan training_run(const Plan& plan, const std::string& name, std::int64_t see
   identity["settings"]["checkpoints"] = plan.checkpoints;
   identity["method_settings"] = plan.settings.effective_method(name);
   identity["scorers"] = plan.reward_scorers;
-  identity["ranks"] = 1;
   run.job.paths = {{"weights", plan.inputs.weights_path()},
                    {"text_cache", plan.workspace.text_cache_folder()},
                    {"train_prompts", fs::absolute(plan.inputs.training_file).string()}};

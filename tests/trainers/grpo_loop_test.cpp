@@ -323,7 +323,8 @@ TEST(LoopSettings, ValuesThatDoNotFitTogetherAreRefused) {
   for (const char* given :
        {R"({"prompts_per_epoch": 5})", R"({"late_steps": 11})", R"({"trained_steps": 11})",
         R"({"checkpoints": [81]})", R"({"lrr": 1})", R"({"advantage_std": "batch"})",
-        R"({"zero_std_groups": "skip"})", R"({"ema_repeats": 0})"})
+        R"({"zero_std_groups": "skip"})", R"({"ema_repeats": 0})", R"({"gradient_folds": 4})",
+        R"({"gradient_folds": 1.5})"})
     EXPECT_THROW(read_train_settings(Json::parse(given), "t"), Error) << given;
 }
 
@@ -333,6 +334,22 @@ TEST(LoopSettings, TheLearningRateRisesLinearlyOverTheWarmUp) {
        std::map<int, double>{{1, 2e-4}, {2, 4e-4}, {3, 6e-4}, {4, 8e-4}, {5, 8e-4}, {80, 8e-4}})
     EXPECT_DOUBLE_EQ(warm.lr_of(update), rate) << update;
   EXPECT_DOUBLE_EQ(read_train_settings({{"lr", 8e-4}}, "t").lr_of(1), 8e-4) << "none by default";
+}
+
+TEST(LoopSettings, FoldsAreTheLargestDivisorOfAnUpdatesShardsUpToEight) {
+  for (const auto& [shards, folds] :
+       std::map<int, int>{{1, 1}, {2, 2}, {7, 7}, {8, 8}, {11, 1}, {24, 8}, {18, 6}}) {
+    const auto settings = read_train_settings(
+        {{"prompts_per_epoch", shards}, {"updates_per_epoch", 1}, {"shard_prompts", 1}}, "t");
+    EXPECT_EQ(settings.gradient_folds, folds) << shards;
+    EXPECT_EQ(settings.effective.at("gradient_folds"), folds);
+  }
+  const auto problem = message_of([] {
+    read_train_settings(
+        {{"prompts_per_epoch", 6}, {"updates_per_epoch", 1}, {"shard_prompts", 1}, {"gradient_folds", 4}},
+        "t");
+  });
+  EXPECT_PROBLEM(problem, "choose one of 1, 2, 3, 6");
 }
 
 TEST(LoopSettings, EveryValueInEffectIsToldWhetherItWasGivenOrNot) {

@@ -21,7 +21,7 @@ Json in_every_identity(const Json& described) {
 const Json kLoop = Json::parse(R"json({
   "adam_eps": 1e-08, "advantage_limit": 5.0, "beta1": 0.9, "beta2": 0.999, "ema_decay": 0.9,
   "ema_interval": 1, "ema_rule": "flow_grpo", "eval_guidance": 1.0, "eval_shard": 16,
-  "eval_steps": 10, "eval_weights": "ema", "grid": "uniform", "group_size": 8, "guidance": 1.0,
+  "eval_steps": 10, "eval_weights": "ema", "gradient_folds": 0, "grid": "uniform", "group_size": 8, "guidance": 1.0,
   "inner_epochs": 1, "kl": 0.0, "late_steps": 5, "law_audit": "mark", "lr": 5e-05,
   "max_grad_norm": 1.0, "noise_level": 0.7, "on_policy_tolerance": 0.0, "prompts_per_epoch": 8,
   "s_ref": null, "sampling_steps": 10, "shard_prompts": 2, "shift": 1.0, "step_weight": "none",

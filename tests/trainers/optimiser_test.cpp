@@ -7,7 +7,7 @@
 #include "tests/recorded_cases.h"
 #include "tests/trainers/step_fixture.h"
 #include "trainers/optimisation/ema.h"
-#include "trainers/optimisation/gradient_sum.h"
+#include "trainers/optimisation/fold_sum.h"
 
 namespace harness {
 namespace {
@@ -68,8 +68,64 @@ TEST(GradientSum, TakesTheWeightsOutInTheOrderOfTheTasks) {
   sum.add(1, {torch::Tensor(), torch::full({2}, 3.0F)}, 0.5);
   EXPECT_TRUE(torch::equal(sum.total()[0], torch::full({3}, 1.5F)));
   EXPECT_TRUE(torch::equal(sum.total()[1], torch::full({2}, 6.0F)));
-  EXPECT_TRUE(torch::equal(sum.undamped()[0], torch::full({3}, 3.0F)));
-  EXPECT_TRUE(torch::equal(sum.undamped()[1], torch::full({2}, 12.0F)));
+  EXPECT_TRUE(torch::equal(sum.undamped()->at(0), torch::full({3}, 3.0F)));
+  EXPECT_TRUE(torch::equal(sum.undamped()->at(1), torch::full({2}, 12.0F)));
+}
+
+/// Of numbers for which the order of addition matters.
+std::vector<FoldSum::Gradients> rounding_gradients(std::size_t tasks) {
+  std::vector<FoldSum::Gradients> gradients;
+  for (std::size_t i = 0; i < tasks; ++i) {
+    const auto seed = static_cast<std::uint32_t>(i);
+    gradients.push_back({normal(seed, {257}) * std::pow(10.0, static_cast<double>(i % 4)), torch::Tensor()});
+    if (i > 2) gradients.back()[1] = normal(100 + seed, {5});
+  }
+  return gradients;
+}
+
+FoldSum::Gradients chained(const std::vector<FoldSum::Gradients>& parts) {
+  FoldSum::Gradients sum(parts.front().size());
+  for (const auto& part : parts) add_gradients(sum, part);
+  return sum;
+}
+
+TEST(FoldSum, AddsEachFoldInOrderAndThenTheFoldsWhateverTheTasksTiming) {
+  constexpr std::size_t kTasks = 12, kFolds = 4;
+  const auto gradients = rounding_gradients(kTasks);
+  std::vector<FoldSum::Gradients> folds;
+  for (std::size_t f = 0; f < kFolds; ++f)
+    folds.push_back(chained({gradients.begin() + static_cast<std::ptrdiff_t>(3 * f),
+                             gradients.begin() + static_cast<std::ptrdiff_t>(3 * f + 3)}));
+  const auto expected = chained(folds);
+  ASSERT_FALSE(torch::equal(expected[0], chained(gradients)[0]))
+      << "an order that changes nothing tests nothing";
+  for (const std::size_t stride : {1, 5, 7, 11}) {
+    FoldSum sum(2, kTasks, kFolds);
+    for (std::size_t i = 0; i < kTasks; ++i) {
+      const auto task = i * stride % kTasks;
+      sum.add(task, copy_of(gradients[task]));
+    }
+    EXPECT_TRUE(torch::equal(sum.total()[0], expected[0])) << stride;
+    EXPECT_TRUE(torch::equal(sum.total()[1], expected[1])) << stride;
+  }
+}
+
+TEST(FoldSum, OfOneFoldIsTheChainOfAllTasks) {
+  const auto gradients = rounding_gradients(6);
+  FoldSum sum(2, 6, 1);
+  for (std::size_t i = 0; i < 6; ++i) sum.add(i, copy_of(gradients[i]));
+  EXPECT_TRUE(torch::equal(sum.total()[0], chained(gradients)[0]));
+}
+
+TEST(FoldSum, TakesTheWeightsOutAcrossFolds) {
+  FoldSum sum(2, 4, 2);
+  sum.add(3, gradients_of(0.5F, 1), 0.25);  // only the second fold has a weight
+  sum.add(2, gradients_of(1, 1));
+  sum.add(1, gradients_of(1, 2));
+  sum.add(0, gradients_of(1, 2));
+  EXPECT_TRUE(torch::equal(sum.total()[0], torch::full({3}, 3.5F)));
+  EXPECT_TRUE(torch::equal(sum.undamped()[0], torch::full({3}, 5.0F)));
+  EXPECT_TRUE(torch::equal(sum.undamped()[1], torch::full({2}, 9.0F)));
 }
 
 TEST(L2Norm, DoesNotDependOnTheNumberOfThreads) {

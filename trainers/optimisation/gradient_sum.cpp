@@ -1,9 +1,8 @@
 #include "trainers/optimisation/gradient_sum.h"
 
 namespace harness {
-namespace {
 
-void add_to(GradientSum::Gradients& sum, const GradientSum::Gradients& gradients, double factor) {
+void add_gradients(GradientSum::Gradients& sum, const GradientSum::Gradients& gradients, double factor) {
   for (std::size_t i = 0; i < sum.size(); ++i) {
     const auto& g = gradients[i];
     if (!g.defined()) continue;
@@ -23,8 +22,6 @@ GradientSum::Gradients copy_of(const GradientSum::Gradients& gradients) {
   return copy;
 }
 
-}  // namespace
-
 void GradientSum::add(std::size_t task, Gradients gradients, double weight) {
   TORCH_CHECK(weight > 0, "a weight of a gradient must be positive");
   const torch::NoGradGuard no_grad;
@@ -34,18 +31,14 @@ void GradientSum::add(std::size_t task, Gradients gradients, double weight) {
        first = waiting_.erase(first), ++next_) {
     const auto& [added, its_weight] = first->second;
     if (its_weight != 1 && !undamped_) undamped_ = copy_of(total_);
-    if (undamped_) add_to(*undamped_, added, 1 / its_weight);
-    add_to(total_, added, 1);
+    if (undamped_) add_gradients(*undamped_, added, 1 / its_weight);
+    add_gradients(total_, added);
   }
 }
 
 const GradientSum::Gradients& GradientSum::total() const {
   TORCH_CHECK(waiting_.empty(), "a task's gradients are missing");
   return total_;
-}
-
-const GradientSum::Gradients& GradientSum::undamped() const {
-  return undamped_.value();
 }
 
 }  // namespace harness

@@ -23,8 +23,8 @@ class GradientSum {
   /// The sum. Call it when every task from 0 on has been added.
   const Gradients& total() const;
 
-  /// The sum of the gradients over their weights; call it where one of these is not 1.
-  const Gradients& undamped() const;
+  /// The sum of the gradients over their weights; nothing where all of these are 1.
+  const std::optional<Gradients>& undamped() const { return undamped_; }
 
  private:
   std::mutex mutex_;
@@ -33,5 +33,11 @@ class GradientSum {
   Gradients total_;
   std::optional<Gradients> undamped_;  // from the first weight other than 1 on
 };
+
+/// sum += factor * gradients, each parameter's own; what is undefined counts as 0 and is left so.
+void add_gradients(GradientSum::Gradients& sum, const GradientSum::Gradients& gradients, double factor = 1);
+
+/// Tensors of their own.
+GradientSum::Gradients copy_of(const GradientSum::Gradients& gradients);
 
 }  // namespace harness
