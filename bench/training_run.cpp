@@ -63,7 +63,7 @@ std::vector<EpochSeconds> time_epochs(const TimedRun& run, Backbone& model) {
     mark = Clock::now();
     scored = false;
   };
-  train(job, model, *method.method, pool, hooks);
+  train(job, model, *method.method, pool, Ranks(), hooks);
   std::filesystem::remove_all(scratch);
   epochs.erase(epochs.begin());
   return epochs;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <span>
 
 #include "core/error.h"
 #include "core/streams.h"
@@ -46,6 +48,47 @@ struct StepTrace {
   double loss = 0, clip = 0, weight = kNan, slope = kNan;  ///< NaN: the method has none
   double lambda_velocity = kNan;                           ///< NaN where the law is not audited
 };
+
+/// Numbers as bytes for other processes of the same program, and back.
+std::string packed(const std::vector<double>& numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double)};
+}
+
+std::vector<double> unpacked(const std::string& bytes) {
+  std::vector<double> numbers(bytes.size() / sizeof(double));
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
+}
+
+constexpr std::vector<double> StepTrace::*kTraceLists[] = {&StepTrace::y, &StepTrace::lambda_center,
+                                                           &StepTrace::ratio};
+constexpr double StepTrace::*kTraceNumbers[] = {&StepTrace::loss, &StepTrace::clip, &StepTrace::weight,
+                                                &StepTrace::slope, &StepTrace::lambda_velocity};
+
+void append_to(std::vector<double>& numbers, const StepTrace& trace) {
+  for (const auto member : kTraceNumbers) numbers.push_back(trace.*member);
+  for (const auto member : kTraceLists) {
+    const auto& list = trace.*member;
+    numbers.push_back(static_cast<double>(list.size()));
+    numbers.insert(numbers.end(), list.begin(), list.end());
+  }
+}
+
+/// The trace that `rest` begins with, which loses it.
+StepTrace take_trace(std::span<const double>& rest) {
+  StepTrace trace;
+  const auto take = [&rest](std::size_t count) {
+    const auto taken = rest.first(count);
+    rest = rest.subspan(count);
+    return taken;
+  };
+  for (const auto member : kTraceNumbers) trace.*member = take(1).front();
+  for (const auto member : kTraceLists) {
+    const auto list = take(static_cast<std::size_t>(take(1).front()));
+    (trace.*member).assign(list.begin(), list.end());
+  }
+  return trace;
+}
 
 /// What a (shard, step) of an update counts for in its loss.
 struct LossShare {
@@ -107,12 +150,14 @@ std::vector<int> prompts_of_epoch(const TrainJob& job, std::int64_t epoch) {
 
 class GrpoLoop {
  public:
-  GrpoLoop(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool, const TrainHooks& hooks)
+  GrpoLoop(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool, const Ranks& ranks,
+           const TrainHooks& hooks)
       : job_(job),
         settings_(job.settings),
         backbone_(backbone),
         method_(method),
         pool_(pool),
+        ranks_(ranks),
         hooks_(hooks),
         sampler_(SdeSampler::make(
             schedule_for(backbone, settings_.grid, settings_.sampling_steps, settings_.shift),
@@ -125,13 +170,18 @@ class GrpoLoop {
         step_weights_(loss_weights(settings_, sampler_)) {
     if (settings_.kl > 0 && backbone.adapter() == nullptr) reference_ = Backbone::load(job.source);
     for (const auto& weight : weights_) parameters_.push_back(weight.tensor);
+    if (settings_.gradient_folds % ranks.size() != 0) {
+      throw Error(fmt::format("{} processes cannot share the {} gradient folds of an update", ranks.size(),
+                              settings_.gradient_folds),
+                  "ranks", "take a number that divides them");
+    }
   }
 
   TrainOutcome run() {
     go_on_from_resume_point();
-    hooks_.on_resume(update_);
+    if (ranks_.is_root()) hooks_.on_resume(update_);
     while (update_ < settings_.updates) {
-      if (hooks_.should_stop()) {
+      if (ranks_.of_root(ranks_.is_root() && hooks_.should_stop())) {
         save_resume_point();
         return {.done = false, .law = {}};
       }
@@ -141,7 +191,8 @@ class GrpoLoop {
            ++part)
         update(epoch, epoch_number, part);
       heed_the_law();
-      if (update_ < settings_.updates && hooks_.should_save()) save_resume_point();
+      if (update_ < settings_.updates && ranks_.of_root(ranks_.is_root() && hooks_.should_save()))
+        save_resume_point();
     }
     heed_the_law();
     return {.done = true, .law = law_};
@@ -156,7 +207,9 @@ class GrpoLoop {
     epoch.shards.resize(shards);
     std::vector<std::vector<Image>> images(shards);
     std::vector<std::vector<std::future<std::optional<double>>>> rewards(shards);
-    pool_.run(shards, [&](std::size_t i) {
+    const auto own = own_shards_of_an_epoch();
+    pool_.run(own.size(), [&](std::size_t task) {
+      const auto i = own[task];
       std::vector<SampleAddress> rows;
       std::vector<PromptText> prompts;
       std::vector<const TrainingPrompt*> sources;
@@ -176,11 +229,49 @@ class GrpoLoop {
         rewards[i].push_back(hooks_.reward(*sources[j], std::move(pictures[j])));
     });
     std::vector<std::optional<double>> values;
-    for (auto& shard : rewards) {
-      for (auto& reward : shard) values.push_back(reward.get());
+    for (const auto i : own) {
+      for (auto& reward : rewards[i]) values.push_back(reward.get());
     }
-    score(epoch, values, number);
+    score(epoch, rewards_of_all(values), number);
     return epoch;
+  }
+
+  std::size_t shards_of_an_update() const {
+    return static_cast<std::size_t>(settings_.shards_of_an_update());
+  }
+
+  /// Those that this process draws, in order: of each part of the epoch those that it trains on.
+  std::vector<std::size_t> own_shards_of_an_epoch() const { return own_shards_of_an_epoch(ranks_.rank()); }
+  std::vector<std::size_t> own_shards_of_an_epoch(int rank) const {
+    std::vector<std::size_t> own;
+    const auto part = ranks_.part_of(shards_of_an_update(), rank);
+    for (std::int64_t update = 0; update < settings_.updates_per_epoch; ++update) {
+      for (auto i = part.first; i < part.last; ++i)
+        own.push_back(static_cast<std::size_t>(update) * shards_of_an_update() + i);
+    }
+    return own;
+  }
+
+  /// The epoch's rewards in prompt order, of what each process has of its own shards.
+  std::vector<std::optional<double>> rewards_of_all(const std::vector<std::optional<double>>& own) const {
+    std::vector<double> numbers;
+    for (const auto& reward : own) {
+      numbers.push_back(reward ? 1 : 0);
+      numbers.push_back(reward.value_or(0));
+    }
+    const auto of_shard = static_cast<std::size_t>(settings_.shard_prompts * settings_.group_size);
+    std::vector<std::optional<double>> all(static_cast<std::size_t>(settings_.images_per_epoch()));
+    const auto received = ranks_.gather(packed(numbers));
+    for (int rank = 0; rank < ranks_.size(); ++rank) {
+      const auto theirs = unpacked(received[static_cast<std::size_t>(rank)]);
+      std::size_t next = 0;
+      for (const auto shard : own_shards_of_an_epoch(rank)) {
+        for (std::size_t j = 0; j < of_shard; ++j, next += 2) {
+          if (theirs.at(next) != 0) all[shard * of_shard + j] = theirs.at(next + 1);
+        }
+      }
+    }
+    return all;
   }
 
   void score(Epoch& epoch, const std::vector<std::optional<double>>& rewards, std::int64_t number) const {
@@ -202,14 +293,15 @@ class GrpoLoop {
     epoch.reward_std = std::sqrt(sample_variance(present));
     const auto group_size = static_cast<std::size_t>(settings_.group_size);
     std::size_t next = 0;
-    for (const auto& shard : epoch.shards) {
+    const auto of_shard = static_cast<std::size_t>(settings_.shard_prompts) * group_size;
+    for (std::size_t shard = 0; shard < epoch.shards.size(); ++shard) {
       std::vector<float> values, counted;
-      for (std::size_t i = next; i < next + shard.rows.size(); ++i) {
+      for (std::size_t i = next; i < next + of_shard; ++i) {
         const bool is_left_out = settings_.drop_zero_std_groups && !advantages.group_differs[i / group_size];
         values.push_back(static_cast<float>(advantages.values[i]));
         counted.push_back(is_left_out ? 0.0F : 1.0F);
       }
-      next += shard.rows.size();
+      next += of_shard;
       epoch.advantages.push_back(torch::tensor(values).to(backbone_.device()));
       epoch.counted.push_back(torch::tensor(counted).to(backbone_.device()));
       epoch.left_out.push_back(static_cast<int>(std::ranges::count(counted, 0.0F)));
@@ -218,21 +310,22 @@ class GrpoLoop {
 
   void update(const Epoch& epoch, std::int64_t epoch_number, std::int64_t part) {
     const bool fresh = part < settings_.updates_per_epoch, on_policy = part == 0;
-    const auto shards_of_an_update =
-        epoch.shards.size() / static_cast<std::size_t>(settings_.updates_per_epoch);
-    const auto first = static_cast<std::size_t>(part % settings_.updates_per_epoch) * shards_of_an_update;
+    const auto shards = shards_of_an_update();
+    const auto first = static_cast<std::size_t>(part % settings_.updates_per_epoch) * shards;
     const auto steps = static_cast<std::size_t>(settings_.trained_steps);
 
-    std::vector<Penalty> penalties(shards_of_an_update);
-    if (method_.has_penalty() && !on_policy) penalties = measure_penalties(epoch, first, shards_of_an_update);
+    std::vector<Penalty> penalties(shards);
+    if (method_.has_penalty() && !on_policy) penalties = measure_penalties(epoch, first, shards);
 
-    const auto left_out = samples_left_out(epoch, first, shards_of_an_update);
-    const LossShare share{.of_update = 1.0 / static_cast<double>(shards_of_an_update * steps),
+    const auto left_out = samples_left_out(epoch, first, shards);
+    const LossShare share{.of_update = 1.0 / static_cast<double>(shards * steps),
                           .of_counted = left_out.share_of_others};
-    FoldSum sum(parameters_.size(), shards_of_an_update * steps,
-                static_cast<std::size_t>(settings_.gradient_folds));
-    std::vector<std::vector<StepTrace>> traces(shards_of_an_update, std::vector<StepTrace>(steps));
-    pool_.run(shards_of_an_update * steps, [&](std::size_t task) {
+    FoldSum sum(parameters_.size(), shards * steps, static_cast<std::size_t>(settings_.gradient_folds),
+                ranks_);
+    const auto own = ranks_.part_of(shards);
+    std::vector<std::vector<StepTrace>> traces(shards, std::vector<StepTrace>(steps));
+    pool_.run(own.count() * steps, [&](std::size_t i) {
+      const auto task = own.first * steps + i;
       const auto shard = task / steps, step = task % steps;
       auto& trace = traces[shard][step];
       const auto loss =
@@ -240,6 +333,8 @@ class GrpoLoop {
       sum.add(task, torch::autograd::grad({loss}, parameters_, {}, std::nullopt, false, true),
               takes_out_weights() && !std::isnan(trace.weight) ? trace.weight : 1);
     });
+    sum.gather(parameters_);
+    gather_traces(traces);
 
     const auto samples = step_records(traces);
     auto record = describe(epoch, on_policy, samples, traces, penalties);
@@ -266,6 +361,7 @@ class GrpoLoop {
       record.stats["ema_lag"] = lag.updates;
       record.stats["ema_start_share"] = lag.start_share;
     }
+    if (!ranks_.is_root()) return;
     hooks_.on_update(record);
     if (is_checkpoint) save_checkpoint();
   }
@@ -281,7 +377,7 @@ class GrpoLoop {
     std::size_t all = 0;
     for (std::size_t shard = first; shard < first + count; ++shard) {
       out.samples += epoch.left_out[shard];
-      all += epoch.shards[shard].rows.size();
+      all += static_cast<std::size_t>(settings_.shard_prompts * settings_.group_size);
     }
     const auto others = static_cast<double>(all) - out.samples;
     if (others > 0) out.share_of_others = static_cast<double>(all) / others;
@@ -312,20 +408,45 @@ class GrpoLoop {
     record.stats["damping_undone"] = is_undone ? 1 : 0;
   }
 
+  /// Fills up what the shards of other processes left for the record.
+  void gather_traces(std::vector<std::vector<StepTrace>>& traces) const {
+    if (ranks_.size() == 1) return;
+    const auto own = ranks_.part_of(traces.size());
+    std::vector<double> numbers;
+    for (auto shard = own.first; shard < own.last; ++shard) {
+      for (const auto& trace : traces[shard]) append_to(numbers, trace);
+    }
+    const auto received = ranks_.gather(packed(numbers));
+    for (int rank = 0; rank < ranks_.size(); ++rank) {
+      const auto theirs = unpacked(received[static_cast<std::size_t>(rank)]);
+      std::span<const double> rest = theirs;
+      const auto part = ranks_.part_of(traces.size(), rank);
+      for (auto shard = part.first; shard < part.last; ++shard) {
+        for (auto& trace : traces[shard]) trace = take_trace(rest);
+      }
+    }
+  }
+
   /// L of each shard at the present weights, without gradient: where the penalty's derivative is taken (E51).
   std::vector<Penalty> measure_penalties(const Epoch& epoch, std::size_t first, std::size_t count) {
     const auto late = static_cast<std::size_t>(settings_.late_steps);
     const auto begin = static_cast<std::size_t>(settings_.trained_steps) - late;
-    std::vector<double> lambdas(count * late);
-    pool_.run(count * late, [&](std::size_t task) {
+    const auto own = ranks_.part_of(count);
+    std::vector<double> of_own(own.count() * late);
+    pool_.run(of_own.size(), [&](std::size_t task) {
       const torch::NoGradGuard no_grad;
-      const auto& shard = epoch.shards[first + task / late];
+      const auto& shard = epoch.shards[first + own.first + task / late];
       const auto k = begin + task % late;
       const auto mean =
           transition_mean(backbone_, sampler_, static_cast<int>(k), shard.x[k], shard.condition);
       const auto law = reduced_law(sampler_.steps[k].s, shard.mean_old[k], mean, shard.x[k + 1]);
-      lambdas[task] = law.lambda_center.mean().item<double>();
+      of_own[task] = law.lambda_center.mean().item<double>();
     });
+    std::vector<double> lambdas;
+    for (const auto& text : ranks_.gather(packed(of_own))) {
+      const auto theirs = unpacked(text);
+      lambdas.insert(lambdas.end(), theirs.begin(), theirs.end());
+    }
     std::vector<Penalty> penalties;
     for (std::size_t i = 0; i < count; ++i) {
       const auto from = lambdas.begin() + static_cast<std::ptrdiff_t>(i * late);
@@ -500,7 +621,7 @@ class GrpoLoop {
                   "fix the cause, or set law_audit=mark to continue and have the run marked",
                   Status::kFailed);
     }
-    if (held) hooks_.on_warning("the path-variance law is broken. " + law_.message);
+    if (held && ranks_.is_root()) hooks_.on_warning("the path-variance law is broken. " + law_.message);
   }
 
   /// What a checkpoint states of the updates before it, the off-policy ones: others are 0 by construction.
@@ -528,19 +649,44 @@ class GrpoLoop {
     hooks_.on_checkpoint(record);
   }
 
+  /// What a scorer of one of the processes has to know again, all of them learn: the first that knows it.
+  Json rewards_state() const {
+    Json state = Json::object();
+    for (const auto& text : ranks_.gather(hooks_.reward_state().dump())) {
+      for (const auto& [scorer, theirs] : Json::parse(text).items()) {
+        if (!state.contains(scorer)) state[scorer] = theirs;
+      }
+    }
+    return state;
+  }
+
   void save_resume_point() {
     const auto begin = std::chrono::steady_clock::now();
-    const Json state{{"key", job_.resume_key},          {"update", update_},
-                     {"method", method_.state()},       {"lambda_window", lambda_window_},
-                     {"clip_window", clip_window_},     {"law_audit", audit_.state()},
-                     {"rewards", hooks_.reward_state()}};
+    auto rewards = rewards_state();
+    if (!ranks_.is_root()) return;
+    const Json state{{"key", job_.resume_key},       {"update", update_},
+                     {"method", method_.state()},    {"lambda_window", lambda_window_},
+                     {"clip_window", clip_window_},  {"law_audit", audit_.state()},
+                     {"rewards", std::move(rewards)}};
     write_resume_point(job_.folder, update_, weights_, optimiser_, ema_, state);
     hooks_.on_saved(std::chrono::steady_clock::now() - begin);
+  }
+
+  /// All processes read the same files.
+  void require_same_point(std::int64_t update) const {
+    const auto all = ranks_.gather(fmt::format("{}", update));
+    const auto other = std::ranges::find_if(all, [&](const auto& text) { return text != all.front(); });
+    if (other == all.end()) return;
+    throw Error(fmt::format("rank 0 finds a resume point of update {} here, and rank {} one of update {}",
+                            all.front(), other - all.begin(), *other),
+                (job_.folder / "resume").string(),
+                "put the workspace on a file system that all machines see alike", Status::kFailed);
   }
 
   void go_on_from_resume_point() {
     const auto warn = [](const std::string& message) { tell("warning: {}\n", message); };
     const auto state = read_resume_point(job_.folder, job_.resume_key, weights_, optimiser_, ema_, warn);
+    require_same_point(state ? state->at("update").get<std::int64_t>() : 0);
     if (!state) return;
     const auto where = (job_.folder / "resume").string();
     Fields fields(*state, where);
@@ -560,6 +706,7 @@ class GrpoLoop {
   Backbone& backbone_;
   Method& method_;
   WorkerPool& pool_;
+  const Ranks& ranks_;
   const TrainHooks& hooks_;
   SdeSampler sampler_;
   std::vector<NamedTensor> weights_;
@@ -587,8 +734,8 @@ std::vector<PromptText> prompts_of_all_epochs(const TrainJob& job) {
 }
 
 TrainOutcome train(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool,
-                   const TrainHooks& hooks) {
-  return GrpoLoop(job, backbone, method, pool, hooks).run();
+                   const Ranks& ranks, const TrainHooks& hooks) {
+  return GrpoLoop(job, backbone, method, pool, ranks, hooks).run();
 }
 
 }  // namespace harness

@@ -14,6 +14,7 @@
 #include "trainers/law/law_audit.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
+#include "trainers/ranks/ranks.h"
 
 namespace harness {
 
@@ -41,7 +42,8 @@ struct WrittenCheckpoint {
   std::optional<double> lambda_late = {}, lambda_late_last = {}, clip_fraction = {};
 };
 
-/// What the loop needs from outside, and what it tells.
+/// What the loop needs from outside, and what it tells: of several processes the root alone tells anything,
+/// and is asked whether to stop or save; rewards and their state are each process' own.
 struct TrainHooks {
   /// Scores one image; nothing where the scorer failed. Called in the same order whatever the threads.
   std::function<std::future<std::optional<double>>(const TrainingPrompt&, Image)> reward;
@@ -78,9 +80,11 @@ struct TrainOutcome {
   LawVerdict law;
 };
 
-/// Trains until the last update or a stop. Throws Error if the on-policy log-ratio is not 0, a value is not
-/// finite, over 5 % of an epoch's rewards are missing or, where law_audit is "stop", the law is broken.
+/// Trains until the last update or a stop. The processes of `ranks`, which must divide gradient_folds, draw
+/// and train shards of their own and hold equal weights, statistics and method states; what they write and
+/// tell is the root's. Throws Error if the on-policy log-ratio is not 0, a value is not finite, over 5 % of
+/// an epoch's rewards are missing or, where law_audit is "stop", the law is broken.
 TrainOutcome train(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool,
-                   const TrainHooks& hooks);
+                   const Ranks& ranks, const TrainHooks& hooks);
 
 }  // namespace harness

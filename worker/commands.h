@@ -1,16 +1,17 @@
 #pragma once
 
 #include "core/json.h"
+#include "trainers/ranks/ranks.h"
 #include "worker/job.h"
 #include "worker/reporter.h"
 
 namespace harness {
 
 /// Runs a training job to its end, or to a resume point when the orchestrator goes. True when complete.
-bool run_training(const WorkerJob& job, Reporter& reporter);
+bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter);
 
 /// Draws and scores the images of an evaluation; images already in the log are kept. True when complete.
-bool run_evaluation(const WorkerJob& job, Reporter& reporter);
+bool run_evaluation(const WorkerJob& job, const Ranks& ranks, Reporter& reporter);
 
 /// `harness sample`, `pretrain`, `parity`: the answer under "json" goes to stdout. Returns the exit status.
 int sample_command(const Json& request);

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/processes/rank_place.h"
+#include "core/source_sums/build_info.h"
 #include "core/streams.h"
 #include "worker/commands.h"
 
@@ -18,16 +21,38 @@ void report_failure(Reporter& reporter, const Error& error) {
   }
 }
 
-int run_job(const std::filesystem::path& folder) {
-  const auto job = read_job(folder);
-  Reporter reporter(job);
+/// Processes of other builds or other vector units would give other bits for the same shard.
+void require_equal_machines(const Ranks& ranks) {
+  const auto all = ranks.gather(worker_build() + " " + build_info().cpu_features);
+  const auto other = std::ranges::find_if(all, [&](const auto& text) { return text != all.front(); });
+  if (other == all.end()) return;
+  throw Error(
+      fmt::format("rank {} runs another build, or on another kind of CPU, than rank 0", other - all.begin()),
+      fmt::format("rank {} of {}", ranks.rank(), ranks.size()),
+      "start all processes of a run from one installation, on machines of one kind", Status::kFailed);
+}
+
+bool run_shared(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
   try {
-    use_one_thread();
+    require_equal_machines(ranks);
     const auto kind = job.get<std::string>("kind");
     if (kind != "train" && kind != "evaluate")
       throw Error(fmt::format("unknown kind of job \"{}\"", kind), job.file());
-    const bool done = kind == "train" ? run_training(job, reporter) : run_evaluation(job, reporter);
-    return done ? 0 : static_cast<int>(Status::kInterrupted);
+    return kind == "train" ? run_training(job, ranks, reporter) : run_evaluation(job, ranks, reporter);
+  } catch (const std::exception& error) {
+    ranks.tell_failure(error.what());
+    throw;
+  }
+}
+
+int run_job(const std::filesystem::path& folder) {
+  const auto job = read_job(folder);
+  const auto place = rank_place();
+  Reporter reporter(job, place.is_root());
+  try {
+    use_one_thread();
+    const Ranks ranks(place, job.id, Ranks::patience());
+    return run_shared(job, ranks, reporter) ? 0 : static_cast<int>(Status::kInterrupted);
   } catch (const Error& error) {
     report_failure(reporter, error);
     throw;

@@ -53,8 +53,9 @@ std::filesystem::path wait_until_free(const std::filesystem::path& log) {
 
 }  // namespace
 
-Reporter::Reporter(const WorkerJob& job)
-    : log_(wait_until_free(job.folder / "events.log")), started_(now_seconds()) {
+Reporter::Reporter(const WorkerJob& job, bool is_root) : started_(now_seconds()) {
+  if (!is_root) return;
+  log_.emplace(wait_until_free(job.folder / "events.log"));
   event({{"type", "job_started"},
          {"id", job.id},
          {"kind", job.get<std::string>("kind")},
@@ -70,14 +71,16 @@ Reporter::Reporter(const WorkerJob& job)
 }
 
 Reporter::~Reporter() {
+  if (!log_) return;
   ::close(end_pipe_[1]);
   watcher_.join();
   ::close(end_pipe_[0]);
 }
 
 void Reporter::event(Json event) {
+  if (!log_) return;
   const std::lock_guard lock(mutex_);
-  log_.append(finite_or_null(std::move(event)));
+  log_->append(finite_or_null(std::move(event)));
 }
 
 void Reporter::wake() {
@@ -96,7 +99,7 @@ void Reporter::completed(Json summary) {
          {"wall_seconds", now_seconds() - started_},
          {"peak_rss_mb", peak_rss_mb()},
          {"summary", std::move(summary)}});
-  log_.sync();
+  if (log_) log_->sync();
   wake();
 }
 
@@ -106,6 +109,7 @@ void Reporter::failed(const std::string& what, const std::string& where, const s
 }
 
 void Reporter::say(const std::string& line) {
+  if (!log_) return;
   // A pipe that nobody reads any more only means that the orchestrator has gone; the log is the record.
   if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) stop_ = true;
 }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -14,8 +15,9 @@ namespace harness {
 /// events, `alive` every 2 s, `progress {...}`. Notices when the orchestrator closes our standard input.
 class Reporter {
  public:
-  /// Takes the log's lock and records `job_started`.
-  explicit Reporter(const WorkerJob& job);
+  /// Takes the log's lock and records `job_started`. Of several processes of a job the root alone speaks and
+  /// writes: the reporter of another one does nothing.
+  Reporter(const WorkerJob& job, bool is_root);
   ~Reporter();
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;
@@ -38,7 +40,7 @@ class Reporter {
   /// Until the destructor closes the pipe to it.
   void watch();
 
-  EventLogWriter log_;
+  std::optional<EventLogWriter> log_;  ///< the root's
   double started_;
   std::mutex mutex_;
   std::atomic<bool> stop_ = false;

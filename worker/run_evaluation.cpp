@@ -69,8 +69,9 @@ struct Pending {
 
 class Evaluation {
  public:
-  Evaluation(const WorkerJob& job, Reporter& reporter)
+  Evaluation(const WorkerJob& job, const Ranks& ranks, Reporter& reporter)
       : job_(job),
+        ranks_(ranks),
         reporter_(reporter),
         settings_(read_evaluate_settings(
             without_model_choices(job.get<Json>("settings"), job.get<std::string>("backbone")),
@@ -78,7 +79,7 @@ class Evaluation {
         shard_size_(static_cast<std::size_t>(settings_.shard_size)),
         seed_(static_cast<std::uint32_t>(job.get<std::int64_t>("seed"))),
         prompts_(prompts_of(job)),
-        recorded_(scored_images(job.folder / "events.log")),
+        recorded_(ranks.is_root() ? scored_images(job.folder / "events.log") : ScoredImages()),
         weights_(hold_weights(job)),
         backbone_(Backbone::load(source_of(job, prompts_))),
         schedule_(schedule_for(*backbone_, settings_.grid, settings_.steps, settings_.shift)),
@@ -88,25 +89,22 @@ class Evaluation {
     load_checkpoint(job, *backbone_, settings_.use_ema);
     weights_.expect_unchanged();
     make_folder(job.folder / "images");
-    restore_scorers();
   }
 
   bool run() {
-    std::vector<std::size_t> shards;
-    for (std::size_t begin = 0; begin < prompts_.size(); begin += shard_size_) {
-      if (!shard_is_done(begin)) shards.push_back(begin);
-    }
+    const auto shards = shards_to_draw();
     // While a wave of shards is drawn, the scores of the one before come in; events keep the prompts' order.
-    const auto wave = static_cast<std::size_t>(2 * pool_.threads());
-    std::vector<Pending> drawn;
+    const auto wave = static_cast<std::size_t>(2 * pool_.threads() * ranks_.size());
+    std::vector<std::vector<Pending>> drawn;
     for (std::size_t i = 0; i < shards.size(); i += wave) {
-      if (reporter_.should_stop()) return false;
-      const auto count = std::min(wave, shards.size() - i);
-      std::vector<std::vector<Pending>> parts(count);
-      pool_.run(count, [&](std::size_t j) { parts[j] = draw(shards[i + j]); });
+      if (ranks_.of_root(reporter_.should_stop())) return false;
+      const auto own =
+          own_part({shards.begin() + static_cast<std::ptrdiff_t>(i),
+                    shards.begin() + static_cast<std::ptrdiff_t>(std::min(i + wave, shards.size()))});
+      std::vector<std::vector<Pending>> parts(own.size());
+      pool_.run(own.size(), [&](std::size_t j) { parts[j] = draw(own[j]); });
       record(drawn);
-      drawn.clear();
-      for (auto& part : parts) std::move(part.begin(), part.end(), std::back_inserter(drawn));
+      drawn = std::move(parts);
     }
     record(drawn);
     reporter_.completed(summary());
@@ -136,15 +134,36 @@ class Evaluation {
             {"table_notes", std::move(notes)}};
   }
 
-  /// Images are recorded in the prompts' order: the last one before the first shard that is drawn again.
-  /// Scorers begin anew where failures are to be scored again.
-  void restore_scorers() {
-    if (recorded_.again) return;
+  /// The first prompts of the shards that are not done, by the root's log, which the scorers go on from.
+  std::vector<std::size_t> shards_to_draw() {
+    std::vector<std::size_t> shards;
+    for (std::size_t begin = 0; begin < prompts_.size(); begin += shard_size_) {
+      if (!shard_is_done(begin)) shards.push_back(begin);
+    }
+    const auto told =
+        Json::parse(ranks_.of_root(Json{{"shards", shards}, {"scorers", last_scorers()}}.dump()));
+    if (const auto& state = told.at("scorers"); !state.is_null())
+      scoring_.restore(state, (job_.folder / "events.log").string());
+    return told.at("shards").get<std::vector<std::size_t>>();
+  }
+
+  /// Images are recorded in the prompts' order: the state with the last one before the first shard that is
+  /// drawn again. Scorers begin anew where failures are to be scored again.
+  Json last_scorers() const {
+    if (recorded_.again) return nullptr;
     std::size_t begin = 0;
     while (begin < prompts_.size() && shard_is_done(begin)) begin += shard_size_;
-    if (begin == 0) return;
-    const auto last = prompts_[std::min(begin, prompts_.size()) - 1].position;
-    scoring_.restore(recorded_.scorers.at(last), (job_.folder / "events.log").string());
+    if (begin == 0) return nullptr;
+    return recorded_.scorers.at(prompts_[std::min(begin, prompts_.size()) - 1].position);
+  }
+
+  /// The shards of a wave that this process draws: of each round one.
+  std::vector<std::size_t> own_part(const std::vector<std::size_t>& wave) const {
+    std::vector<std::size_t> own;
+    for (auto i = static_cast<std::size_t>(ranks_.rank()); i < wave.size();
+         i += static_cast<std::size_t>(ranks_.size()))
+      own.push_back(wave[i]);
+    return own;
   }
 
   bool shard_is_done(std::size_t begin) const {
@@ -179,33 +198,42 @@ class Evaluation {
     return pending;
   }
 
-  void record(std::vector<Pending>& drawn) {
-    for (auto& one : drawn) {
-      const auto score = one.score.get();
-      Json metrics = Json::object();
-      for (const auto& [name, value] : score.metrics) metrics[name] = or_null(value);
-      Json event = {{"type", "sample"},
-                    {"position", one.prompt->position},
-                    {"sample", 0},
-                    {"seed", seed_},
-                    {"path", one.path},
-                    {"sha256", one.sha256},
-                    {"transcript", or_null(score.transcript)},
-                    {"transcript_raw", or_null(score.transcript_raw)},
-                    {"metrics", metrics},
-                    {"reasons", score.reasons}};
-      if (!score.detections.empty()) event["detections"] = to_json(score.detections);
-      if (score.judgement) event["judgement"] = *score.judgement;
-      auto state = scoring_.state();
-      if (!state.empty()) event["scorers"] = state;
-      reporter_.event(std::move(event));
-      recorded_.scorers[one.prompt->position] = std::move(state);
-      if (const auto value = score.metrics.at(shown_metric_)) {
-        shown_ += *value;
-        ++scored_;
+  Json event_of(Pending& one) {
+    const auto score = one.score.get();
+    Json metrics = Json::object();
+    for (const auto& [name, value] : score.metrics) metrics[name] = or_null(value);
+    Json event = {{"type", "sample"},
+                  {"position", one.prompt->position},
+                  {"sample", 0},
+                  {"seed", seed_},
+                  {"path", one.path},
+                  {"sha256", one.sha256},
+                  {"transcript", or_null(score.transcript)},
+                  {"transcript_raw", or_null(score.transcript_raw)},
+                  {"metrics", metrics},
+                  {"reasons", score.reasons}};
+    if (!score.detections.empty()) event["detections"] = to_json(score.detections);
+    if (score.judgement) event["judgement"] = *score.judgement;
+    if (auto state = scoring_.state(); !state.empty()) event["scorers"] = std::move(state);
+    return event;
+  }
+
+  /// Records a wave's shards in the prompts' order, of all processes.
+  void record(std::vector<std::vector<Pending>>& drawn) {
+    Json own = Json::array();
+    for (auto& shard : drawn) {
+      own.push_back(Json::array());
+      for (auto& one : shard) own.back().push_back(event_of(one));
+    }
+    std::vector<Json> of_ranks;
+    for (const auto& text : ranks_.gather(own.dump())) of_ranks.push_back(Json::parse(text));
+    if (!ranks_.is_root() || of_ranks.front().empty()) return;
+    for (std::size_t round = 0; round < of_ranks.front().size(); ++round) {
+      for (const auto& theirs : of_ranks) {
+        if (round >= theirs.size()) continue;
+        for (const auto& event : theirs.at(round)) record(event);
       }
     }
-    if (drawn.empty()) return;
     reporter_.wake();
     const auto done = static_cast<double>(recorded_.scorers.size());
     reporter_.progress(
@@ -213,7 +241,17 @@ class Evaluation {
         scored_ > 0 ? fmt::format("{} {:.3f}", shown_metric_, shown_ / scored_) : std::string());
   }
 
+  void record(const Json& event) {
+    reporter_.event(event);
+    recorded_.scorers[event.at("position").get<int>()] = event.value("scorers", Json::object());
+    if (const auto& value = event.at("metrics").at(shown_metric_); !value.is_null()) {
+      shown_ += value.get<double>();
+      ++scored_;
+    }
+  }
+
   const WorkerJob& job_;
+  const Ranks& ranks_;
   Reporter& reporter_;
   EvaluateSettings settings_;
   std::size_t shard_size_;
@@ -231,8 +269,8 @@ class Evaluation {
 
 }  // namespace
 
-bool run_evaluation(const WorkerJob& job, Reporter& reporter) {
-  return Evaluation(job, reporter).run();
+bool run_evaluation(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
+  return Evaluation(job, ranks, reporter).run();
 }
 
 }  // namespace harness

@@ -51,7 +51,7 @@ void require_same_source(const WorkerJob& job) {
 
 }  // namespace
 
-bool run_training(const WorkerJob& job, Reporter& reporter) {
+bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
   require_same_source(job);
   const auto where = job.file() + ": identity";
   const auto task = job.get<std::string>("task");
@@ -127,7 +127,7 @@ bool run_training(const WorkerJob& job, Reporter& reporter) {
   hooks.restore_rewards = [&](const Json& state, const std::string& place) { scoring.restore(state, place); };
   hooks.on_saved = [&](Clock::duration cost) { resume_points.saved(cost); };
   WorkerPool pool(job.threads, use_one_thread);
-  const auto outcome = train(training, *backbone, *configured.method, pool, hooks);
+  const auto outcome = train(training, *backbone, *configured.method, pool, ranks, hooks);
   if (!outcome.done) return false;
   Json notes = Json::array();
   if (!outcome.law.holds())

@@ -81,7 +81,7 @@ class GrpoLoop : public testing::Test {
     hooks.should_stop = [&] {
       return !result.updates.empty() && result.updates.back().update_index >= stop_after;
     };
-    const auto outcome = train(job, backbone, *method.method, pool, hooks);
+    const auto outcome = train(job, backbone, *method.method, pool, Ranks(), hooks);
     result.done = outcome.done;
     result.law = outcome.law;
     result.distance = distance_between(backbone.trainable(), before);

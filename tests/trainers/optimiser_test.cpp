@@ -72,6 +72,8 @@ TEST(GradientSum, TakesTheWeightsOutInTheOrderOfTheTasks) {
   EXPECT_TRUE(torch::equal(sum.undamped()->at(1), torch::full({2}, 12.0F)));
 }
 
+const Ranks kAlone;
+
 /// Of numbers for which the order of addition matters.
 std::vector<FoldSum::Gradients> rounding_gradients(std::size_t tasks) {
   std::vector<FoldSum::Gradients> gradients;
@@ -100,7 +102,7 @@ TEST(FoldSum, AddsEachFoldInOrderAndThenTheFoldsWhateverTheTasksTiming) {
   ASSERT_FALSE(torch::equal(expected[0], chained(gradients)[0]))
       << "an order that changes nothing tests nothing";
   for (const std::size_t stride : {1, 5, 7, 11}) {
-    FoldSum sum(2, kTasks, kFolds);
+    FoldSum sum(2, kTasks, kFolds, kAlone);
     for (std::size_t i = 0; i < kTasks; ++i) {
       const auto task = i * stride % kTasks;
       sum.add(task, copy_of(gradients[task]));
@@ -112,13 +114,13 @@ TEST(FoldSum, AddsEachFoldInOrderAndThenTheFoldsWhateverTheTasksTiming) {
 
 TEST(FoldSum, OfOneFoldIsTheChainOfAllTasks) {
   const auto gradients = rounding_gradients(6);
-  FoldSum sum(2, 6, 1);
+  FoldSum sum(2, 6, 1, kAlone);
   for (std::size_t i = 0; i < 6; ++i) sum.add(i, copy_of(gradients[i]));
   EXPECT_TRUE(torch::equal(sum.total()[0], chained(gradients)[0]));
 }
 
 TEST(FoldSum, TakesTheWeightsOutAcrossFolds) {
-  FoldSum sum(2, 4, 2);
+  FoldSum sum(2, 4, 2, kAlone);
   sum.add(3, gradients_of(0.5F, 1), 0.25);  // only the second fold has a weight
   sum.add(2, gradients_of(1, 1));
   sum.add(1, gradients_of(1, 2));

@@ -128,7 +128,7 @@ std::string trace_of(const std::string& name) {
   hooks.on_resume = [](std::int64_t) {};
   hooks.on_checkpoint = [](const WrittenCheckpoint&) {};
   hooks.on_update = [&](const UpdateRecord& update) { text += text_of(update, line) + '\n'; };
-  train(job, line, *method.method, pool, hooks);
+  train(job, line, *method.method, pool, Ranks(), hooks);
   return text;
 }
 

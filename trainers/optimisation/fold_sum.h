@@ -7,25 +7,30 @@
 #include <vector>
 
 #include "trainers/optimisation/gradient_sum.h"
+#include "trainers/ranks/ranks.h"
 
 namespace harness {
 
 /// Adds the gradients of an update's numbered tasks: within a fold of consecutive tasks in their order, then
-/// fold after fold, ((G_0 + G_1) + G_2) + ... The folds are a setting of the run and can be summed apart, so
-/// neither threads nor the number of processes changes a bit of the sum.
+/// fold after fold, ((G_0 + G_1) + G_2) + ... The folds are a setting of the run and are summed apart, so
+/// neither threads nor the number of processes (which divides that of the folds) changes a bit of the sum.
 class FoldSum {
  public:
   using Gradients = GradientSum::Gradients;
 
-  /// Tasks 0 .. tasks - 1 in `folds` folds of equal size, which must divide them.
-  FoldSum(std::size_t parameters, std::size_t tasks, std::size_t folds);
+  /// Tasks 0 .. tasks - 1 in `folds` folds of equal size, which must divide them; this process has its part
+  /// of the folds.
+  FoldSum(std::size_t parameters, std::size_t tasks, std::size_t folds, const Ranks& ranks);
 
-  /// As GradientSum::add. Thread-safe.
+  /// As GradientSum::add, for the tasks of this process' folds. Thread-safe.
   void add(std::size_t task, Gradients gradients, double weight = 1);
 
-  /// The sum over all folds. Call it when every task has been added.
-  const Gradients& total() const;
+  /// Brings the folds of all processes together. Once, when every task has been added; from one thread.
+  /// shapes: one tensor a parameter, of its shape, type and device.
+  void gather(const std::vector<torch::Tensor>& shapes);
 
+  /// The sum over all folds.
+  const Gradients& total() const;
   /// The sum of the gradients over their weights; call it where one of these is not 1.
   const Gradients& undamped() const;
 
@@ -34,15 +39,19 @@ class FoldSum {
     std::unique_ptr<GradientSum> sum;
     std::size_t missing = 0;  ///< tasks that have not been added yet
   };
-  /// Takes over the folds that are complete, as far as the order allows, and frees them.
+  /// Alone, takes over the folds that are complete, as far as the order allows, and frees them.
   void merge_complete();
+  /// The sum over the folds of all processes of what each has: own[fold], whose tensors are freed.
+  Gradients sum_over_ranks(std::vector<Gradients> own, const std::vector<torch::Tensor>& shapes) const;
 
+  const Ranks& ranks_;
+  Ranks::Part own_;  ///< folds
   std::size_t tasks_of_a_fold_;
-  mutable std::mutex mutex_;
-  std::vector<Fold> folds_;
-  std::size_t merged_ = 0;  ///< folds that are in the total
+  std::mutex mutex_;
+  std::vector<Fold> folds_;  ///< own ones
+  std::size_t merged_ = 0;   ///< folds that are in the total
   Gradients total_;
-  std::optional<Gradients> undamped_;  ///< from the first fold with a weight other than 1 on
+  std::optional<Gradients> undamped_;  ///< where a fold has a weight other than 1
 };
 
 }  // namespace harness

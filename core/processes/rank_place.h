@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace harness {
+
+/// Which of the processes of a job this one is, and where they meet.
+struct RankPlace {
+  int rank = 0, size = 1;
+  int local_rank = 0;      ///< on its machine
+  std::string host = {};   ///< of the process that the others meet at
+  std::uint16_t port = 0;  ///< theirs alone
+  /// The launcher (torchrun) keeps the meeting place, so that rank 0 is a guest as the others are.
+  bool launcher_hosts = false;
+  std::string attempt = {};  ///< of the launcher: what an earlier one left at the meeting place is not ours
+
+  bool is_root() const { return rank == 0; }
+};
+
+/// A variable of the environment; empty: it is not set.
+using Environment = std::function<std::string(const std::string& name)>;
+
+/// As torchrun says it (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT), or srun (SLURM_PROCID,
+/// SLURM_STEP_NUM_TASKS), or mpirun (OMPI_COMM_WORLD_...); alone where nobody says anything. srun's processes
+/// meet on the first node of their step unless MASTER_ADDR and MASTER_PORT are set. Throws Error where one of
+/// the variables is missing, is no number, or contradicts another.
+RankPlace rank_place(const Environment& environment);
+RankPlace rank_place();  ///< of this process
+
+/// "n01" of Slurm's "n[01-04,7],login".
+std::string first_host(const std::string& nodes);
+
+}  // namespace harness
