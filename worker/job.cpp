@@ -22,6 +22,7 @@ WorkerJob read_job(const std::filesystem::path& folder) {
   job.paths = fields.get("paths");
   auto options = fields.object("options");
   job.threads = options.required<int>("threads");
+  options.optional<int>("ranks", 1);  // who starts it says which it is (core/processes/rank_place.h)
   job.device = options.required<std::string>("device");
   job.checkpoint_sha256 = options.optional<std::string>("checkpoint_sha256", "");
   options.finish();

@@ -210,7 +210,7 @@ std::vector<std::int64_t> enough_seeds(std::vector<std::int64_t> seeds) {
 
 /// Seconds of one training run with its evaluations, on one worker after another.
 double seconds_of_a_run(Store& store, const Experiment& experiment) {
-  const auto rates = measured_rates(&store, experiment.backbone, core_count(), Json::object());
+  const auto rates = measured_rates(&store, experiment.backbone, {.threads = core_count()}, Json::object());
   const auto& effective = experiment.effective;
   double images = 0;
   if (!experiment.is_training()) {

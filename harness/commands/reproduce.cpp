@@ -40,7 +40,8 @@ struct ReproduceOptions {
   PlanRequest request;
   WorkspaceChoice place;
   std::vector<std::string> seeds;  ///< as typed
-  std::optional<int> jobs;         ///< workers at a time; unset: as many as keep the cores busy
+  std::optional<int> jobs;         ///< at a time; unset: as many as keep the cores busy
+  int ranks = 1;                   ///< processes of a job
   bool dry_run = false, fresh = false, json = false;
   bool verbose = false;  ///< the whole table on a terminal too
 };
@@ -108,8 +109,8 @@ void forget_runs(const Plan& plan, Store& store, Progress& progress) {
 }
 
 /// Of the jobs that are done, those count that no finished experiment rests on, as in `harness status`.
-void expect_jobs(const Plan& plan, Store& store, int threads, Progress& progress) {
-  const auto rates = measured_rates(&store, plan.backbone.name, threads, Json::object());
+void expect_jobs(const Plan& plan, Store& store, const Shares& shares, Progress& progress) {
+  const auto rates = measured_rates(&store, plan.backbone.name, shares, Json::object());
   if (rates.measured) progress.trust_estimates();
   constexpr auto kSql =
       "SELECT run_id FROM reproduction_runs UNION SELECT evaluation_id FROM reproduction_evaluations";
@@ -125,20 +126,29 @@ void expect_jobs(const Plan& plan, Store& store, int threads, Progress& progress
   }
 }
 
-/// Threads of a worker, each with a shard of its own; a GPU has one.
-int threads_of(const Plan& plan, int jobs) {
-  return plan.device_kind == "cpu" ? std::max(1, core_count() / jobs) : 1;
+/// As asked for, or jobs side by side where one cannot use all cores. Each thread has a shard of its own; a
+/// GPU has one.
+Shares shares_of(const ReproduceOptions& options, const Plan& plan) {
+  Shares shares{.ranks = options.ranks};
+  if (options.jobs) {
+    shares.jobs = *options.jobs;
+  } else if (plan.backbone.threads > 0) {
+    const auto trained = static_cast<int>(plan.methods.size() * plan.seeds.size());
+    shares.jobs = std::clamp(core_count() / (plan.backbone.threads * shares.ranks), 1, std::max(1, trained));
+  }
+  if (plan.device_kind == "cpu") shares.threads = std::max(1, core_count() / (shares.jobs * shares.ranks));
+  return shares;
 }
 
 /// Runs all that is left to do. Throws Error (Status::kInterrupted) with the command that goes on.
-void carry_out(const Plan& plan, Store& store, int jobs, Progress& progress) {
-  const int threads = threads_of(plan, jobs);
-  PlanRunner runner(plan, store, threads);
+void carry_out(const Plan& plan, Store& store, const Shares& shares, Progress& progress) {
+  PlanRunner runner(plan, store, shares);
   auto settings = SchedulerSettings::from_environment();
   settings.worker = worker_program();
-  settings.jobs = jobs;
+  settings.jobs = shares.jobs;
+  settings.ranks = shares.ranks;
   runner.require_same_build(settings.worker);
-  expect_jobs(plan, store, threads, progress);
+  expect_jobs(plan, store, shares, progress);
   const auto say_notes = [&] {
     for (const auto& note : runner.take_notes()) {
       if (note.level != "info") progress.say(fmt::format("{}: {}", note.level, note.message));
@@ -173,7 +183,7 @@ void adopt_finished(const Plan& plan, Store& store, const std::vector<std::strin
     WHERE value NOT IN (SELECT evaluation_id FROM table_evaluations WHERE table_id = ?3 AND scale = ?4))sql";
   if (!rows_of<int>(store, kForeign, runs.dump(), Json(evaluations).dump(), plan.spec.id, plan.scale.name)
            .empty())
-    PlanRunner(plan, store, 1);  // records them
+    PlanRunner(plan, store, {});  // records them
 }
 
 /// The plan of a table, or those of the tables that a collection joins.
@@ -218,14 +228,6 @@ void print_result(const ReproduceOptions& options, const TableModel& model) {
   for (const auto& [name, path] : model.artifacts) put("{:<{}} {}\n", name, width, path);
 }
 
-/// Workers at a time: as asked for, or side by side where a worker cannot use all cores.
-int jobs_of(const ReproduceOptions& options, const Plan& plan) {
-  if (options.jobs) return *options.jobs;
-  if (plan.backbone.threads == 0) return 1;
-  const auto trained = static_cast<int>(plan.methods.size() * plan.seeds.size());
-  return std::clamp(core_count() / plan.backbone.threads, 1, std::max(1, trained));
-}
-
 void try_scorers(const Plan& plan) {
   Json used = plan.reward_scorers;
   if (!plan.spec.is_training()) used.update(plan.scorers);
@@ -234,12 +236,11 @@ void try_scorers(const Plan& plan) {
 
 /// Says what one table takes, by what check_plan said of it, and returns the document of --json.
 Json dry_run(const ReproduceOptions& options, const Plan& plan, const Json& resources, Store* known) {
-  const int parallel = jobs_of(options, plan);
-  const int threads = threads_of(plan, parallel);
-  const auto rates = measured_rates(known, plan.backbone.name, threads, resources);
+  const auto shares = shares_of(options, plan);
+  const auto rates = measured_rates(known, plan.backbone.name, shares, resources);
   const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
-  if (!options.json) print_dry_run(plan, jobs, rates, parallel);
-  return dry_run_json(plan, jobs, rates, parallel);
+  if (!options.json) print_dry_run(plan, jobs, rates, shares);
+  return dry_run_json(plan, jobs, rates, shares);
 }
 
 /// Tables of a collection run one after another: their times and disk add up.
@@ -265,7 +266,7 @@ int dry_run(const ReproduceOptions& options, const Plans& plans) {
   if (fs::exists(db)) store.emplace(db, OpenMode::kReadOnly);
   std::vector<Json> resources, documents;
   for (const auto& plan : plans.all) {
-    resources.push_back(check_plan(plan, threads_of(plan, jobs_of(options, plan))));
+    resources.push_back(check_plan(plan, shares_of(options, plan)));
     try_scorers(plan);
   }
   for (std::size_t i = 0; i < plans.all.size(); ++i) {
@@ -303,7 +304,7 @@ Experiment finish(const ReproduceOptions& options, const Plan& plan, Finished ev
   say_unknown_prompts(plan, progress);
   if (!evaluations) {
     write_input_files(plan.inputs);
-    carry_out(plan, store, jobs_of(options, plan), progress);
+    carry_out(plan, store, shares_of(options, plan), progress);
     evaluations = finished_evaluations(plan, store);
   } else {
     adopt_finished(plan, store, *evaluations);
@@ -329,7 +330,7 @@ std::vector<Finished> prepare(const ReproduceOptions& options, const std::vector
     if (!finished.back()) unfinished.push_back(&plan);
   }
   for (const auto* plan : unfinished) {
-    check_plan(*plan, threads_of(*plan, jobs_of(options, *plan)));
+    check_plan(*plan, shares_of(options, *plan));
     try_scorers(*plan);
     wait_for_left_workers(*plan, progress);
     require_own_folders(*plan, store);
@@ -340,8 +341,7 @@ std::vector<Finished> prepare(const ReproduceOptions& options, const std::vector
       forget_runs(*plan, store, progress);
     }
     // Those of the first one are, once its logs were read.
-    if (plan != unfinished.front())
-      expect_jobs(*plan, store, threads_of(*plan, jobs_of(options, *plan)), progress);
+    if (plan != unfinished.front()) expect_jobs(*plan, store, shares_of(options, *plan), progress);
   }
   return finished;
 }
@@ -394,6 +394,7 @@ int run(ReproduceOptions options) {
   options.request.seeds = parse_seeds(options.seeds);
   options.request.methods = comma_list(options.request.methods, "--methods");
   if (options.jobs) require_range(*options.jobs, 1, 1024, "--jobs");
+  require_range(options.ranks, 1, 1024, "--ranks");
   return reproduce(options);
 }
 
@@ -461,7 +462,9 @@ Examples:
   command.add("--device", &r.device, "auto, cpu, cuda or cuda:N",
               {.offers = choices({"auto", "cpu", "cuda:0"})});
   add_workspace_options(command, o->place);
-  command.add("--jobs", &o->jobs, "workers at a time, which share the cores (default: by backbone)");
+  command.add("--jobs", &o->jobs, "jobs at a time, which share the cores (default: by backbone)");
+  command.add("--ranks", &o->ranks,
+              "processes per job, which share its shards; their number changes no result", {.value = "N"});
   command.add("--dry-run", &o->dry_run, "show the jobs and what they take; write nothing");
   command.add("--fresh", &o->fresh,
               "train these runs again; the old ones go to the trash (`harness runs restore`)");

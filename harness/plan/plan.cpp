@@ -281,8 +281,8 @@ std::string job_id(const Json& identity) {
   return sha256_hex(canonical_json(identity)).substr(0, kIdDigits);
 }
 
-Json job_document(const Job& job, int threads, const std::string& device) {
-  Json options = {{"threads", threads}, {"device", device}};
+Json job_document(const Job& job, const Shares& shares, const std::string& device) {
+  Json options = {{"threads", shares.threads}, {"ranks", shares.ranks}, {"device", device}};
   if (!job.checkpoint_sha256.empty()) options["checkpoint_sha256"] = job.checkpoint_sha256;
   return {{"id", job.id}, {"identity", job.identity}, {"paths", job.paths}, {"options", std::move(options)}};
 }

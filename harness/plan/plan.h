@@ -24,6 +24,15 @@ struct PlanRequest {
   InputOptions inputs;
 };
 
+/// How the work of a plan is dealt to processes. It changes no result.
+struct Shares {
+  int jobs = 1;     ///< at a time
+  int ranks = 1;    ///< processes of a job
+  int threads = 1;  ///< of a process
+
+  int threads_of_a_job() const { return ranks * threads; }
+};
+
 /// One job of the plan with the hash of everything that can change its result (core/EVENTS.md). A run is
 /// itself a job: its training, or for the starting weights (method `base`) nothing to run.
 struct Job {
@@ -93,6 +102,6 @@ std::string choose_device(const std::string& device);
 std::string job_id(const Json& identity);
 
 /// The whole job.json: {"id", "identity", "paths", "options"}.
-Json job_document(const Job& job, int threads, const std::string& device);
+Json job_document(const Job& job, const Shares& shares, const std::string& device);
 
 }  // namespace harness

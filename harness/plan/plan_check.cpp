@@ -24,11 +24,12 @@ Json scorers_of(const Plan& plan) {
   return scorers;
 }
 
-Json request_of(const Plan& plan, int threads) {
+Json request_of(const Plan& plan, const Shares& shares) {
   Json request = {{"task", plan.spec.task},          {"json", true},
                   {"backbone", plan.backbone.name},  {"weights", plan.inputs.weights_path()},
-                  {"device_kind", plan.device_kind}, {"threads", threads},
-                  {"methods", Json::array()},        {"scorers", scorers_of(plan)}};
+                  {"device_kind", plan.device_kind}, {"threads", shares.threads},
+                  {"ranks", shares.ranks},           {"methods", Json::array()},
+                  {"scorers", scorers_of(plan)}};
   if (!plan.spec.is_training())
     request["evaluation_settings"] = plan.settings.effective_loop(plan.registry, "evaluate");
   for (const auto& name : plan.methods) {
@@ -56,8 +57,8 @@ double memory_of_device(const Plan& plan) {
 
 }  // namespace
 
-Json check_plan(const Plan& plan, int threads) {
-  const Json answer = ask_worker("check", request_of(plan, threads));
+Json check_plan(const Plan& plan, const Shares& shares) {
+  const Json answer = ask_worker("check", request_of(plan, shares));
   if (answer.contains("error")) {
     const Json& error = answer.at("error");
     throw Error(error.value("what", ""), error.value("where", ""), error.value("hint", ""));

@@ -5,9 +5,9 @@
 
 namespace harness {
 
-/// What only a worker (of so many threads) can say of a plan. Returns the bytes that it will take: "memory"
-/// by part with "total", "stored" of one of each; empty for small backbones. Throws Error (status 2) for
-/// settings that do not fit together, a folder that cannot be read, and a model that is too large.
-Json check_plan(const Plan& plan, int threads);
+/// What only a worker can say of a plan, whose work is dealt like that. Returns the bytes that it will take:
+/// "memory" by part with "total", "stored" of one of each; empty for small backbones. Throws Error (status 2)
+/// for settings that do not fit together, a folder that cannot be read, and a model that is too large.
+Json check_plan(const Plan& plan, const Shares& shares);
 
 }  // namespace harness

@@ -205,9 +205,9 @@ double training_images(const Json& settings) {
   return an_epoch * epochs * (1 + uses) / 2;
 }
 
-Rates measured_rates(Store* store, const std::string& backbone, int threads, const Json& resources) {
-  Rates rates{.train_images_per_second = kTrainImagesPerThread * threads,
-              .evaluate_images_per_second = kEvaluateImagesPerThread * threads,
+Rates measured_rates(Store* store, const std::string& backbone, const Shares& shares, const Json& resources) {
+  Rates rates{.train_images_per_second = kTrainImagesPerThread * shares.threads_of_a_job(),
+              .evaluate_images_per_second = kEvaluateImagesPerThread * shares.threads_of_a_job(),
               .peak_memory_mb =
                   resources.empty() ? kMemoryMb : resources.at("memory").at("total").get<double>() / 1e6,
               .resources = resources};
@@ -223,7 +223,8 @@ std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates
   return std::move(list.jobs);
 }
 
-Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel) {
+Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates,
+                  const Shares& shares) {
   Json list = Json::array();
   for (const auto& job : jobs) {
     list.push_back({{"kind", job.kind},
@@ -242,15 +243,17 @@ Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const R
           {"scorer_folders", plan.scorer_folders},
           {"not_run", not_run},
           {"notes", plan.inputs.notes},
+          {"processes", {{"jobs", shares.jobs}, {"ranks", shares.ranks}, {"threads", shares.threads}}},
           {"estimate",
-           {{"seconds", rates.known() ? Json(seconds_left(jobs, parallel)) : Json()},
-            {"memory_mb", rates.peak_memory_mb * parallel},
+           {{"seconds", rates.known() ? Json(seconds_left(jobs, shares.jobs)) : Json()},
+            {"memory_mb", rates.peak_memory_mb * shares.jobs * shares.ranks},
             {"worker_memory_bytes", rates.resources.value("memory", Json::object())},
             {"disk_mb", estimated_disk_mb(plan, rates.resources)},
             {"measured", rates.measured}}}};
 }
 
-void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel) {
+void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates,
+                   const Shares& shares) {
   std::vector<Json> rows;
   std::int64_t done = 0, all = 0;
   for (const auto& job : jobs) {
@@ -267,11 +270,14 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
   }
   print_rows(rows, {"state", "kind", "id", "estimate", "job"});
   const auto time =
-      rates.known() ? "about " + duration_text(seconds_left(jobs, parallel)) : std::string("unknown time");
+      rates.known() ? "about " + duration_text(seconds_left(jobs, shares.jobs)) : std::string("unknown time");
   put("\n{}: {} to run, {} done (selections and report aside). Needs {}, {:.0f} MB of memory, {:.0f} MB on "
       "disk when all is done.\n",
-      plan.spec.id, counted(all - done, "job"), done, time, rates.peak_memory_mb * parallel,
+      plan.spec.id, counted(all - done, "job"), done, time, rates.peak_memory_mb * shares.jobs * shares.ranks,
       estimated_disk_mb(plan, rates.resources));
+  put("Runs {} at a time, each of {} of {}.\n", counted(shares.jobs, "job"),
+      shares.ranks == 1 ? std::string("1 process") : fmt::format("{} processes (ranks)", shares.ranks),
+      counted(shares.threads, "thread"));
   print_backbone(plan, rates.resources);
   if (!rates.resources.empty()) print_memory(rates.resources.at("memory"));
   print_scorers(plan);

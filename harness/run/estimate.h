@@ -17,8 +17,8 @@ struct Rates {
   bool known() const { return measured || resources.empty(); }  ///< of a large model nobody guesses the speed
 };
 
-/// `store`: nullptr without a DB. `threads`: of a worker, for the guess. `resources`: of check_plan.
-Rates measured_rates(Store* store, const std::string& backbone, int threads, const Json& resources);
+/// `store`: nullptr without a DB. `shares`: for the guess. `resources`: of check_plan.
+Rates measured_rates(Store* store, const std::string& backbone, const Shares& shares, const Json& resources);
 
 /// One line of the plan as `--dry-run` shows it.
 struct PlannedJob {
@@ -36,7 +36,9 @@ std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates
 double training_images(const Json& settings);
 
 /// The document of `--dry-run --json`.
-Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel);
-void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel);
+Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates,
+                  const Shares& shares);
+void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates,
+                   const Shares& shares);
 
 }  // namespace harness

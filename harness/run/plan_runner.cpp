@@ -28,10 +28,10 @@ bool is_in_experiment(Store& store, const std::string& evaluation) {
 }
 
 /// job.json says what the folder is for; only paths and options may change between two starts.
-void write_job_file(const Job& job, int threads, const std::string& device) {
+void write_job_file(const Job& job, const Shares& shares, const std::string& device) {
   make_folder(job.folder);
   const auto file = job.folder / "job.json";
-  const auto text = job_document(job, threads, device).dump(1) + "\n";
+  const auto text = job_document(job, shares, device).dump(1) + "\n";
   if (fs::exists(file) && read_file(file) == text) return;
   write_file_atomically(file, text);
 }
@@ -117,8 +117,8 @@ void require_own_folders(const Plan& plan, Store& store) {
   }
 }
 
-PlanRunner::PlanRunner(const Plan& plan, Store& store, int threads)
-    : plan_(plan), store_(store), threads_(threads) {
+PlanRunner::PlanRunner(const Plan& plan, Store& store, const Shares& shares)
+    : plan_(plan), store_(store), shares_(shares) {
   if (plan_.inputs.has_evaluation()) store_.record_prompt_set(plan_.inputs.evaluation);
   store_.record_prompt_set(plan_.inputs.training);
   for (const auto& run : plan_.runs) {
@@ -142,7 +142,7 @@ void PlanRunner::record_base(const RunPlan& run) {
   const auto job = training_job(run.job);
   store_.record_job(job);
   if (!harness::is_done(store_, job.id)) {
-    write_job_file(run.job, threads_, plan_.device);
+    write_job_file(run.job, shares_, plan_.device);
     store_.record_checkpoint(
         {.run_id = run.job.id, .path = plan_.inputs.weights_path(), .sha256 = plan_.inputs.weights_sha256});
     store_.mark_job(job.id, JobState::kDone);
@@ -254,7 +254,7 @@ std::optional<Task> PlanRunner::next_evaluation(const RunPlan& run, const std::v
 }
 
 Task PlanRunner::prepare_training(const RunPlan& run) {
-  write_job_file(run.job, threads_, plan_.device);
+  write_job_file(run.job, shares_, plan_.device);
   const auto record = training_job(run.job);
   store_.record_job(record);
   jobs_[record.id] = record;
@@ -265,7 +265,7 @@ Task PlanRunner::prepare_evaluation(const RunPlan& run, Job job) {
   for (const auto& checkpoint : store_.checkpoints(run.job.id)) {
     if (job.step > 0 && checkpoint.step == job.step) job.checkpoint_sha256 = checkpoint.sha256.value_or("");
   }
-  write_job_file(job, threads_, plan_.device);
+  write_job_file(job, shares_, plan_.device);
   write_file_atomically(job.folder / "positions.json", canonical_json(Json(plan_.positions(job.split))));
   return {.id = job.id,
           .label = job.label,

@@ -17,8 +17,8 @@ namespace harness {
 /// the DB and the run folders: a new PlanRunner on the same plan goes on where the last one stopped.
 class PlanRunner {
  public:
-  /// `threads`: of a worker. Records prompt sets, runs and starting weights; reads what is in the logs.
-  PlanRunner(const Plan& plan, Store& store, int threads);
+  /// Records prompt sets, runs and starting weights; reads what is in the logs.
+  PlanRunner(const Plan& plan, Store& store, const Shares& shares);
 
   /// Throws Error (status 2) where a job was begun by another build of harness-worker or kind of processor.
   void require_same_build(const std::filesystem::path& worker);
@@ -57,7 +57,7 @@ class PlanRunner {
 
   const Plan& plan_;
   Store& store_;
-  int threads_;
+  Shares shares_;
   std::map<std::string, JobRecord> jobs_;              ///< by id, all that were touched
   std::set<std::string> done_, started_;               ///< job ids
   std::set<std::string> ran_;                          ///< evaluations that were handed out to a worker

@@ -1,17 +1,13 @@
 #include "harness/run/scheduler.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <fstream>
 #include <iterator>
@@ -24,8 +20,8 @@
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/json.h"
-#include "core/processes/process.h"
 #include "core/text.h"
+#include "harness/run/local_job.h"
 
 namespace harness {
 namespace asio = boost::asio;
@@ -45,85 +41,6 @@ milliseconds from_environment_ms(const char* name, milliseconds fallback) {
   if (value <= 0) throw Error(fmt::format("\"{}\" is not a number of milliseconds", text), name);
   return milliseconds(value);
 }
-
-Descriptor open_to_append(const fs::path& path) {
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (file.get() >= 0) return file;
-  throw Error(fmt::format("cannot open: {}", std::strerror(errno)), path.string(), {}, Status::kFailed);
-}
-
-/// One running worker: its standard input is held open by us and nobody else (closed, it ends after its
-/// current shard), its standard output gives lines, its standard error is appended to a file. It leads its
-/// own process group, so that a Ctrl-C at the terminal reaches only us.
-class Worker {
- public:
-  using OnLine = std::function<void(Worker&, std::string_view)>;
-
-  /// Throws Error (Status::kFailed) if the program cannot be started.
-  Worker(asio::io_context& io, const fs::path& program, Task its_task, OnLine on_line)
-      : task(std::move(its_task)),
-        process({program.string(), "run", task.folder.string()},
-                {.in = kPipe,
-                 .out = kPipe,
-                 .err = open_to_append(task.folder / "worker.log").get(),
-                 .own_group = true}),
-        output_(io, process.out.release()),
-        on_line_(std::move(on_line)) {
-    read_more();
-  }
-  /// Kills the group if it still runs.
-  ~Worker() { *reading_ = false; }
-
-  /// How it ended, once it has and what it wrote has been handed to on_line. Its own children (scorers) end
-  /// with their pipes and keepers; what is left of the group is not waited for. Never blocks.
-  std::optional<ExitStatus> ended() {
-    if (!process.has_ended()) return std::nullopt;
-    const auto status = process.wait();
-    drain();
-    return status;
-  }
-
-  const Task task;
-  Process process;
-  Clock::time_point last_sign = Clock::now();
-  bool log_has_grown = false, silent = false;
-
- private:
-  void read_more() {
-    const auto handle = [this, reading = reading_](const boost::system::error_code& error) {
-      if (error || !*reading) return;
-      if (take()) read_more();
-    };
-    output_.async_wait(asio::posix::stream_descriptor::wait_read, handle);
-  }
-
-  /// Reads once; the number of bytes, or nothing at the end of the output.
-  std::optional<std::size_t> take() {
-    const auto bytes = read_some(output_.native_handle());
-    if (!bytes) return std::nullopt;
-    partial_ += *bytes;
-    std::size_t begin = 0;
-    for (auto end = partial_.find('\n'); end != std::string::npos; end = partial_.find('\n', begin)) {
-      on_line_(*this, std::string_view(partial_).substr(begin, end - begin));
-      begin = end + 1;
-    }
-    partial_.erase(0, begin);
-    return bytes->size();
-  }
-
-  void drain() {
-    *reading_ = false;
-    boost::system::error_code ignored;
-    output_.cancel(ignored);
-    while (take().value_or(0) > 0) {
-    }
-  }
-
-  asio::posix::stream_descriptor output_;
-  OnLine on_line_;
-  std::string partial_;
-  std::shared_ptr<bool> reading_ = std::make_shared<bool>(true);  ///< seen by handlers that outlive us
-};
 
 /// The last lines of a text file, for error messages; empty if there is none.
 std::string tail_of_file(const fs::path& file, std::size_t lines) {
@@ -162,12 +79,12 @@ std::string hint_after_death(const std::filesystem::path& folder) {
   return "repeat the command to go on";
 }
 
-Error worker_error(const Worker& worker, const std::string& what) {
-  const auto log = worker.task.folder / "worker.log";
+Error worker_error(const LocalJob& worker, const std::string& what, int rank) {
+  const auto log = worker.task.folder / (rank == 0 ? "worker.log" : fmt::format("worker.{}.log", rank));
   const auto tail = tail_of_file(log, kLogTailLines);
   const auto shown =
       tail.empty() ? std::string("its log is empty") : "the end of " + log.string() + ":\n" + tail;
-  return Error(fmt::format("{} (pid {})\n{}\n", what, worker.process.pid(), shown), worker.task.label,
+  return Error(fmt::format("{} (pid {})\n{}\n", what, worker.pid(), shown), worker.task.label,
                hint_after_death(worker.task.folder), Status::kFailed);
 }
 
@@ -226,14 +143,14 @@ class Scheduler {
   }
 
   void start(Task task) {
-    workers_.push_back(std::make_unique<Worker>(
-        io_, settings_.worker, std::move(task),
-        [this](Worker& worker, std::string_view line) { handle_line(worker, line); }));
+    workers_.push_back(std::make_unique<LocalJob>(
+        io_, settings_.worker, std::move(task), settings_.ranks,
+        [this](LocalJob& worker, std::string_view line) { handle_line(worker, line); }));
     const auto& started = workers_.back()->task;
     progress_.start(started.progress_key, started.label);
   }
 
-  void handle_line(Worker& worker, std::string_view line) {
+  void handle_line(LocalJob& worker, std::string_view line) {
     worker.last_sign = Clock::now();
     if (line == "wake") worker.log_has_grown = true;
     constexpr std::string_view kProgress = "progress ";
@@ -251,7 +168,7 @@ class Scheduler {
     stop_signals_.async_wait([this](const boost::system::error_code& error, int) {
       if (error) return;
       if (interrupted_) {
-        for (auto& worker : workers_) worker->process.kill();
+        for (auto& worker : workers_) worker->kill();
       } else {
         interrupted_ = true;
         if (!workers_.empty())
@@ -293,7 +210,7 @@ class Scheduler {
 
   void stop_all() {
     stop_time_ = Clock::now();
-    for (auto& worker : workers_) worker->process.in.close();
+    for (auto& worker : workers_) worker->ask_to_stop();
   }
 
   /// While this program stood still itself (stopped from the terminal), it could hear nobody.
@@ -307,10 +224,10 @@ class Scheduler {
   void kill_the_silent_and_the_slow() {
     const auto now = Clock::now();
     for (auto& worker : workers_) {
-      if (stopping() && now - stop_time_ > settings_.stop_limit) worker->process.kill();
+      if (stopping() && now - stop_time_ > settings_.stop_limit) worker->kill();
       if (worker->silent || now - worker->last_sign < settings_.silence_limit) continue;
       worker->silent = true;
-      worker->process.kill();
+      worker->kill();
     }
   }
 
@@ -329,7 +246,7 @@ class Scheduler {
   }
 
   /// What a worker's end means. The log is read in any case: what it finished counts.
-  void conclude(const Worker& worker, const ExitStatus& status) {
+  void conclude(const LocalJob& worker, const ExitStatus& status) {
     hooks_.ingest(worker.task);
     if (hooks_.complete(worker.task)) {
       progress_.finish(worker.task.progress_key);
@@ -340,14 +257,16 @@ class Scheduler {
     if (const auto reported = reported_failure(worker.task, status)) throw *reported;
     const auto what = how_it_ended(worker, status);
     hooks_.failed(worker.task, what);
-    throw worker_error(worker, what);
+    throw worker_error(worker, what, worker.lost_rank() ? worker.lost_rank()->first : 0);
   }
 
-  std::string how_it_ended(const Worker& worker, const ExitStatus& status) const {
+  std::string how_it_ended(const LocalJob& worker, const ExitStatus& status) const {
     if (worker.silent) {
       const double seconds = std::chrono::duration<double>(settings_.silence_limit).count();
       return fmt::format("gave no sign of life for {:.0f} s and was killed", seconds);
     }
+    if (const auto& lost = worker.lost_rank())
+      return fmt::format("lost rank {}, which ended with {}", lost->first, lost->second.text());
     return status.ok() ? "ended without completing its job" : "died with " + status.text();
   }
 
@@ -357,7 +276,7 @@ class Scheduler {
   asio::io_context io_{1};
   asio::signal_set stop_signals_, child_signal_;
   asio::steady_timer timer_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<LocalJob>> workers_;
   std::exception_ptr failure_;
   bool interrupted_ = false;
   Clock::time_point stop_time_, last_tick_ = Clock::now();

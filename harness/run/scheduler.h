@@ -19,7 +19,8 @@ struct Task {
 
 struct SchedulerSettings {
   std::filesystem::path worker;                    ///< the program; called as `worker run FOLDER`
-  int jobs = 1;                                    ///< workers at a time
+  int jobs = 1;                                    ///< at a time
+  int ranks = 1;                                   ///< processes of a job
   std::chrono::milliseconds silence_limit{60000};  ///< a worker that says nothing for so long is killed
   std::chrono::milliseconds stop_limit{10000};  ///< how long a worker may take to end after it was asked to
 

@@ -353,6 +353,44 @@ TEST_F(Chain, KilledWorkersAndOrchestratorsLeaveTheSameRowsWhenTheCommandIsRepea
   EXPECT_EQ(table("whole"), table("killed"));
 }
 
+TEST_F(Chain, TheNumberOfProcessesOfARunChangesNoRowEvenWhereSomeAreKilledOnTheWay) {
+  const std::string four_folds = "--set updates_per_epoch=1 ";
+  expect_reproduced("one", four_folds);
+  int kills = 0;
+  for (int attempt = 0; attempt < 9; ++attempt) {
+    // What four began, two and one go on with.
+    const int ranks = std::vector{4, 2, 1}[static_cast<std::size_t>(attempt % 3)];
+    Process harness = start(reproduce("several", four_folds + fmt::format("--ranks {}", ranks)));
+    if (!wait_for_worker(harness)) {
+      ASSERT_TRUE(harness.wait().ok());
+      break;
+    }
+    std::this_thread::sleep_for(milliseconds(250 * (1 + attempt % 5)));
+    const auto workers = workers_of(harness.pid());
+    if (!workers.empty()) {
+      ::kill(workers[static_cast<std::size_t>(attempt) % workers.size()], SIGKILL);
+      ++kills;
+    }
+    harness.wait();
+  }
+  EXPECT_GE(kills, 3);
+  expect_reproduced("several", four_folds + "--ranks 2");
+  EXPECT_EQ(rows("one"), rows("several"));
+  EXPECT_EQ(table("one"), table("several"));
+  const auto job =
+      read_json(fs::path(json_rows("several", "SELECT folder FROM runs WHERE method = 'ratio-norm'")[0]
+                             .at("folder")
+                             .get<std::string>()) /
+                "job.json");
+  EXPECT_FALSE(job.at("identity").contains("ranks"));
+}
+
+TEST_F(Chain, ProcessesThatCannotShareTheFoldsAreRefusedBeforeAnythingRuns) {
+  const auto refused = shell(reproduce("none", "--ranks 3 --set updates_per_epoch=1 2>&1"));
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_PROBLEM(refused.out, "3 processes cannot share the 4 gradient folds of an update; take 1 or 2 or 4");
+}
+
 /// The embedded weights with those numbers of a part replaced (F16) whose names begin with `tensors`.
 void copy_weights_with(const fs::path& folder, const std::string& part, const std::string& tensors,
                        std::uint16_t number) {

@@ -3,6 +3,7 @@
 #include <c10/util/Logging.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <thread>
@@ -163,7 +164,9 @@ void Ranks::tell_failure(const std::string& reason) const noexcept {
 }
 
 void Ranks::fail(const std::string& what) const {
-  std::string reason = "it was killed, or its machine is lost (" + what + ")";
+  // Without the place in c10d's sources that Gloo begins with.
+  const auto shown = what.starts_with('[') ? what.substr(std::min(what.size(), what.find("] ") + 2)) : what;
+  std::string reason = "it was killed, or its machine is lost (" + shown + ")";
   try {
     // One that was killed leaves none, and nobody else knows it first.
     constexpr int kLooks = 20;

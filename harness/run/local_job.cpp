@@ -1,0 +1,137 @@
+#include "harness/run/local_job.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "core/error.h"
+#include "core/processes/port.h"
+
+namespace harness {
+namespace asio = boost::asio;
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::chrono::seconds kPatience{10};  // of a job that has lost a rank
+
+Descriptor open_to_append(const fs::path& path) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (file.get() >= 0) return file;
+  throw Error(fmt::format("cannot open: {}", std::strerror(errno)), path.string(), {}, Status::kFailed);
+}
+
+/// Said to one process too: what a batch system has told us is not about it.
+std::map<std::string, std::string> environment_of(int rank, int ranks, std::uint16_t port) {
+  const auto shown = fmt::format("{}", rank), size = fmt::format("{}", ranks);
+  return {{"RANK", shown},
+          {"LOCAL_RANK", shown},
+          {"WORLD_SIZE", size},
+          {"LOCAL_WORLD_SIZE", size},
+          {"MASTER_ADDR", "127.0.0.1"},
+          {"MASTER_PORT", fmt::format("{}", port)},
+          {"TORCHELASTIC_USE_AGENT_STORE", ""},
+          {"TORCHELASTIC_RESTART_COUNT", ""}};
+}
+
+std::vector<std::string> words_of(const fs::path& program, const Task& task) {
+  return {program.string(), "run", task.folder.string()};
+}
+
+}  // namespace
+
+LocalJob::LocalJob(asio::io_context& io, const fs::path& program, Task its_task, int ranks, OnLine on_line)
+    : LocalJob(io, program, std::move(its_task), ranks, ranks > 1 ? free_port() : std::uint16_t{0},
+               std::move(on_line)) {}
+
+LocalJob::LocalJob(asio::io_context& io, const fs::path& program, Task its_task, int ranks,
+                   std::uint16_t port, OnLine on_line)
+    : task(std::move(its_task)),
+      root_(words_of(program, task), {.environment = environment_of(0, ranks, port),
+                                      .in = kPipe,
+                                      .out = kPipe,
+                                      .err = open_to_append(task.folder / "worker.log").get(),
+                                      .own_group = true}),
+      output_(io, root_.out.release()),
+      on_line_(std::move(on_line)) {
+  for (int rank = 1; rank < ranks; ++rank) {
+    const auto log = open_to_append(task.folder / fmt::format("worker.{}.log", rank));
+    guests_.push_back(std::make_unique<Process>(
+        words_of(program, task), ProcessOptions{.environment = environment_of(rank, ranks, port),
+                                                .in = kPipe,
+                                                .out = log.get(),
+                                                .err = log.get(),
+                                                .own_group = true}));
+  }
+  read_more();
+}
+
+LocalJob::~LocalJob() {
+  *reading_ = false;
+}
+
+std::optional<ExitStatus> LocalJob::ended() {
+  if (!root_.has_ended()) {
+    heed_lost_ranks();
+    return std::nullopt;
+  }
+  const auto has_ended = [](const auto& guest) { return guest->has_ended(); };
+  if (!std::ranges::all_of(guests_, has_ended)) {
+    // They end by themselves once they miss rank 0, and leave its meeting place last of all.
+    if (lost_at_ == Clock::time_point()) lost_at_ = Clock::now();
+    if (Clock::now() - lost_at_ < kPatience) return std::nullopt;
+    for (auto& guest : guests_) guest->kill();
+  }
+  const auto status = root_.wait();
+  drain();
+  return status;
+}
+
+void LocalJob::kill() {
+  root_.kill();
+  for (auto& guest : guests_) guest->kill();
+}
+
+void LocalJob::heed_lost_ranks() {
+  for (std::size_t i = 0; i < guests_.size() && !lost_; ++i) {
+    if (!guests_[i]->has_ended()) continue;
+    if (const auto status = guests_[i]->wait(); !status.ok()) lost_ = {static_cast<int>(i) + 1, status};
+    lost_at_ = Clock::now();
+  }
+  if (lost_ && Clock::now() - lost_at_ > kPatience) kill();
+}
+
+void LocalJob::read_more() {
+  const auto handle = [this, reading = reading_](const boost::system::error_code& error) {
+    if (error || !*reading) return;
+    if (take()) read_more();
+  };
+  output_.async_wait(asio::posix::stream_descriptor::wait_read, handle);
+}
+
+std::optional<std::size_t> LocalJob::take() {
+  const auto bytes = read_some(output_.native_handle());
+  if (!bytes) return std::nullopt;
+  partial_ += *bytes;
+  std::size_t begin = 0;
+  for (auto end = partial_.find('\n'); end != std::string::npos; end = partial_.find('\n', begin)) {
+    on_line_(*this, std::string_view(partial_).substr(begin, end - begin));
+    begin = end + 1;
+  }
+  partial_.erase(0, begin);
+  return bytes->size();
+}
+
+void LocalJob::drain() {
+  *reading_ = false;
+  boost::system::error_code ignored;
+  output_.cancel(ignored);
+  while (take().value_or(0) > 0) {
+  }
+}
+
+}  // namespace harness

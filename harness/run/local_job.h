@@ -1,0 +1,71 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/processes/process.h"
+#include "harness/run/scheduler.h"
+
+namespace harness {
+
+/// One job at work on this machine, as one process or several ranks. Rank 0's standard input is held open by
+/// us and nobody else (closed, the job ends after its current shard or epoch), its standard output gives
+/// lines; what a rank says on standard error is appended to worker.log, of the others to worker.RANK.log.
+/// Each leads its own process group, so that a Ctrl-C at the terminal reaches only us.
+class LocalJob {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using OnLine = std::function<void(LocalJob&, std::string_view)>;
+
+  /// Throws Error (Status::kFailed) if the program cannot be started.
+  LocalJob(boost::asio::io_context& io, const std::filesystem::path& program, Task its_task, int ranks,
+           OnLine on_line);
+  /// Kills what still runs.
+  ~LocalJob();
+  LocalJob(const LocalJob&) = delete;
+  LocalJob& operator=(const LocalJob&) = delete;
+
+  /// How rank 0 ended, once all have and what it wrote has been handed to on_line. Its own children (scorers)
+  /// end with their pipes and keepers; what is left of the groups is not waited for. Never blocks.
+  std::optional<ExitStatus> ended();
+
+  void ask_to_stop() { root_.in.close(); }
+  void kill();
+
+  pid_t pid() const { return root_.pid(); }
+  /// The rank that ended first of all, by a signal or without a word that rank 0 could pass on, and how.
+  const std::optional<std::pair<int, ExitStatus>>& lost_rank() const { return lost_; }
+
+  const Task task;
+  Clock::time_point last_sign = Clock::now();
+  bool log_has_grown = false, silent = false;
+
+ private:
+  LocalJob(boost::asio::io_context& io, const std::filesystem::path& program, Task its_task, int ranks,
+           std::uint16_t port, OnLine on_line);
+  void read_more();
+  /// Reads once; the number of bytes, or nothing at the end of the output.
+  std::optional<std::size_t> take();
+  void drain();
+  /// Gives rank 0 a while to notice that another one has ended, and to say so.
+  void heed_lost_ranks();
+
+  Process root_;
+  std::vector<std::unique_ptr<Process>> guests_;  ///< ranks 1, 2, ...
+  std::optional<std::pair<int, ExitStatus>> lost_;
+  Clock::time_point lost_at_;
+  boost::asio::posix::stream_descriptor output_;
+  OnLine on_line_;
+  std::string partial_;
+  std::shared_ptr<bool> reading_ = std::make_shared<bool>(true);  ///< seen by handlers that outlive us
+};
+
+}  // namespace harness
