@@ -181,7 +181,7 @@ class GrpoLoop {
     go_on_from_resume_point();
     if (ranks_.is_root()) hooks_.on_resume(update_);
     while (update_ < settings_.updates) {
-      if (ranks_.of_root(ranks_.is_root() && hooks_.should_stop())) {
+      if (ranks_.any(hooks_.should_stop())) {
         save_resume_point();
         return {.done = false, .law = {}};
       }

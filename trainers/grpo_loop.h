@@ -43,7 +43,8 @@ struct WrittenCheckpoint {
 };
 
 /// What the loop needs from outside, and what it tells: of several processes the root alone tells anything,
-/// and is asked whether to stop or save; rewards and their state are each process' own.
+/// and is asked whether to save; one that is to stop stops all; rewards and their state are each process'
+/// own.
 struct TrainHooks {
   /// Scores one image; nothing where the scorer failed. Called in the same order whatever the threads.
   std::function<std::future<std::optional<double>>(const TrainingPrompt&, Image)> reward;

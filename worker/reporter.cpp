@@ -2,12 +2,15 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
 
 #include "core/source_sums/build_info.h"
 #include "core/source_sums/source_sums.h"
@@ -41,6 +44,21 @@ double peak_rss_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
+bool is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != 0;
+}
+
+volatile std::sig_atomic_t terminated = 0;
+
+/// A batch system that takes the machine back sends it some time before SIGKILL.
+void stop_on_sigterm() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { terminated = 1; };
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
 /// A killed orchestrator leaves a worker that ends after its shard or epoch: wait for it to free the log.
 std::filesystem::path wait_until_free(const std::filesystem::path& log) {
   constexpr auto kPatience = std::chrono::seconds(20);
@@ -53,7 +71,9 @@ std::filesystem::path wait_until_free(const std::filesystem::path& log) {
 
 }  // namespace
 
-Reporter::Reporter(const WorkerJob& job, bool is_root) : started_(now_seconds()) {
+Reporter::Reporter(const WorkerJob& job, bool is_root)
+    : is_heard_(is_root && !is_set("HARNESS_DETACHED")), started_(now_seconds()) {
+  stop_on_sigterm();
   if (!is_root) return;
   log_.emplace(wait_until_free(job.folder / "events.log"));
   event({{"type", "job_started"},
@@ -65,13 +85,14 @@ Reporter::Reporter(const WorkerJob& job, bool is_root) : started_(now_seconds())
          {"sources", sources_sha256()},
          {"cpu", build_info().cpu_features},
          {"threads", job.threads}});
+  if (!is_heard_) return;
   if (::pipe2(end_pipe_, O_CLOEXEC) != 0)
     throw Error("cannot make a pipe", "harness-worker", "", Status::kFailed);
   watcher_ = std::thread([this] { watch(); });
 }
 
 Reporter::~Reporter() {
-  if (!log_) return;
+  if (!is_heard_) return;
   ::close(end_pipe_[1]);
   watcher_.join();
   ::close(end_pipe_[0]);
@@ -108,8 +129,12 @@ void Reporter::failed(const std::string& what, const std::string& where, const s
   wake();
 }
 
+bool Reporter::should_stop() const {
+  return stop_ || terminated != 0;
+}
+
 void Reporter::say(const std::string& line) {
-  if (!log_) return;
+  if (!is_heard_) return;
   // A pipe that nobody reads any more only means that the orchestrator has gone; the log is the record.
   if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) stop_ = true;
 }

@@ -13,6 +13,7 @@ namespace harness {
 
 /// Writes a job's event log and keeps the orchestrator informed over the pipe (core/EVENTS.md): `wake` after
 /// events, `alive` every 2 s, `progress {...}`. Notices when the orchestrator closes our standard input.
+/// Where HARNESS_DETACHED is set nobody listens: it neither speaks nor looks at its input.
 class Reporter {
  public:
   /// Takes the log's lock and records `job_started`. Of several processes of a job the root alone speaks and
@@ -32,8 +33,9 @@ class Reporter {
   void completed(Json summary);
   void failed(const std::string& what, const std::string& where, const std::string& hint);
 
-  /// True once the orchestrator has closed the pipe: finish the shard and end.
-  bool should_stop() const { return stop_; }
+  /// True once the orchestrator has closed the pipe, or SIGTERM has come (from a batch system): finish the
+  /// shard or epoch and end.
+  bool should_stop() const;
 
  private:
   void say(const std::string& line);
@@ -41,6 +43,7 @@ class Reporter {
   void watch();
 
   std::optional<EventLogWriter> log_;  ///< the root's
+  bool is_heard_;                      ///< an orchestrator holds our streams
   double started_;
   std::mutex mutex_;
   std::atomic<bool> stop_ = false;

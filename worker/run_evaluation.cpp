@@ -97,7 +97,7 @@ class Evaluation {
     const auto wave = static_cast<std::size_t>(2 * pool_.threads() * ranks_.size());
     std::vector<std::vector<Pending>> drawn;
     for (std::size_t i = 0; i < shards.size(); i += wave) {
-      if (ranks_.of_root(reporter_.should_stop())) return false;
+      if (ranks_.any(reporter_.should_stop())) return false;
       const auto own =
           own_part({shards.begin() + static_cast<std::ptrdiff_t>(i),
                     shards.begin() + static_cast<std::ptrdiff_t>(std::min(i + wave, shards.size()))});

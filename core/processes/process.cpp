@@ -120,6 +120,11 @@ struct SpawnPlan {
 
 std::string ExitStatus::text() const {
   if (signal != 0) return fmt::format("signal {} ({})", signal, ::strsignal(signal));
+  // As a shell, or srun, says it of a program that it has started.
+  constexpr int kSignalled = 128, kMostSignals = 64;
+  if (code > kSignalled && code <= kSignalled + kMostSignals && code != 130)
+    return fmt::format("exit status {} (signal {}, {})", code, code - kSignalled,
+                       ::strsignal(code - kSignalled));
   return fmt::format("exit status {}", code);
 }
 

@@ -96,14 +96,13 @@ RankPlace rank_place(const Environment& environment) {
     if (place.size > 1) meet_at_step(environment, place);
   }
   if (place.size == 1) return place;
-  if (is_set("MASTER_ADDR") || place.host.empty()) {
-    place.host = environment("MASTER_ADDR");
-    if (place.host.empty()) {
-      throw Error(fmt::format("there are {} of them, and MASTER_ADDR is not set", place.size), kWhere,
-                  "set MASTER_ADDR to the machine of rank 0 and MASTER_PORT to a free port there");
-    }
-    place.port = static_cast<std::uint16_t>(number_of(environment, "MASTER_PORT", 1, 65535));
+  if (is_set("MASTER_ADDR")) place.host = environment("MASTER_ADDR");
+  if (place.host.empty()) {
+    throw Error(fmt::format("there are {} of them, and MASTER_ADDR is not set", place.size), kWhere,
+                "set MASTER_ADDR to the machine of rank 0 and MASTER_PORT to a free port there");
   }
+  if (is_set("MASTER_PORT") || place.port == 0)
+    place.port = static_cast<std::uint16_t>(number_of(environment, "MASTER_PORT", 1, 65535));
   place.launcher_hosts = environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
   place.attempt = environment("TORCHELASTIC_RESTART_COUNT");
   return place;

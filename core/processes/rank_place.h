@@ -24,8 +24,8 @@ using Environment = std::function<std::string(const std::string& name)>;
 
 /// As torchrun says it (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT), or srun (SLURM_PROCID,
 /// SLURM_STEP_NUM_TASKS), or mpirun (OMPI_COMM_WORLD_...); alone where nobody says anything. srun's processes
-/// meet on the first node of their step unless MASTER_ADDR and MASTER_PORT are set. Throws Error where one of
-/// the variables is missing, is no number, or contradicts another.
+/// meet on the first node of their step, at a port of the step's own, unless MASTER_ADDR or MASTER_PORT is
+/// set. Throws Error where one of the variables is missing, is no number, or contradicts another.
 RankPlace rank_place(const Environment& environment);
 RankPlace rank_place();  ///< of this process
 

@@ -149,7 +149,8 @@ void Settings::report(const std::string& name, Json value) {
 void Settings::finish() const {
   for (const auto& name : given_) {
     if (!read_.contains(name))
-      fail(name, "is given but not used with the other settings as they are", "leave it out");
+      fail(name, "is given but not used with the other settings as they are",
+           "leave it out, or give it to the methods alone that use it (--set METHOD." + name + "=VALUE)");
   }
 }
 

@@ -348,8 +348,8 @@ Examples:
   command.add("methods", &o->methods, "methods to compare with it",
               {.required = true, .offers = method_names});
   command.add("--metric", &o->metrics,
-              "metric, or column of a training table; repeat for more, or all (default: the table's first)",
-              {.one_each = true, .offers = metric_names});
+              "metrics, or columns of a training table, or all (default: the table's first)",
+              {.by_comma = true, .offers = metric_names});
   command.add("--split", &o->split, "validation, test or train (default: the table's)",
               {.offers = choices({"validation", "test", "train"})});
   command.add("--interval", &o->interval, "percentile, bca or studentised bootstrap",

@@ -78,7 +78,7 @@ Examples:
       "own choice is named after it: grid-paper.png)",
       {.is_path = true, .value = "DIR"});
   add_db_option(command, o->db);
-  add_filter_options(command, o->db, false);
+  add_filter_options(command, o->db, true);
   return with_json(std::move(command), o, grid);
 }
 

@@ -311,7 +311,7 @@ struct List {
 };
 
 const std::vector<List> kLists = {
-    {"tables", list_tables, {"name", "title", "task", "backbone", "methods"}},
+    {"tables", list_tables, {"name", "task", "backbone", "title"}},
     {"methods", list_methods, {"name", "summary", "equations"}},
     {"tasks", list_tasks, {"name", "summary"}, {"--scorers"}},
     {"backbones", list_backbones, {"name", "precision", "default_weights"}},

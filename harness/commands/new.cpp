@@ -64,15 +64,15 @@ fs::path source_tree_of(const std::string& chosen) {
 std::string next_steps(const std::string& name, const fs::path& tree) {
   const auto in_tree = [&](const char* path) { return (tree / path).lexically_normal().string(); };
   return fmt::format(R"(Next:
-  1. write the objective; the comments of the file and {} tell what it is given
-  2. {} release harness harness-worker harness_registry trainers_tests
-  3. {} --gtest_filter='*Method*'      gradients against finite differences
-  4. echo '{{"extends": "sd35-ocr", "id": "mine", "methods": ["ratio-norm", "{}"]}}' > mine.json
-  5. {} reproduce --table mine.json --scale smoke
+  1. write the objective; the comments of the file and {0} tell what it is given
+  2. {2} release harness harness-worker harness_registry trainers_tests
+  3. {4} --gtest_filter='*Method*'      gradients against finite differences
+  4. echo '{{"extends": "sd35-ocr", "id": "with-{1}", "methods": ["ratio-norm", "{1}"]}}' > with-{1}.json
+  5. {3} reproduce --table with-{1}.json --scale smoke
 Edited and built again it is a new run: the checksum of its source belongs to the run's id.
 )",
-                     in_tree("trainers/README.md"), in_tree("scripts/build"),
-                     in_tree("build/release/tests/trainers_tests"), name, in_tree("build/release/harness"));
+                     in_tree("trainers/README.md"), name, in_tree("scripts/build"),
+                     in_tree("build/release/harness"), in_tree("build/release/tests/trainers_tests"));
 }
 
 int new_method(const NewMethodOptions& o) {

@@ -17,6 +17,7 @@
 #include "harness/plan/registry.h"
 #include "harness/plan/worker_request.h"
 #include "harness/run/estimate.h"
+#include "harness/run/executor.h"
 #include "harness/run/plan_runner.h"
 #include "harness/run/record.h"
 #include "harness/run/scheduler.h"
@@ -42,6 +43,7 @@ struct ReproduceOptions {
   std::vector<std::string> seeds;  ///< as typed
   std::optional<int> jobs;         ///< at a time; unset: as many as keep the cores busy
   int ranks = 1;                   ///< processes of a job
+  std::string executor = "local";
   bool dry_run = false, fresh = false, json = false;
   bool verbose = false;  ///< the whole table on a terminal too
 };
@@ -129,25 +131,30 @@ void expect_jobs(const Plan& plan, Store& store, const Shares& shares, Progress&
 /// As asked for, or jobs side by side where one cannot use all cores. Each thread has a shard of its own; a
 /// GPU has one.
 Shares shares_of(const ReproduceOptions& options, const Plan& plan) {
-  Shares shares{.ranks = options.ranks};
+  const auto room = room_of(options.executor);
+  Shares shares{.jobs = std::max(1, room.nodes / options.ranks), .ranks = options.ranks};
   if (options.jobs) {
     shares.jobs = *options.jobs;
   } else if (plan.backbone.threads > 0) {
     const auto trained = static_cast<int>(plan.methods.size() * plan.seeds.size());
-    shares.jobs = std::clamp(core_count() / (plan.backbone.threads * shares.ranks), 1, std::max(1, trained));
+    shares.jobs = std::clamp(room.cores / (plan.backbone.threads * shares.ranks), 1, std::max(1, trained));
   }
-  if (plan.device_kind == "cpu") shares.threads = std::max(1, core_count() / (shares.jobs * shares.ranks));
+  if (plan.device_kind == "cpu")
+    shares.threads =
+        std::clamp(room.cores / (shares.jobs * shares.ranks), 1, std::max(1, room.cores / room.nodes));
   return shares;
 }
 
 /// Runs all that is left to do. Throws Error (Status::kInterrupted) with the command that goes on.
-void carry_out(const Plan& plan, Store& store, const Shares& shares, Progress& progress) {
+void carry_out(const ReproduceOptions& options, const Plan& plan, Store& store, Progress& progress) {
+  const auto shares = shares_of(options, plan);
   PlanRunner runner(plan, store, shares);
   auto settings = SchedulerSettings::from_environment();
   settings.worker = worker_program();
   settings.jobs = shares.jobs;
   settings.ranks = shares.ranks;
-  runner.require_same_build(settings.worker);
+  settings.launcher = launcher_words(options.executor, plan, shares);
+  runner.require_same_build(settings.worker, settings.launcher.empty());
   expect_jobs(plan, store, shares, progress);
   const auto say_notes = [&] {
     for (const auto& note : runner.take_notes()) {
@@ -304,7 +311,7 @@ Experiment finish(const ReproduceOptions& options, const Plan& plan, Finished ev
   say_unknown_prompts(plan, progress);
   if (!evaluations) {
     write_input_files(plan.inputs);
-    carry_out(plan, store, shares_of(options, plan), progress);
+    carry_out(options, plan, store, progress);
     evaluations = finished_evaluations(plan, store);
   } else {
     adopt_finished(plan, store, *evaluations);
@@ -395,6 +402,7 @@ int run(ReproduceOptions options) {
   options.request.methods = comma_list(options.request.methods, "--methods");
   if (options.jobs) require_range(*options.jobs, 1, 1024, "--jobs");
   require_range(options.ranks, 1, 1024, "--ranks");
+  require_choice(options.executor, executor_names(), "executor", "--executor");
   return reproduce(options);
 }
 
@@ -465,6 +473,9 @@ Examples:
   command.add("--jobs", &o->jobs, "jobs at a time, which share the cores (default: by backbone)");
   command.add("--ranks", &o->ranks,
               "processes per job, which share its shards; their number changes no result", {.value = "N"});
+  command.add("--executor", &o->executor,
+              "what starts the processes: local, or srun inside an allocation of Slurm",
+              {.offers = executor_names, .value = "NAME"});
   command.add("--dry-run", &o->dry_run, "show the jobs and what they take; write nothing");
   command.add("--fresh", &o->fresh,
               "train these runs again; the old ones go to the trash (`harness runs restore`)");

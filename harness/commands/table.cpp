@@ -77,7 +77,7 @@ Examples:
       --no-paper > results.tex)"};
   add_table_argument(command, o->db);
   add_workspace_options(command, o->db.place);
-  add_filter_options(command, o->db, false);
+  add_filter_options(command, o->db, true);
   const auto formats = names_of(table_formats());
   command.add("--format", &o->format,
               fmt::format("{} or {}", fmt::join(formats.begin(), formats.end() - 1, ", "), formats.back()),

@@ -32,13 +32,18 @@ void check_prompt_set(const TableSpec& spec, const ScaleSpec& scale, const Promp
                                   source));
   }
   if (static_cast<int>(set.prompts.size()) < spec.prompts_first) {
-    throw Error(fmt::format("table {} uses the first {} prompts, and this set has {}", spec.id,
-                            spec.prompts_first, set.prompts.size()),
-                set.origin,
-                set.name == "geneval-public"
-                    ? "give Flow-GRPO's dataset/geneval/test_metadata.jsonl, which holds each of these four "
-                      "times, or a table of your own with prompts.first 553: one image per prompt"
-                    : "give a larger set, or a table of your own with fewer prompts.first");
+    throw Error(
+        fmt::format("table {} uses the first {} prompts, and this set has {}", spec.id, spec.prompts_first,
+                    set.prompts.size()),
+        set.origin,
+        set.name == "geneval-public"
+            ? "give Flow-GRPO's dataset/geneval/test_metadata.jsonl, which holds each of these four "
+              "times, or a table of your own with prompts.first 553: one image per prompt"
+            : fmt::format(
+                  "give a larger set, or a table of your own that splits this one: "
+                  "{{\"extends\": \"{}\", \"id\": \"mine\", \"prompts\": {{\"first\": {}}}, \"split\": "
+                  "{{\"seed\": 1, \"take\": {}}}}}",
+                  spec.id, set.prompts.size(), std::max<std::size_t>(1, set.prompts.size() / 4)));
   }
 }
 

@@ -843,6 +843,9 @@ bool is_known_table(const std::string& id) {
 TableSpec load_table_spec(const std::string& id_or_file, const std::string& where) {
   if (is_table_file(id_or_file)) return read_table_spec(id_or_file);
   const auto known = known_tables();
+  if (std::ranges::count(known, id_or_file) == 0 && fs::exists(id_or_file + ".json"))
+    throw Error(fmt::format("unknown table \"{}\"", id_or_file), where,
+                fmt::format("your own is a file: {}.json", id_or_file));
   require_choice(id_or_file, known, "table", where);
   return read_table_spec(find_data_file("tables/" + id_or_file + ".json"));
 }

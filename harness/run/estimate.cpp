@@ -31,10 +31,6 @@ constexpr double kRandomWeightsMb = 1;
 
 struct Measured {
   double images = 0, seconds = 0;
-
-  void replace(double& rate) const {
-    if (seconds > 0) rate = images / seconds;
-  }
 };
 
 /// Replaces guesses by finished jobs that ran in one go: that of a continued one timed its last part only.
@@ -57,10 +53,12 @@ void measure(Store& store, const std::string& backbone, Rates& rates) {
     sum.seconds += seconds;
     memory_mb = std::max(memory_mb, peak_mb);
   }
-  train.replace(rates.train_images_per_second);
-  evaluate.replace(rates.evaluate_images_per_second);
-  if (memory_mb > 0) rates.peak_memory_mb = memory_mb;
-  rates.measured = train.seconds > 0 && evaluate.seconds > 0;
+  // Half of it would be neither a guess nor measured, and evaluations alone take less memory.
+  if (train.seconds == 0 || evaluate.seconds == 0) return;
+  rates.train_images_per_second = train.images / train.seconds;
+  rates.evaluate_images_per_second = evaluate.images / evaluate.seconds;
+  rates.peak_memory_mb = memory_mb;
+  rates.measured = true;
 }
 
 double folder_megabytes(const fs::path& folder) {

@@ -25,47 +25,53 @@ Descriptor open_to_append(const fs::path& path) {
   throw Error(fmt::format("cannot open: {}", std::strerror(errno)), path.string(), {}, Status::kFailed);
 }
 
-/// Said to one process too: what a batch system has told us is not about it.
-std::map<std::string, std::string> environment_of(int rank, int ranks, std::uint16_t port) {
-  const auto shown = fmt::format("{}", rank), size = fmt::format("{}", ranks);
-  return {{"RANK", shown},
-          {"LOCAL_RANK", shown},
-          {"WORLD_SIZE", size},
-          {"LOCAL_WORLD_SIZE", size},
-          {"MASTER_ADDR", "127.0.0.1"},
-          {"MASTER_PORT", fmt::format("{}", port)},
-          {"TORCHELASTIC_USE_AGENT_STORE", ""},
-          {"TORCHELASTIC_RESTART_COUNT", ""}};
+/// Said to one process too: what a batch system has told us is not about it. A launcher says it itself.
+std::map<std::string, std::string> environment_of(int rank, const SchedulerSettings& settings,
+                                                  std::uint16_t port) {
+  const bool is_launched = !settings.launcher.empty();
+  const auto told = [&](const auto& value) { return is_launched ? std::string() : fmt::format("{}", value); };
+  std::map<std::string, std::string> said = {{"RANK", told(rank)},
+                                             {"LOCAL_RANK", told(rank)},
+                                             {"WORLD_SIZE", told(settings.ranks)},
+                                             {"LOCAL_WORLD_SIZE", told(settings.ranks)},
+                                             {"MASTER_PORT", told(port)},
+                                             {"TORCHELASTIC_USE_AGENT_STORE", ""},
+                                             {"TORCHELASTIC_RESTART_COUNT", ""}};
+  if (!is_launched)
+    said["MASTER_ADDR"] = "127.0.0.1";  // else a user may know the first node by a better name
+  return said;
 }
 
-std::vector<std::string> words_of(const fs::path& program, const Task& task) {
-  return {program.string(), "run", task.folder.string()};
+std::vector<std::string> words_of(const SchedulerSettings& settings, const Task& task) {
+  auto words = settings.launcher;
+  words.insert(words.end(), {settings.worker.string(), "run", task.folder.string()});
+  return words;
 }
 
 }  // namespace
 
-LocalJob::LocalJob(asio::io_context& io, const fs::path& program, Task its_task, int ranks, OnLine on_line)
-    : LocalJob(io, program, std::move(its_task), ranks, ranks > 1 ? free_port() : std::uint16_t{0},
+LocalJob::LocalJob(asio::io_context& io, const SchedulerSettings& settings, Task its_task, OnLine on_line)
+    : LocalJob(io, settings, std::move(its_task), settings.ranks > 1 ? free_port() : std::uint16_t{0},
                std::move(on_line)) {}
 
-LocalJob::LocalJob(asio::io_context& io, const fs::path& program, Task its_task, int ranks,
-                   std::uint16_t port, OnLine on_line)
+LocalJob::LocalJob(asio::io_context& io, const SchedulerSettings& settings, Task its_task, std::uint16_t port,
+                   OnLine on_line)
     : task(std::move(its_task)),
-      root_(words_of(program, task), {.environment = environment_of(0, ranks, port),
-                                      .in = kPipe,
-                                      .out = kPipe,
-                                      .err = open_to_append(task.folder / "worker.log").get(),
-                                      .own_group = true}),
+      root_(words_of(settings, task), {.environment = environment_of(0, settings, port),
+                                       .in = kPipe,
+                                       .out = kPipe,
+                                       .err = open_to_append(task.folder / "worker.log").get(),
+                                       .own_group = true}),
       output_(io, root_.out.release()),
       on_line_(std::move(on_line)) {
-  for (int rank = 1; rank < ranks; ++rank) {
+  for (int rank = 1; rank < settings.ranks && settings.launcher.empty(); ++rank) {
     const auto log = open_to_append(task.folder / fmt::format("worker.{}.log", rank));
     guests_.push_back(std::make_unique<Process>(
-        words_of(program, task), ProcessOptions{.environment = environment_of(rank, ranks, port),
-                                                .in = kPipe,
-                                                .out = log.get(),
-                                                .err = log.get(),
-                                                .own_group = true}));
+        words_of(settings, task), ProcessOptions{.environment = environment_of(rank, settings, port),
+                                                 .in = kPipe,
+                                                 .out = log.get(),
+                                                 .err = log.get(),
+                                                 .own_group = true}));
   }
   read_more();
 }

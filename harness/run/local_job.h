@@ -12,22 +12,22 @@
 #include <vector>
 
 #include "core/processes/process.h"
-#include "harness/run/scheduler.h"
+#include "harness/run/task.h"
 
 namespace harness {
 
-/// One job at work on this machine, as one process or several ranks. Rank 0's standard input is held open by
-/// us and nobody else (closed, the job ends after its current shard or epoch), its standard output gives
-/// lines; what a rank says on standard error is appended to worker.log, of the others to worker.RANK.log.
-/// Each leads its own process group, so that a Ctrl-C at the terminal reaches only us.
+/// One job at work: as one process or several ranks of this machine, or behind a launcher (srun) that starts
+/// all ranks where they belong and hands their streams on. Rank 0's standard input is held open by us and
+/// nobody else (closed, the job ends after its current shard or epoch), its standard output gives lines; what
+/// a rank says on standard error is appended to worker.log, of the others to worker.RANK.log. Each leads its
+/// own process group, so that a Ctrl-C at the terminal reaches only us.
 class LocalJob {
  public:
   using Clock = std::chrono::steady_clock;
   using OnLine = std::function<void(LocalJob&, std::string_view)>;
 
   /// Throws Error (Status::kFailed) if the program cannot be started.
-  LocalJob(boost::asio::io_context& io, const std::filesystem::path& program, Task its_task, int ranks,
-           OnLine on_line);
+  LocalJob(boost::asio::io_context& io, const SchedulerSettings& settings, Task its_task, OnLine on_line);
   /// Kills what still runs.
   ~LocalJob();
   LocalJob(const LocalJob&) = delete;
@@ -49,8 +49,8 @@ class LocalJob {
   bool log_has_grown = false, silent = false;
 
  private:
-  LocalJob(boost::asio::io_context& io, const std::filesystem::path& program, Task its_task, int ranks,
-           std::uint16_t port, OnLine on_line);
+  LocalJob(boost::asio::io_context& io, const SchedulerSettings& settings, Task its_task, std::uint16_t port,
+           OnLine on_line);
   void read_more();
   /// Reads once; the number of bytes, or nothing at the end of the output.
   std::optional<std::size_t> take();

@@ -196,7 +196,7 @@ bool PlanRunner::is_done(const std::string& job_id) {
   return true;
 }
 
-void PlanRunner::require_same_build(const fs::path& worker) {
+void PlanRunner::require_same_build(const fs::path& worker, bool goes_on_here) {
   std::string build;
   for (const auto& [id, job] : jobs_) {
     if (is_done(id)) continue;
@@ -209,7 +209,7 @@ void PlanRunner::require_same_build(const fs::path& worker) {
                   job.folder.string(), "go on with that build, or start over with --fresh");
     }
     const auto& features = build_info().cpu_features;
-    if (const auto cpu = start->value("cpu", ""); !cpu.empty() && cpu != features) {
+    if (const auto cpu = start->value("cpu", ""); goes_on_here && !cpu.empty() && cpu != features) {
       throw Error(fmt::format("was begun on a processor with {}, and this one has {}", cpu, features),
                   job.folder.string(), "go on on that machine, or start over with --fresh");
     }

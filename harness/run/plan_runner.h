@@ -20,8 +20,9 @@ class PlanRunner {
   /// Records prompt sets, runs and starting weights; reads what is in the logs.
   PlanRunner(const Plan& plan, Store& store, const Shares& shares);
 
-  /// Throws Error (status 2) where a job was begun by another build of harness-worker or kind of processor.
-  void require_same_build(const std::filesystem::path& worker);
+  /// Throws Error (status 2) where a job was begun by another build of harness-worker, or on another kind of
+  /// processor than this machine's, if it is to go on here.
+  void require_same_build(const std::filesystem::path& worker, bool goes_on_here);
 
   // The scheduler's hooks.
   std::optional<Task> next();

@@ -144,7 +144,7 @@ class Scheduler {
 
   void start(Task task) {
     workers_.push_back(std::make_unique<LocalJob>(
-        io_, settings_.worker, std::move(task), settings_.ranks,
+        io_, settings_, std::move(task),
         [this](LocalJob& worker, std::string_view line) { handle_line(worker, line); }));
     const auto& started = workers_.back()->task;
     progress_.start(started.progress_key, started.label);
@@ -254,6 +254,10 @@ class Scheduler {
     }
     if (interrupted_) return;
     if (failure_ && !worker.silent) return;
+    if (status.code == static_cast<int>(Status::kInterrupted)) {
+      throw Error("was asked to stop by a signal; all that was finished is kept", worker.task.label,
+                  "repeat the command to go on", Status::kInterrupted);
+    }
     if (const auto reported = reported_failure(worker.task, status)) throw *reported;
     const auto what = how_it_ended(worker, status);
     hooks_.failed(worker.task, what);

@@ -124,6 +124,11 @@ bool has_runs(const ComparedMetric& metric) {
   return metric.record.result.crossed.has_value();
 }
 
+/// A scale that shows nothing of methods has no runs to plan for them.
+bool judges_methods(const ComparedMetric& metric) {
+  return metric.record.result.judges_methods;
+}
+
 /// Those of one method.
 using Metrics = std::span<const ComparedMetric>;
 
@@ -216,6 +221,7 @@ void print_differences(Metrics metrics, const ComparisonReport& report) {
 /// The difference of each pair of runs: what one run alone would have said.
 void print_runs(Metrics metrics) {
   if (std::ranges::none_of(metrics, has_runs)) return;
+  const bool judges = std::ranges::any_of(metrics, judges_methods);
   std::vector<std::string> columns = {"metric"};
   std::vector<Json> rows;
   for (const auto& compared : metrics) {
@@ -232,7 +238,9 @@ void print_runs(Metrics metrics) {
       row[fmt::format("found at {} runs", runs)] = numbers.value(effect);
     rows.push_back(std::move(row));
   }
-  for (const int runs : {3, 5, 8}) columns.push_back(fmt::format("found at {} runs", runs));
+  for (const int runs : {3, 5, 8}) {
+    if (judges) columns.push_back(fmt::format("found at {} runs", runs));
+  }
   print_rows(rows, columns);
   put("\n");
 }
@@ -253,8 +261,9 @@ void print_pairs(Metrics metrics, const ComparisonReport& report) {
     // What prompts alone would take says nothing of methods.
     const bool by_prompt = report.unit == "prompts";
     if (!by_prompt || std::ranges::none_of(metrics, is_of_methods)) columns.push_back(prompts);
-    if (by_prompt && std::ranges::any_of(
-                         metrics, [](const auto& metric) { return has_runs(metric) || metric.by_yardstick; }))
+    if (by_prompt && std::ranges::any_of(metrics, [](const auto& metric) {
+          return metric.by_yardstick || (has_runs(metric) && judges_methods(metric));
+        }))
       columns.push_back(runs);
   }
   std::vector<Json> rows;
@@ -315,16 +324,25 @@ std::string family_text(const ComparisonReport& report) {
   return text + " Differences that the table does not show are judged over those and these together.";
 }
 
+/// What p is where it is not the interval's own.
+const char* p_text(const ComparisonReport& report) {
+  if (any(report, is_of_methods)) return "";
+  if (any(report, [](const auto& metric) { return metric.record.result.test == "paired-t-clustered"; }))
+    return "p: t over prompts, the pairs of a prompt taken together. ";
+  return "p: exact McNemar for rates, else paired t. ";
+}
+
 void print_legend(const ComparisonReport& report) {
   const auto level = format_percent(1 - report.bootstrap.confidence);
   print_interval_legend(report);
-  put("{}{}\n", any(report, is_of_methods) ? "" : "p: exact McNemar for rates, else paired t. ",
-      family_text(report));
+  put("{}{}\n", p_text(report), family_text(report));
   put("{}: the interval excludes 0{}, and Holm's p is below {:g}. Missing: pairs without a value on a "
       "side, left out of everything.\n",
       any(report, is_of_methods) ? "Better, worse" : "These checkpoints differ",
       any(report, is_of_methods) && report.unit == "prompts" ? ", as does the one over prompts alone" : "",
       std::round(1e6 * (1 - report.bootstrap.confidence)) / 1e6);
+  put("W / T / L: pairs that the method won, tied and lost; of a metric without a good direction those where it is "
+      "higher, equal and lower.\n");
   put("Win rate: ties count half, Wilson interval. Detectable: smallest true difference {} found with power "
       "{} % "
       "by a two-sided {} % test, before Holm.\n",

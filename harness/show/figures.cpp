@@ -93,9 +93,9 @@ std::string inflation_note(const std::vector<AuditRow>& reused) {
 
 std::string scope_note(const Experiment& experiment, const std::string& what) {
   return fmt::format(
-      "{}, table {} ({}, scale {}), {}: means and ranges over seeds of off-policy updates. Fresh: samples "
-      "that no update had used.",
-      what, experiment.table_id, experiment.backbone, experiment.scale, seeds_in_words(experiment.seeds));
+      "{}, table {} ({}, scale {}), {}: {} of off-policy updates. Fresh: samples that no update had used.",
+      what, experiment.table_id, experiment.backbone, experiment.scale, seeds_in_words(experiment.seeds),
+      experiment.seeds.size() > 1 ? "means and ranges over seeds" : "means");
 }
 
 ChartSeries line(std::string label, std::size_t color, std::vector<ChartPoint> points) {
@@ -241,22 +241,32 @@ Figure validation_figure(Store& store, const Experiment& experiment, const Figur
   return figure;
 }
 
+std::string differences_note(const TableModel& model) {
+  return fmt::format("{} ({}, scale {}): mean paired differences with {} % intervals{}.", model.id,
+                     model.backbone, model.scale, model.confidence * 100,
+                     has_claim(model, Claim::kMethods) ? " over training runs and prompts" : " over prompts");
+}
+
+/// Where the intervals are no statement about methods; else empty.
+std::string claim_note(const TableModel& model) {
+  if (has_claim(model, Claim::kMethods)) return "";
+  return !model.scale_warning.empty()
+             ? "At this scale differences are between these checkpoints, not between methods."
+             : "Fewer than three training runs per method: differences are between these checkpoints, not between "
+               "methods.";
+}
+
 /// What the colours and intervals of differences are.
 std::vector<std::string> forest_notes(const TableModel& model, const std::vector<Forest>& forests) {
   const bool printed = std::ranges::any_of(forests, [](const Forest& forest) {
     return std::ranges::any_of(forest.rows, [](const ForestRow& row) { return row.printed.has_value(); });
   });
-  std::vector<std::string> notes{
-      fmt::format("{} ({}, scale {}): mean paired differences with {} % intervals{}.", model.id,
-                  model.backbone, model.scale, model.confidence * 100,
-                  has_claim(model, Claim::kMethods) ? " over training runs and prompts" : " over prompts")};
-  notes.emplace_back(
-      has_claim(model, Claim::kMethods)
-          ? "Green: better, red: worse (interval excludes 0 and Holm\u2019s p below 0.05). Grey: not resolved."
-      : !model.scale_warning.empty()
-          ? "At this scale differences are between these checkpoints, not between methods."
-          : "Fewer than three training runs per method: differences are between these checkpoints, not between "
-            "methods.");
+  std::vector<std::string> notes{differences_note(model)};
+  const auto claim = claim_note(model);
+  notes.push_back(
+      !claim.empty()
+          ? claim
+          : "Green: better, red: worse (interval excludes 0 and Holm\u2019s p below 0.05). Grey: not resolved.");
   if (printed) notes.emplace_back("Hollow diamonds: differences printed in the paper.");
   return notes;
 }
@@ -286,10 +296,10 @@ Figure guardrails_figure(Store& store, const Experiment& experiment, const Figur
       .name = request.name,
       .title = fmt::format("Guardrails: changes beside the reward, against {}", model.guardrails->base),
       .forests = guardrail_forests(model)};
-  figure.notes = {fmt::format("{} ({}, scale {}): mean paired differences with {} % intervals.", model.id,
-                              model.backbone, model.scale, model.confidence * 100),
+  figure.notes = {differences_note(model),
                   "Dashed red line: the smallest change that counts as harmful. Red: the whole interval is "
                   "beyond it."};
+  if (const auto note = claim_note(model); !note.empty()) figure.notes.push_back(note);
   return figure;
 }
 

@@ -242,16 +242,17 @@ ChartSeries deviations(const char* label, std::size_t color, const std::vector<L
 
 /// lambda_center as the method takes it, and by the paper's other estimators.
 Chart estimator_chart(const std::vector<LawStep>& steps) {
-  return {.title = "Estimators of \u03bb_{center}",
-          .x_label = kStepLabel,
-          .y_label = "nats",
-          .log_y = true,
-          .series = {
-              law_series("mean shift", kPredicted, steps, [](const LawStep& s) { return s.drift.predicted; }),
-              law_series("velocities", 2, steps, [](const LawStep& s) { return s.lambda_of_velocities; }),
-              law_series("\u22122 E[y]", kMeasured, steps, [](const LawStep& s) { return s.drift.measured; }),
-              law_series("D Var(y), corrected", 3, steps,
-                         [](const LawStep& s) { return s.lambda_of_variance; })}};
+  return {
+      .title = "Estimators of \u03bb_{center}",
+      .x_label = kStepLabel,
+      .y_label = "nats",
+      .log_y = true,
+      .series = {
+          law_series("from the means", kPredicted, steps, [](const LawStep& s) { return s.drift.predicted; }),
+          law_series("from the velocities", 2, steps,
+                     [](const LawStep& s) { return s.lambda_of_velocities; }),
+          law_series("from E[y]", kMeasured, steps, [](const LawStep& s) { return s.drift.measured; }),
+          law_series("from Var(y)", 3, steps, [](const LawStep& s) { return s.lambda_of_variance; })}};
 }
 
 int not_positive(const ChartSeries& series) {

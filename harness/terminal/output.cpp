@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 
 #include "core/error.h"
 #include "core/streams.h"
 #include "core/text.h"
+#include "harness/terminal/width.h"
 
 namespace harness {
 namespace {
 
 constexpr int kBetween = 2;        ///< blanks between two columns
+constexpr int kLeastRoom = 24;     ///< of a last column that goes on beneath itself
 constexpr int kWidestColumn = 60;  ///< a longer cell moves its own line and no other
 
 std::string cell_text(const Json& row, const std::string& column) {
@@ -55,14 +58,18 @@ void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& c
     }
     widths.push_back(width);
   }
+  const int indent =
+      std::accumulate(widths.begin(), widths.end() - 1, 0) + kBetween * (std::ssize(widths) - 1);
+  // On a terminal a long last column goes on beneath itself.
+  const int room = is_terminal(stdout) ? terminal_columns(stdout) - indent : 0;
   const auto print_line = [&](const auto& cell) {
     std::string line;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      const std::string text = cell(columns[i]);
-      line += text;
-      if (i + 1 < columns.size())
-        line.append(static_cast<std::size_t>(std::max(0, widths[i] - display_width(text))) + kBetween, ' ');
-    }
+    for (std::size_t i = 0; i + 1 < columns.size(); ++i)
+      line += padded(cell(columns[i]), widths[i]) + std::string(kBetween, ' ');
+    const std::string last = cell(columns.back());
+    const bool breaks = room >= kLeastRoom && display_width(last) > room && display_width(line) <= indent;
+    line +=
+        breaks ? join(filled(last, room), "\n" + std::string(static_cast<std::size_t>(indent), ' ')) : last;
     line.erase(line.find_last_not_of(' ') + 1);
     put("{}\n", line);
   };

@@ -78,9 +78,9 @@ std::string comparisons_html(const Report& report, const TableView& view) {
          notes_html(view.difference_notes);
 }
 
-std::string legend_html(const ChartGroup& group) {
+std::string legend_html(const std::vector<Chart>& charts) {
   std::vector<std::string> entries;
-  for (const auto& chart : group.charts) {
+  for (const auto& chart : charts) {
     for (const auto& series : chart.series)
       entries.push_back(fmt::format("<li>{}{}</li>", page_svg(key_drawing(series.color, series.look), ""),
                                     html_notation(series.label)));
@@ -88,21 +88,31 @@ std::string legend_html(const ChartGroup& group) {
   return "<ul class=\"legend\">" + join(distinct_of(entries, std::identity()), "") + "</ul>\n";
 }
 
+/// Whether all charts have the same series, so that one legend is true of each.
+bool share_legend(const std::vector<Chart>& charts) {
+  return std::ranges::all_of(charts, [&](const Chart& chart) {
+    return is_empty(chart) || legend_html({chart}) == legend_html(charts);
+  });
+}
+
 std::string chart_group_html(const ChartGroup& group, std::size_t& next_chart) {
   std::string panels;
   std::vector<std::string> empty;
+  const bool shares = share_legend(group.charts);
   for (const auto& chart : group.charts) {
     if (is_empty(chart)) {
       empty.push_back(plain_notation(chart.title));
       continue;
     }
     panels +=
-        fmt::format("<figure class=\"readout\" data-chart=\"{}\"><figcaption>{}</figcaption>{}</figure>\n",
-                    next_chart++, html_notation(chart.title), page_svg(chart_drawing(chart), "chart"));
+        fmt::format("<figure class=\"readout\" data-chart=\"{}\"><figcaption>{}</figcaption>{}{}</figure>\n",
+                    next_chart++, html_notation(chart.title), shares ? "" : legend_html({chart}),
+                    page_svg(chart_drawing(chart), "chart"));
   }
   auto out = group.title.empty() ? std::string() : fmt::format("<h3>{}</h3>\n", html_text(group.title));
-  for (const auto& note : group.notes) out += fmt::format("<p>{}</p>\n", html_text(note));
-  if (!panels.empty()) out += legend_html(group) + "<div class=\"panels\">\n" + panels + "</div>\n";
+  for (const auto& note : group.notes) out += fmt::format("<p>{}</p>\n", html_prose(note));
+  if (!panels.empty())
+    out += (shares ? legend_html(group.charts) : "") + "<div class=\"panels\">\n" + panels + "</div>\n";
   if (!empty.empty()) {
     out += fmt::format("<p class=\"none\">No values of: {}.</p>\n", html_text(join(empty, ", ")));
   }

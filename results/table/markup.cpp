@@ -186,6 +186,18 @@ std::string html_text(std::string_view text) {
   return out;
 }
 
+std::string html_prose(std::string_view text) {
+  std::string out;
+  const auto pieces = split(std::string(text), '`');
+  const bool is_paired = pieces.size() % 2 == 1;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const bool is_code = is_paired && i % 2 == 1;
+    if (!is_paired && i > 0) out += '`';
+    out += is_code ? "<code>" + html_text(pieces[i]) + "</code>" : html_text(pieces[i]);
+  }
+  return out;
+}
+
 std::string html_page(std::string_view title, std::string_view style, std::string_view body) {
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

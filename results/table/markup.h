@@ -30,6 +30,8 @@ std::string latex_file(const std::vector<std::string>& packages, std::string_vie
 
 /// Text for HTML, between tags and inside quoted attributes.
 std::string html_text(std::string_view text);
+/// The same of a sentence, whose `commands` in backquotes become code.
+std::string html_prose(std::string_view text);
 
 /// A whole page that loads nothing from anywhere. `title` and `style` are text, `body` is HTML.
 std::string html_page(std::string_view title, std::string_view style, std::string_view body);

@@ -38,9 +38,9 @@ std::string format_number(double value, const TableColumn& column, bool sign) {
   value *= printed_scale(column);
   const bool is_scientific = sign ? column.scientific_differences : column.scientific;
   if (is_scientific) return value == 0 ? "0" : scientific(value, sign ? "+.2f" : ".2f");
-  value = without_negative_zero(value, column.decimals);
-  return sign ? fmt::format("{:+.{}f}", value, column.decimals)
-              : fmt::format("{:.{}f}", value, column.decimals);
+  // With a sign it tells on which side of 0 a number is that rounds to it.
+  if (sign) return fmt::format("{:+.{}f}", value == 0 ? 0.0 : value, column.decimals);
+  return fmt::format("{:.{}f}", without_negative_zero(value, column.decimals), column.decimals);
 }
 
 }  // namespace

@@ -69,6 +69,8 @@ TEST(RankPlace, ProcessesOfOneStepMeetOnItsFirstNodeAtOnePort) {
   EXPECT_EQ(place.port, place_in(with(kSrun, "SLURM_PROCID", "0")).port);
   EXPECT_NE(place.port, place_in(with(kSrun, "SLURM_STEP_ID", "1")).port) << "steps run side by side";
   EXPECT_EQ(place_in(with(kSrun, "SLURM_STEP_NUM_NODES", "1")).host, "127.0.0.1");
+  EXPECT_EQ(place_in(with(kSrun, "MASTER_ADDR", "n1-ib")).host, "n1-ib") << "a better name of the first node";
+  EXPECT_EQ(place_in(with(kSrun, "MASTER_ADDR", "n1-ib")).port, place.port);
   const auto told = place_in(with(with(kSrun, "MASTER_ADDR", "n1"), "MASTER_PORT", "7"));
   EXPECT_EQ(told.host, "n1");
   EXPECT_EQ(told.port, 7);

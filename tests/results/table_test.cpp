@@ -56,13 +56,15 @@ TEST(TableFormat, PercentColumnsShowTheFractionOfTheDbTimesAHundred) {
   EXPECT_EQ(format_interval(Interval{-0.01, 0.0389}, percent), "[-1.00, +3.89]");
 }
 
-TEST(TableFormat, NothingIsADashZeroHasNoSignOfMinusAndSmallPValuesAreBounded) {
+TEST(TableFormat, NothingIsADashADifferenceKeepsItsSideOfZeroAndSmallPValuesAreBounded) {
   const TableColumn column{"x", "X", Unit::kFraction, 4, Better::kUp, ""};
   EXPECT_EQ(format_value(std::nullopt, column), "\u2014");
   EXPECT_EQ(format_interval(std::nullopt, column), "\u2014");
   EXPECT_EQ(format_p_value(std::nullopt), "\u2014");
   EXPECT_EQ(format_value(std::numeric_limits<double>::quiet_NaN(), column), "\u2014");
-  EXPECT_EQ(format_delta(-0.00001, column), "+0.0000");
+  EXPECT_EQ(format_delta(-0.00001, column), "-0.0000");
+  EXPECT_EQ(format_interval(Interval{-0.0002, -0.00001}, column), "[-0.0002, -0.0000]") << "it excludes 0";
+  EXPECT_EQ(format_delta(-0.0, column), "+0.0000");
   EXPECT_EQ(format_value(-0.00001, column), "0.0000");
   EXPECT_EQ(format_p_value(0.0401), "0.0401");
   EXPECT_EQ(format_p_value(1e-9), "<0.0001");

@@ -1,10 +1,8 @@
-// The whole chain through the real programs, with the embedded weights and a table made small.
+#include "tests/chain.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
@@ -15,147 +13,11 @@
 #include <numeric>
 #include <thread>
 
-#include "core/image.h"
-#include "tests/programs.h"
-#include "tests/recorded_cases.h"
-
 namespace harness {
 namespace {
 
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
-
-const fs::path kTree = HARNESS_SOURCE_DIR;
-const std::string kHarness = std::string(HARNESS_BINARY_DIR) + "/harness";
-
-class Chain : public testing::Test {
- protected:
-  void SetUp() override {
-    Json table = read_json(kTree / "harness/tables/sd35-ocr.json");
-    table["id"] = "chain";
-    table["methods"] = {"ratio-norm", "lambda-controlled"};
-    table["scales"]["smoke"] = {{"checkpoints", {2, 4}},
-                                {"limit", {{"validation", 5}, {"test", 7}}},
-                                {"settings",
-                                 {{"prompts_per_epoch", 4},
-                                  {"group_size", 3},
-                                  {"shard_prompts", 1},
-                                  {"sampling_steps", 6},
-                                  {"updates", 4}}}};
-    write_file_atomically(root_ / "chain.json", table.dump(2));
-  }
-
-  std::string reproduce(const std::string& out, const std::string& more = {}) const {
-    return fmt::format("{} reproduce --table {} --scale smoke --out {} {}", kHarness,
-                       (root_ / "chain.json").string(), (root_ / out).string(), more);
-  }
-
-  void expect_reproduced(const std::string& out, const std::string& more = {}) const {
-    const auto run = shell(reproduce(out, more) + " 2>&1 >/dev/null");
-    EXPECT_EQ(run.status, 0) << run.out;
-  }
-
-  /// Changes the table that `reproduce` takes.
-  void patch_table(const Json& patch) const {
-    Json table = read_json(root_ / "chain.json");
-    table.merge_patch(patch);
-    write_file_atomically(root_ / "chain.json", table.dump());
-  }
-
-  std::string query(const std::string& out, const std::string& sql, const std::string& format = "csv") const {
-    const auto answer = shell(fmt::format("{} query \"{}\" --db {} --format {} 2>&1", kHarness, sql,
-                                          (root_ / out / "results.sqlite").string(), format));
-    EXPECT_EQ(answer.status, 0) << answer.out;
-    return answer.out;
-  }
-  Json json_rows(const std::string& out, const std::string& sql) const {
-    return parse_json(query(out, sql, "json"), "stdout");
-  }
-
-  /// Each image is stored with the `metric` that `value_of` finds in it; mean rewards are between 0 and 1.
-  void expect_scored(const std::string& out, const std::string& metric,
-                     const std::function<double(const Image&)>& value_of) const {
-    const auto images = json_rows(
-        out,
-        fmt::format("SELECT e.folder, s.path, m.value FROM metrics m JOIN samples s USING "
-                    "(evaluation_id, prompt_id, sample) JOIN evaluations e ON e.id = evaluation_id WHERE "
-                    "m.name = '{}'",
-                    metric));
-    ASSERT_EQ(images.size(), 5U + 7 + 2 * 5 + 7) << metric;
-    for (const auto& row : images) {
-      const auto image =
-          read_png(fs::path(row.at("folder").get<std::string>()) / row.at("path").get<std::string>());
-      EXPECT_NEAR(row.at("value").get<double>(), value_of(image), 1e-12) << metric;
-    }
-    const auto rewards = json_rows(out, "SELECT value FROM train_stats WHERE name = 'reward_mean'");
-    ASSERT_EQ(rewards.size(), 4U);
-    for (const auto& reward : rewards) {
-      EXPECT_GT(reward.at("value").get<double>(), 0);
-      EXPECT_LT(reward.at("value").get<double>(), 1);
-    }
-  }
-
-  /// Everything that must not depend on when, where or how often the run was interrupted.
-  std::string rows(const std::string& out) const {
-    return query(
-               out,
-               "SELECT r.method, c.step, e.split, p.position, m.name, m.value, s.sha256, s.transcript FROM "
-               "metrics m JOIN evaluations e ON e.id = "
-               "m.evaluation_id JOIN checkpoints c ON c.id = e.checkpoint_id JOIN runs r ON r.id = c.run_id "
-               "JOIN prompts p ON p.id = m.prompt_id JOIN samples s "
-               "ON s.evaluation_id = e.id AND s.prompt_id = m.prompt_id ORDER BY 1, 2, 3, 4, 5") +
-           query(out,
-                 "SELECT r.method, t.update_index, t.timestep, t.name, t.value, t.fresh, t.on_policy FROM "
-                 "train_stats t "
-                 "JOIN runs r ON r.id = t.run_id ORDER BY 1, 2, 3, 4") +
-           query(out,
-                 "SELECT r.method, c.step, c.sha256, c.lambda_late FROM checkpoints c JOIN runs r ON r.id = "
-                 "c.run_id ORDER BY 1, 2") +
-           query(out,
-                 "SELECT r.method, s.split, s.metric, s.rule, s.value, c.step FROM selections s JOIN "
-                 "checkpoints c ON c.id = s.checkpoint_id JOIN runs r ON r.id = "
-                 "s.run_id ORDER BY 1, 2, 3, 6");
-  }
-
-  /// A table without what may differ: times, paths and the checkout's revision.
-  static Json lasting(Json table) {
-    table.erase("wall_seconds");
-    table.erase("artifacts");
-    return table;
-  }
-  Json table(const std::string& out) const { return lasting(read_json(root_ / out / "chain/table.json")); }
-
-  const TemporaryFolder folder_;
-  const fs::path root_ = folder_.path();
-};
-
-/// Starts a shell line in its own process group.
-Process start(const std::string& line) {
-  const Descriptor null(::open("/dev/null", O_RDWR));
-  return Process({"bash", "-c", "exec " + line},
-                 {.in = null.get(), .out = null.get(), .err = null.get(), .own_group = true});
-}
-
-/// The harness-worker processes with a job that `parent` runs (not the one that checks settings before).
-std::vector<pid_t> workers_of(pid_t parent) {
-  std::vector<pid_t> workers;
-  std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", parent));
-  for (pid_t child; list >> child;) {
-    std::ifstream words(fmt::format("/proc/{}/cmdline", child));
-    const std::string line{std::istreambuf_iterator<char>(words), {}};
-    if (line.find(std::string("harness-worker\0run\0", 19)) != std::string::npos) workers.push_back(child);
-  }
-  return workers;
-}
-
-/// Waits until the process has a worker, or has ended (then false).
-bool wait_for_worker(const Process& harness) {
-  while (workers_of(harness.pid()).empty()) {
-    if (harness.has_ended()) return false;
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  return true;
-}
 
 TEST_F(Chain, TwoFoldersHoldTheSameRowsAndTheSecondRequestAnswersFromTheDatabase) {
   expect_reproduced("a");

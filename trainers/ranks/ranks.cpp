@@ -154,6 +154,11 @@ bool Ranks::of_root(bool own) const {
   return !of_root(own ? std::string("1") : std::string()).empty();
 }
 
+bool Ranks::any(bool own) const {
+  const auto all = gather(std::string(own ? "1" : ""));
+  return std::ranges::count(all, "1") > 0;
+}
+
 void Ranks::tell_failure(const std::string& reason) const noexcept {
   if (!meeting_) return;
   try {

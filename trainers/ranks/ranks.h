@@ -47,6 +47,8 @@ class Ranks {
   /// The root's text; those of the others are not looked at.
   std::string of_root(const std::string& own) const;
   bool of_root(bool own) const;
+  /// Whether it is true of one of them.
+  bool any(bool own) const;
 
   /// Leaves to the others why this process ends, before it does.
   void tell_failure(const std::string& reason) const noexcept;

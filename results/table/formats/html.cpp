@@ -79,7 +79,7 @@ std::string signature_html(const TableView& view) {
 
 std::string list_html(const std::vector<std::string>& items, const char* attributes) {
   auto out = fmt::format("<ul{}>\n", attributes);
-  for (const auto& item : items) out += "<li>" + html_text(item) + "</li>\n";
+  for (const auto& item : items) out += "<li>" + html_prose(item) + "</li>\n";
   return out + "</ul>\n";
 }
 

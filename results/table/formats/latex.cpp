@@ -194,6 +194,8 @@ class Floats {
     if (wants("claims")) add(view_.claims, "the paper's claims and the findings here", "paper");
     if (wants("noise")) add(view_.yardstick, "differences between runs of one method", "noise");
     if (wants("guardrails")) add_guardrails();
+    if (!floats_.empty() && !view_.signature.empty())
+      floats_.front().comment = "Signature: " + view_.signature;
     if (!floats_.empty() && !model_.show.label.empty()) floats_.front().label = model_.show.label;
     std::string body;
     for (auto& one : floats_) {
@@ -242,7 +244,6 @@ class Floats {
     if (const auto blank = drop_blank_columns(out.table); !blank.empty())
       out.notes.push_back(writer_.prose("Left out, as no row has a value: " + join(blank, ", ") + "."));
     std::ranges::move(prose_of(view_.notes), std::back_inserter(out.notes));
-    if (!view_.signature.empty()) out.comment = "Signature: " + view_.signature;
     return out;
   }
 

@@ -1,0 +1,81 @@
+#include "harness/run/executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "core/error.h"
+#include "core/processes/process.h"
+#include "core/text.h"
+#include "harness/plan/worker_request.h"
+
+namespace harness {
+namespace {
+
+constexpr const char* kLocal = "local";
+constexpr const char* kSrun = "srun";
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+int number_in(const std::string& text, int otherwise) {
+  int number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  return parsed.ec == std::errc() && number > 0 ? number : otherwise;
+}
+
+/// Of all nodes, by Slurm's "4(x2),2".
+int cpus_of_allocation(const std::string& per_node) {
+  int sum = 0;
+  for (const auto& part : split(per_node, ',')) {
+    const auto times = part.find("(x");
+    sum += number_in(part, 1) * (times == std::string::npos ? 1 : number_in(part.substr(times + 2), 1));
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::vector<std::string> executor_names() {
+  return {kLocal, kSrun};
+}
+
+Room room_of(const std::string& executor) {
+  if (executor == kLocal) return {.cores = core_count()};
+  if (variable("SLURM_JOB_ID").empty()) {
+    throw Error("this is not inside an allocation of Slurm", "--executor srun",
+                "start the command from a batch script (sbatch), or after salloc");
+  }
+  if (output_of({"srun", "--version"}).empty()) {
+    throw Error("the command srun cannot be started", "--executor srun", "put Slurm's commands on PATH");
+  }
+  return {.cores = cpus_of_allocation(variable("SLURM_JOB_CPUS_PER_NODE")),
+          .nodes = number_in(variable("SLURM_JOB_NUM_NODES"), 1),
+          .gpus = number_in(variable("SLURM_GPUS_ON_NODE"), 0)};
+}
+
+int Room::nodes_for(const Shares& shares, bool on_gpus) const {
+  const int wanted = on_gpus ? shares.ranks : shares.threads_of_a_job();
+  const int of_a_node = std::max(1, on_gpus ? gpus : cores / nodes);
+  return std::clamp((wanted + of_a_node - 1) / of_a_node, 1, std::min(nodes, shares.ranks));
+}
+
+std::vector<std::string> launcher_words(const std::string& executor, const Plan& plan, const Shares& shares) {
+  if (executor == kLocal) return {};
+  const bool on_gpus = plan.device_kind != "cpu";
+  std::vector<std::string> words = {"srun",
+                                    "--exact",
+                                    "--quiet",
+                                    "--kill-on-bad-exit=1",
+                                    fmt::format("--nodes={}", room_of(executor).nodes_for(shares, on_gpus)),
+                                    fmt::format("--ntasks={}", shares.ranks),
+                                    fmt::format("--cpus-per-task={}", shares.threads)};
+  if (on_gpus) words.emplace_back("--gpus-per-task=1");
+  return words;
+}
+
+}  // namespace harness

@@ -1,0 +1,156 @@
+// Tables on a real Slurm of two virtual nodes (tests/cluster/slurm).
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/processes/port.h"
+#include "tests/chain.h"
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One Slurm for all tests of this program; nothing where it cannot be.
+class Cluster : public testing::Environment {
+ public:
+  void SetUp() override {
+    missing_ = what_is_missing();
+    if (!missing_.empty()) return;
+    const auto started = shell(
+        fmt::format("{} start {} {} >{}/start.log 2>&1 </dev/null", script(), path(), free_port(), path()));
+    if (started.status != 0) missing_ = "Slurm did not start: " + read_file(folder_.path() / "start.log");
+    ::setenv("SLURM_CONF", (folder_.path() / "slurm.conf").c_str(), 1);
+    ::setenv("MASTER_ADDR", "127.0.0.1", 1);  // nobody knows the nodes' names
+  }
+  void TearDown() override {
+    if (missing_.empty()) shell(fmt::format("{} stop {}", script(), path()));
+  }
+
+  static const std::string& missing() { return missing_; }
+
+ private:
+  static std::string script() { return (kTree / "tests/cluster/slurm").string(); }
+  std::string path() const { return folder_.path().string(); }
+
+  static std::string what_is_missing() {
+    if (::getuid() != 0) return "needs root";
+    for (const char* program : {"slurmctld", "slurmd", "srun", "sbatch", "munged"}) {
+      if (!has_program(program))
+        return std::string("there is no ") + program + "; scripts/setup --tests installs it";
+    }
+    return "";
+  }
+
+  const TemporaryFolder folder_;
+  inline static std::string missing_;
+};
+
+const auto* const kCluster = testing::AddGlobalTestEnvironment(new Cluster);
+
+class OnSlurm : public Chain {
+ protected:
+  void SetUp() override {
+    if (!Cluster::missing().empty()) GTEST_SKIP() << Cluster::missing();
+    Chain::SetUp();
+  }
+
+  /// Submits `reproduce` to both nodes; the job's number.
+  std::string submit(const std::string& out, const std::string& more) const {
+    const auto script = root_ / (out + ".sh");
+    // The shell is signalled, not what it has started; a wait that a signal ends says 143.
+    write_file(script, "#!/bin/bash\n" + reproduce(out, more) +
+                           " & pid=$!\ntrap 'kill -TERM $pid' TERM\nwait $pid; status=$?\n"
+                           "while [ $status = 143 ]; do wait $pid; status=$?; done\necho status $status\n");
+    const auto sent = shell(
+        fmt::format("sbatch --parsable --nodes=2 --ntasks-per-node=1 --cpus-per-task=4 --output={} {} 2>&1",
+                    log(out), script.string()));
+    EXPECT_EQ(sent.status, 0) << sent.out;
+    return std::string(trim(sent.out));
+  }
+
+  /// Waits until it has left the queue; what it printed.
+  std::string finished(const std::string& job, const std::string& out) const {
+    EXPECT_TRUE(wait_until([&] {
+      return shell("squeue --noheader --jobs=" + job + " --states=PD,R,CG 2>/dev/null").out.empty();
+    }));
+    return read_file(log(out));
+  }
+
+  std::string log(const std::string& out) const { return (root_ / (out + ".log")).string(); }
+};
+
+TEST_F(OnSlurm, ATableOfStepsOfAnAllocationHasTheRowsOfALocalOne) {
+  expect_reproduced("local");
+  const auto said = finished(submit("steps", "--executor srun --jobs 2"), "steps");
+  EXPECT_PROBLEM(said, "status 0");
+  EXPECT_EQ(rows("local"), rows("steps"));
+  EXPECT_EQ(table("local"), table("steps"));
+}
+
+TEST_F(OnSlurm, RanksOfAStepOnTwoNodesLeaveTheRowsOfOneProcess) {
+  // Updates of four shards, which two can share.
+  const std::string four_folds = "--set updates_per_epoch=1 ";
+  expect_reproduced("local", four_folds);
+  // Four threads each: no node has room for both ranks.
+  const auto said = finished(submit("ranks", four_folds + "--executor srun --ranks 2 --jobs 1"), "ranks");
+  EXPECT_PROBLEM(said, "status 0");
+  EXPECT_EQ(rows("local"), rows("ranks"));
+}
+
+TEST_F(OnSlurm, AnAllocationThatIsTakenBackEndsInOrderAndTheNextOneGoesOn) {
+  expect_reproduced("local");
+  int interrupted = 0;
+  std::string said;
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    const auto job = submit("taken", "--executor srun");
+    const auto is_over = [&] {
+      return fs::exists(log("taken")) && read_file(log("taken")).find("status") != std::string::npos;
+    };
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500 + 700 * attempt);
+    while (!is_over() && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    shell("scancel --batch --signal=TERM " + job);
+    said = finished(job, "taken");
+    if (said.find("status 0") != std::string::npos) break;
+    EXPECT_PROBLEM(said, "status 130");
+    ++interrupted;
+  }
+  EXPECT_GT(interrupted, 0);
+  if (said.find("status 0") == std::string::npos)
+    said = finished(submit("taken", "--executor srun"), "taken");
+  EXPECT_PROBLEM(said, "status 0");
+  EXPECT_EQ(rows("local"), rows("taken"));
+  EXPECT_EQ(table("local"), table("taken"));
+}
+
+TEST_F(OnSlurm, AWorkerStartedByHandWithSrunIsOneOfTwoRanks) {
+  expect_reproduced("local", "--set updates_per_epoch=1");
+  const auto folder = fs::path(json_rows("local", "SELECT folder FROM runs WHERE method = 'ratio-norm'")[0]
+                                   .at("folder")
+                                   .get<std::string>());
+  const auto by_hand = root_ / "by-hand";
+  fs::create_directories(by_hand);
+  fs::copy(folder / "job.json", by_hand / "job.json");
+  const auto ran =
+      shell(fmt::format("HARNESS_DETACHED=1 srun --quiet --ntasks=2 {}-worker run {} 2>&1 </dev/null",
+                        kHarness, by_hand.string()));
+  EXPECT_EQ(ran.status, 0) << ran.out;
+  for (const char* step : {"2", "4"}) {
+    EXPECT_EQ(read_file(by_hand / "checkpoints" / step / "manifest.json"),
+              read_file(folder / "checkpoints" / step / "manifest.json"));
+  }
+}
+
+TEST(Srun, IsRefusedOutsideAnAllocation) {
+  const auto refused =
+      shell("env -u SLURM_JOB_ID " + kHarness + " reproduce --table sd35-ocr --executor srun --dry-run 2>&1");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_PROBLEM(refused.out, "--executor srun: this is not inside an allocation of Slurm");
+}
+
+}  // namespace
+}  // namespace harness
