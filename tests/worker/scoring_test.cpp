@@ -293,6 +293,7 @@ TEST_F(WorkerWithScorers, CheckReadsTheFoldersAndCountsTheirMemoryOnce) {
                                             {"weights", ""},
                                             {"device_kind", "cpu"},
                                             {"threads", 4},
+                                            {"ranks", 1},
                                             {"methods", Json::array()},
                                             {"scorers", {{"pickscore", {{"folder", folder.string()}}}}}}
                                            .dump());
