@@ -80,6 +80,10 @@ class OnSlurm : public Chain {
     return read_file(log(out));
   }
 
+  bool says(const std::string& out, const std::string& word) const {
+    return fs::exists(log(out)) && read_file(log(out)).find(word) != std::string::npos;
+  }
+
   std::string log(const std::string& out) const { return (root_ / (out + ".log")).string(); }
 };
 
@@ -106,12 +110,12 @@ TEST_F(OnSlurm, AnAllocationThatIsTakenBackEndsInOrderAndTheNextOneGoesOn) {
   int interrupted = 0;
   std::string said;
   for (int attempt = 0; attempt < 8; ++attempt) {
+    fs::remove(log("taken"));
     const auto job = submit("taken", "--executor srun");
-    const auto is_over = [&] {
-      return fs::exists(log("taken")) && read_file(log("taken")).find("status") != std::string::npos;
-    };
-    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500 + 700 * attempt);
-    while (!is_over() && std::chrono::steady_clock::now() < until)
+    // Before it has started a job nobody can end it in order.
+    ASSERT_TRUE(wait_until([&] { return says("taken", "started") || says("taken", "status"); }));
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300 + 700 * attempt);
+    while (!says("taken", "status") && std::chrono::steady_clock::now() < until)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     shell("scancel --batch --signal=TERM " + job);
     said = finished(job, "taken");
