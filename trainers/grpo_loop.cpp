@@ -170,11 +170,7 @@ class GrpoLoop {
         step_weights_(loss_weights(settings_, sampler_)) {
     if (settings_.kl > 0 && backbone.adapter() == nullptr) reference_ = Backbone::load(job.source);
     for (const auto& weight : weights_) parameters_.push_back(weight.tensor);
-    if (settings_.gradient_folds % ranks.size() != 0) {
-      throw Error(fmt::format("{} processes cannot share the {} gradient folds of an update", ranks.size(),
-                              settings_.gradient_folds),
-                  "ranks", "take a number that divides them");
-    }
+    require_shared_folds(settings_, ranks.size(), "ranks");
   }
 
   TrainOutcome run() {

@@ -220,6 +220,15 @@ TrainSettings read_train_settings(const Json& given, const std::string& where) {
   return t;
 }
 
+void require_shared_folds(const TrainSettings& settings, int ranks, const std::string& where) {
+  if (settings.gradient_folds % ranks == 0) return;
+  throw Error(fmt::format("{} processes cannot share the {} of an update", ranks,
+                          counted(settings.gradient_folds, "gradient fold")),
+              where,
+              fmt::format("take {}; or make updates of more shards (prompts_per_epoch, shard_prompts)",
+                          join(texts_of_divisors(settings.gradient_folds), " or ")));
+}
+
 EvaluateSettings read_evaluate_settings(const Json& given, const std::string& where) {
   static const auto rows = with_sampler(evaluate_rows());
   EvaluateSettings e;

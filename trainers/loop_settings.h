@@ -73,6 +73,10 @@ struct EvaluateSettings {
 TrainSettings read_train_settings(const Json& given, const std::string& where);
 EvaluateSettings read_evaluate_settings(const Json& given, const std::string& where);
 
+/// Throws Error where so many processes cannot share the gradient folds of an update, with the numbers that
+/// can.
+void require_shared_folds(const TrainSettings& settings, int ranks, const std::string& where);
+
 /// In the order in which they are listed.
 std::vector<Setting> loop_settings();
 

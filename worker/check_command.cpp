@@ -3,7 +3,6 @@
 #include "backbones/backbone.h"
 #include "core/error.h"
 #include "core/streams.h"
-#include "core/text.h"
 #include "evaluators/evaluator.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
@@ -42,7 +41,7 @@ class Check {
       const MethodContext context{
           .task = task, .latent_size = kAnyLatentSize, .late_steps = train.late_steps};
       make_method(row.at("method"), row.at("settings"), context, where);
-      expect_shared_folds(train, where);
+      require_shared_folds(train, ranks_, where + ": --ranks");
       workload_.training_images = std::max(workload_.training_images, train.shard_prompts * train.group_size);
       expect_moved_average(train, where);
       note(row.at("loop"), train.guidance, where);
@@ -73,19 +72,6 @@ class Check {
   }
 
  private:
-  void expect_shared_folds(const TrainSettings& train, const std::string& where) const {
-    if (train.gradient_folds % ranks_ == 0) return;
-    std::vector<std::string> fitting;
-    for (std::int64_t ranks = 1; ranks <= train.gradient_folds; ++ranks) {
-      if (train.gradient_folds % ranks == 0) fitting.push_back(fmt::format("{}", ranks));
-    }
-    throw Error(fmt::format("{} processes cannot share the {} of an update", ranks_,
-                            counted(train.gradient_folds, "gradient fold")),
-                where + ": --ranks",
-                fmt::format("take {}; or make updates of more shards (prompts_per_epoch, shard_prompts)",
-                            join(fitting, " or ")));
-  }
-
   /// An average that no update has reached yet is the starting weights, and its evaluation says nothing.
   void expect_moved_average(const TrainSettings& train, const std::string& where) const {
     if (!uses_ema_) return;

@@ -403,6 +403,7 @@ int run(ReproduceOptions options) {
   if (options.jobs) require_range(*options.jobs, 1, 1024, "--jobs");
   require_range(options.ranks, 1, 1024, "--ranks");
   require_choice(options.executor, executor_names(), "executor", "--executor");
+  require_executor(options.executor);
   return reproduce(options);
 }
 

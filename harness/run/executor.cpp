@@ -44,8 +44,8 @@ std::vector<std::string> executor_names() {
   return {kLocal, kSrun};
 }
 
-Room room_of(const std::string& executor) {
-  if (executor == kLocal) return {.cores = core_count()};
+void require_executor(const std::string& executor) {
+  if (executor == kLocal) return;
   if (variable("SLURM_JOB_ID").empty()) {
     throw Error("this is not inside an allocation of Slurm", "--executor srun",
                 "start the command from a batch script (sbatch), or after salloc");
@@ -53,6 +53,10 @@ Room room_of(const std::string& executor) {
   if (output_of({"srun", "--version"}).empty()) {
     throw Error("the command srun cannot be started", "--executor srun", "put Slurm's commands on PATH");
   }
+}
+
+Room room_of(const std::string& executor) {
+  if (executor == kLocal) return {.cores = core_count()};
   return {.cores = cpus_of_allocation(variable("SLURM_JOB_CPUS_PER_NODE")),
           .nodes = number_in(variable("SLURM_JOB_NUM_NODES"), 1),
           .gpus = number_in(variable("SLURM_GPUS_ON_NODE"), 0)};

@@ -22,6 +22,9 @@ struct Room {
 
 /// Throws Error where the executor cannot work here: `srun` outside an allocation, or without Slurm's
 /// commands.
+void require_executor(const std::string& executor);
+
+/// Of one that can work here.
 Room room_of(const std::string& executor);
 
 /// The words before `harness-worker run FOLDER` that start all ranks of a job; none: we start them ourselves.

@@ -88,8 +88,7 @@ std::optional<ExitStatus> LocalJob::ended() {
   const auto has_ended = [](const auto& guest) { return guest->has_ended(); };
   if (!std::ranges::all_of(guests_, has_ended)) {
     // They end by themselves once they miss rank 0, and leave its meeting place last of all.
-    if (lost_at_ == Clock::time_point()) lost_at_ = Clock::now();
-    if (Clock::now() - lost_at_ < kPatience) return std::nullopt;
+    if (!has_waited_enough()) return std::nullopt;
     for (auto& guest : guests_) guest->kill();
   }
   const auto status = root_.wait();
@@ -105,10 +104,16 @@ void LocalJob::kill() {
 void LocalJob::heed_lost_ranks() {
   for (std::size_t i = 0; i < guests_.size() && !lost_; ++i) {
     if (!guests_[i]->has_ended()) continue;
-    if (const auto status = guests_[i]->wait(); !status.ok()) lost_ = {static_cast<int>(i) + 1, status};
-    lost_at_ = Clock::now();
+    const auto status = guests_[i]->wait();
+    const bool was_asked = status.code == static_cast<int>(Status::kInterrupted);
+    if (!status.ok() && !was_asked) lost_ = {static_cast<int>(i) + 1, status};
   }
-  if (lost_ && Clock::now() - lost_at_ > kPatience) kill();
+  if (lost_ && has_waited_enough()) kill();
+}
+
+bool LocalJob::has_waited_enough() {
+  if (!alone_since_) alone_since_ = Clock::now();
+  return Clock::now() - *alone_since_ >= kPatience;
 }
 
 void LocalJob::read_more() {

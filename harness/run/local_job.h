@@ -55,13 +55,16 @@ class LocalJob {
   /// Reads once; the number of bytes, or nothing at the end of the output.
   std::optional<std::size_t> take();
   void drain();
-  /// Gives rank 0 a while to notice that another one has ended, and to say so.
+  /// Gives rank 0 a while to notice that another one has failed, and to say so. One that was asked to stop
+  /// has not: rank 0 may still write what it saves.
   void heed_lost_ranks();
+  /// Whether the side that is left has had its while.
+  bool has_waited_enough();
 
   Process root_;
   std::vector<std::unique_ptr<Process>> guests_;  ///< ranks 1, 2, ...
   std::optional<std::pair<int, ExitStatus>> lost_;
-  Clock::time_point lost_at_;
+  std::optional<Clock::time_point> alone_since_;  ///< one side has ended and the other has not
   boost::asio::posix::stream_descriptor output_;
   OnLine on_line_;
   std::string partial_;

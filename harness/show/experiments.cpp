@@ -13,6 +13,7 @@
 #include "results/query/experiments.h"
 #include "results/schema/schema.h"
 #include "results/store/rows.h"
+#include "results/store/seeds.h"
 #include "results/table/table.h"
 
 namespace harness {

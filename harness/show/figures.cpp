@@ -15,8 +15,8 @@
 #include "harness/show/report_curves.h"
 #include "harness/show/table_model.h"
 #include "harness/terminal/output.h"
-#include "results/query/experiments.h"
 #include "results/store/rows.h"
+#include "results/store/seeds.h"
 #include "results/table/table_view.h"
 
 namespace harness {

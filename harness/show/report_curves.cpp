@@ -11,8 +11,8 @@
 #include "core/law_limits.h"
 #include "core/text.h"
 #include "harness/show/evaluated_checkpoints.h"
-#include "results/query/experiments.h"
 #include "results/store/rows.h"
+#include "results/store/seeds.h"
 
 namespace harness {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "core/text.h"
 #include "results/statistics/verdict.h"
+#include "results/store/seeds.h"
 #include "results/table/table_format.h"
 
 namespace harness {
@@ -22,8 +23,12 @@ std::string number_or_blank(const std::optional<Number>& number) {
   return number ? fmt::format("{}", *number) : "";
 }
 
-std::vector<std::string> seeds_of(const TableModel& model) {
-  return distinct_of(model.rows, [](const TableRow& row) { return number_or_blank(row.seed); });
+std::vector<std::int64_t> seeds_of(const TableModel& model) {
+  std::vector<std::int64_t> seeds;
+  for (const auto& row : model.rows) {
+    if (row.seed && std::ranges::count(seeds, *row.seed) == 0) seeds.push_back(*row.seed);
+  }
+  return seeds;
 }
 
 /// The different values that the rows, those of the starting weights too, have there.
@@ -349,14 +354,6 @@ std::string backbone_text(const TableModel& model) {
   return "Backbones " + join(texts_of(names, with_tasks), ", ");
 }
 
-/// "42, 43", "42 to 49".
-std::string seeds_text(const std::vector<std::string>& seeds) {
-  bool consecutive = seeds.size() > 2;
-  for (std::size_t i = 1; i < seeds.size(); ++i)
-    consecutive = consecutive && std::stoll(seeds[i]) == std::stoll(seeds[i - 1]) + 1;
-  return consecutive ? seeds.front() + " to " + seeds.back() : join(seeds, ", ");
-}
-
 std::string subtitle(const TableModel& model) {
   const auto seeds = seeds_of(model);
   const auto counts = values_of(model, &TableRow::n);
@@ -369,7 +366,7 @@ std::string subtitle(const TableModel& model) {
   }
   if (counts.size() == 1 && !model.over_training)
     parts.push_back(fmt::format("n = {}{}", *counts.begin(), several ? " per seed" : ""));
-  if (!seeds.empty()) parts.push_back((several ? "seeds " : "seed ") + seeds_text(seeds));
+  if (!seeds.empty()) parts.push_back(seeds_in_words(seeds));
   return join(parts, " \u00b7 ");
 }
 

@@ -41,7 +41,7 @@ class FoldSum {
   };
   /// Alone, takes over the folds that are complete, as far as the order allows, and frees them.
   void merge_complete();
-  /// The sum over the folds of all processes of what each has: own[fold], whose tensors are freed.
+  /// The sum over the folds of all processes of what each has: own[fold].
   Gradients sum_over_ranks(std::vector<Gradients> own, const std::vector<torch::Tensor>& shapes) const;
 
   const Ranks& ranks_;
