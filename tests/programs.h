@@ -40,8 +40,8 @@ inline std::string latex_error(const std::filesystem::path& file) {
 }
 
 /// Waits until `holds`, at most 60 s.
-inline bool wait_until(const std::function<bool()>& holds) {
-  for (int i = 0; i < 6000; ++i) {
+inline bool wait_until(const std::function<bool()>& holds, int seconds = 60) {
+  for (int i = 0; i < 100 * seconds; ++i) {
     if (holds()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

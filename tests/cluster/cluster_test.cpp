@@ -14,47 +14,50 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One Slurm for all tests of this program; nothing where it cannot be.
-class Cluster : public testing::Environment {
+std::string what_is_missing() {
+  if (::getuid() != 0) return "needs root";
+  for (const char* program : {"slurmctld", "slurmd", "srun", "sbatch", "munged"}) {
+    if (!has_program(program))
+      return std::string("there is no ") + program + "; scripts/setup --tests installs it";
+  }
+  return "";
+}
+
+/// A Slurm of its own, until it goes; `missing` says why there is none.
+class Slurm {
  public:
-  void SetUp() override {
-    missing_ = what_is_missing();
-    if (!missing_.empty()) return;
+  Slurm() : missing(what_is_missing()) {
+    if (!missing.empty()) return;
+    const auto log = folder_.path() / "start.log";
     const auto started = shell(
-        fmt::format("{} start {} {} >{}/start.log 2>&1 </dev/null", script(), path(), free_port(), path()));
-    if (started.status != 0) missing_ = "Slurm did not start: " + read_file(folder_.path() / "start.log");
+        fmt::format("{} start {} {} >{} 2>&1 </dev/null", kScript, folder(), free_port(), log.string()));
+    if (started.status != 0)
+      missing = fmt::format("Slurm did not start: {}{}", read_file(log),
+                            shell(fmt::format("tail -n 5 {}/log/*", folder())).out);
     ::setenv("SLURM_CONF", (folder_.path() / "slurm.conf").c_str(), 1);
     ::setenv("MASTER_ADDR", "127.0.0.1", 1);  // nobody knows the nodes' names
   }
-  void TearDown() override {
-    if (missing_.empty()) shell(fmt::format("{} stop {}", script(), path()));
-  }
+  ~Slurm() { shell(fmt::format("{} stop {}", kScript, folder())); }
+  Slurm(const Slurm&) = delete;
+  Slurm& operator=(const Slurm&) = delete;
 
-  static const std::string& missing() { return missing_; }
+  std::string missing;
 
  private:
-  static std::string script() { return (kTree / "tests/cluster/slurm").string(); }
-  std::string path() const { return folder_.path().string(); }
+  inline static const std::string kScript = (kTree / "tests/cluster/slurm").string();
 
-  static std::string what_is_missing() {
-    if (::getuid() != 0) return "needs root";
-    for (const char* program : {"slurmctld", "slurmd", "srun", "sbatch", "munged"}) {
-      if (!has_program(program))
-        return std::string("there is no ") + program + "; scripts/setup --tests installs it";
-    }
-    return "";
-  }
+  std::string folder() const { return folder_.path().string(); }
 
   const TemporaryFolder folder_;
-  inline static std::string missing_;
 };
-
-const auto* const kCluster = testing::AddGlobalTestEnvironment(new Cluster);
 
 class OnSlurm : public Chain {
  protected:
+  static void SetUpTestSuite() { slurm_ = std::make_unique<Slurm>(); }
+  static void TearDownTestSuite() { slurm_.reset(); }
+
   void SetUp() override {
-    if (!Cluster::missing().empty()) GTEST_SKIP() << Cluster::missing();
+    if (!slurm_->missing.empty()) GTEST_SKIP() << slurm_->missing;
     Chain::SetUp();
   }
 
@@ -74,9 +77,10 @@ class OnSlurm : public Chain {
 
   /// Waits until it has left the queue; what it printed.
   std::string finished(const std::string& job, const std::string& out) const {
-    EXPECT_TRUE(wait_until([&] {
+    const auto has_left = [&] {
       return shell("squeue --noheader --jobs=" + job + " --states=PD,R,CG 2>/dev/null").out.empty();
-    }));
+    };
+    EXPECT_TRUE(wait_until(has_left, 300));
     return read_file(log(out));
   }
 
@@ -85,6 +89,9 @@ class OnSlurm : public Chain {
   }
 
   std::string log(const std::string& out) const { return (root_ / (out + ".log")).string(); }
+
+ private:
+  inline static std::unique_ptr<Slurm> slurm_;
 };
 
 TEST_F(OnSlurm, ATableOfStepsOfAnAllocationHasTheRowsOfALocalOne) {

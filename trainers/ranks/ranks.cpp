@@ -78,7 +78,7 @@ Ranks::Ranks(const RankPlace& place, const std::string& name, std::chrono::secon
   meeting_->store =
       c10::make_intrusive<c10d::PrefixStore>(fmt::format("{}/{}/", name, place.attempt), meeting_->place);
   try {
-    meeting_->group = open_gloo(meeting_->store, rank_, size_, wait);
+    meeting_->group = open_gloo(meeting_->store, place.host, rank_, size_, wait);
     meeting_->group->setTimeout(kExchange);
   } catch (const std::exception& error) {
     throw Error(
