@@ -39,7 +39,7 @@ inline std::string latex_error(const std::filesystem::path& file) {
   return set.status.ok() ? "" : set.status.text() + "\n" + set.out;
 }
 
-/// Waits until `holds`, at most 60 s.
+/// Waits until it holds, for no longer than so many seconds.
 inline bool wait_until(const std::function<bool()>& holds, int seconds = 60) {
   for (int i = 0; i < 100 * seconds; ++i) {
     if (holds()) return true;

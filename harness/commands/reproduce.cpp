@@ -114,15 +114,11 @@ void forget_runs(const Plan& plan, Store& store, Progress& progress) {
 void expect_jobs(const Plan& plan, Store& store, const Shares& shares, Progress& progress) {
   const auto rates = measured_rates(&store, plan.backbone.name, shares, Json::object());
   if (rates.measured) progress.trust_estimates();
-  constexpr auto kSql =
-      "SELECT run_id FROM reproduction_runs UNION SELECT evaluation_id FROM reproduction_evaluations";
-  const auto rows = rows_of<std::string>(store, kSql);
-  const std::set<std::string> shown(rows.begin(), rows.end());
   for (const auto& job : planned_jobs(plan, &store, rates)) {
-    if (job.kind == "select" || job.kind == "report") continue;
+    if (!job.takes_a_worker()) continue;
     if (!job.done) {
       progress.expect(job.key, job.seconds);
-    } else if (!shown.contains(job.id)) {
+    } else if (!job.is_of_finished_experiment) {
       progress.expect_done(job.key);
     }
   }

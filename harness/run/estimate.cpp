@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "core/streams.h"
 #include "core/text.h"
@@ -187,6 +188,12 @@ double estimated_disk_mb(const Plan& plan, const Json& resources) {
   return megabytes;
 }
 
+std::set<std::string> jobs_of_finished_experiments(Store& store) {
+  const auto rows = rows_of<std::string>(
+      store, "SELECT run_id FROM reproduction_runs UNION SELECT evaluation_id FROM reproduction_evaluations");
+  return {rows.begin(), rows.end()};
+}
+
 double seconds_left(const std::vector<PlannedJob>& jobs, int parallel) {
   double left = 0;
   for (const auto& job : jobs) left += job.done ? 0 : job.seconds;
@@ -218,6 +225,8 @@ std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates
   for (const auto& run : plan.runs) list.add_run(run);
   const bool all = std::ranges::all_of(list.jobs, &PlannedJob::done);
   list.jobs.push_back({"report", "", "statistics, table and grid", "report", all, kReportSeconds});
+  const auto held = store != nullptr ? jobs_of_finished_experiments(*store) : std::set<std::string>();
+  for (auto& job : list.jobs) job.is_of_finished_experiment = job.done && held.contains(job.id);
   return std::move(list.jobs);
 }
 
@@ -253,11 +262,12 @@ Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const R
 void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates,
                    const Shares& shares) {
   std::vector<Json> rows;
-  std::int64_t done = 0, all = 0;
+  std::int64_t done = 0, held = 0, all = 0;
   for (const auto& job : jobs) {
-    if (job.kind != "select" && job.kind != "report") {  // they take no worker and no time
+    if (job.takes_a_worker()) {
       ++all;
       done += job.done ? 1 : 0;
+      held += job.is_of_finished_experiment ? 1 : 0;
     }
     rows.push_back(
         {{"state", job.done ? "done" : "to do"},
@@ -269,10 +279,11 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
   print_rows(rows, {"state", "kind", "id", "estimate", "job"});
   const auto time =
       rates.known() ? "about " + duration_text(seconds_left(jobs, shares.jobs)) : std::string("unknown time");
-  put("\n{}: {} to run, {} done (selections and report aside). Needs {}, {:.0f} MB of memory, {:.0f} MB on "
+  put("\n{}: {} to run, {} done{} (selections and report aside). Needs {}, {:.0f} MB of memory, {:.0f} MB on "
       "disk when all is done.\n",
-      plan.spec.id, counted(all - done, "job"), done, time, rates.peak_memory_mb * shares.jobs * shares.ranks,
-      estimated_disk_mb(plan, rates.resources));
+      plan.spec.id, counted(all - done, "job"), done,
+      held > 0 && held < done ? fmt::format(", {} of these for finished experiments", held) : "", time,
+      rates.peak_memory_mb * shares.jobs * shares.ranks, estimated_disk_mb(plan, rates.resources));
   put("Runs {} at a time, each of {} of {}.\n", counted(shares.jobs, "job"),
       shares.ranks == 1 ? std::string("1 process") : fmt::format("{} processes (ranks)", shares.ranks),
       counted(shares.threads, "thread"));

@@ -26,6 +26,9 @@ struct PlannedJob {
   std::string key;              ///< what Progress knows it by
   bool done = false;
   double seconds = 0;  ///< estimated, of the whole job on one worker
+  bool is_of_finished_experiment = false;
+
+  bool takes_a_worker() const { return kind != "select" && kind != "report"; }
 };
 
 /// Every job of the plan in order: train, evaluate, select, test, report. Only reads.
