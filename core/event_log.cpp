@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,10 +10,12 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <optional>
 
 #include "core/error.h"
 #include "core/file_error.h"
+#include "core/file_lock.h"
 #include "core/files.h"
 
 namespace harness {
@@ -78,12 +79,42 @@ std::uint64_t length_of_whole_lines(int file, const std::filesystem::path& path)
   return is_whole(std::string_view(bytes).substr(begin, last_newline - begin)) ? last_newline + 1 : begin;
 }
 
+/// On a network file system a reader can see a file's new length before all of its bytes, which are zero
+/// until then: no line of ours holds one. They come within a minute or two, or never.
+bool is_half_visible(int file, std::string_view line) {
+  constexpr std::time_t kPatience = 120;
+  struct stat info {};
+  return line.find('\0') != std::string_view::npos && ::fstat(file, &info) == 0 &&
+         std::time(nullptr) - info.st_mtime < kPatience;
+}
+
+Descriptor open_log(const std::filesystem::path& path) {
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (file.get() < 0) fail("cannot open", path);
+  return file;
+}
+
+bool is_same_file(int file, const std::filesystem::path& path) {
+  struct stat ours {
+  }, there{};
+  return ::fstat(file, &ours) == 0 && ::stat(path.c_str(), &there) == 0 && ours.st_ino == there.st_ino &&
+         ours.st_dev == there.st_dev;
+}
+
+/// Another file in the place of this one, with its whole lines.
+Descriptor open_anew(const Descriptor& old, const std::filesystem::path& path) {
+  write_file_atomically(path, read_at(old.get(), 0, length_of_whole_lines(old.get(), path), path));
+  return open_log(path);
+}
+
 }  // namespace
 
-EventLogWriter::EventLogWriter(const std::filesystem::path& path) : path_(path) {
-  file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (file_.get() < 0) fail("cannot open", path);
-  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+EventLogWriter::EventLogWriter(const std::filesystem::path& path, Opening opening)
+    : file_(open_log(path)), path_(path) {
+  if (opening == Opening::kTakeOver) file_ = open_anew(file_, path);
+  const auto state = try_lock(file_.get());
+  if (state == LockState::kUnavailable && opening == Opening::kRefuse) file_ = open_anew(file_, path);
+  if (state == LockState::kHeld) {
     throw Error("another process is writing this event log", path.string(), "wait for it, or stop it",
                 Status::kFailed);
   }
@@ -120,6 +151,10 @@ LogMark EventLogWriter::append_all(std::vector<Json> events) {
   return {.bytes = static_cast<std::uint64_t>(end) + lines.size(), .checksum = checksum};
 }
 
+bool EventLogWriter::is_superseded() const {
+  return !is_same_file(file_.get(), path_);
+}
+
 void EventLogWriter::sync() {
   if (::fdatasync(file_.get()) != 0) fail("cannot sync", path_);
 }
@@ -146,6 +181,7 @@ EventBatch read_events(const std::filesystem::path& path, std::uint64_t offset, 
     if (!checksum) {
       const bool last = end + 1 == text.size();
       if (last && event_log_is_held(path)) return batch;
+      if (is_half_visible(file.get(), line)) return batch;
       throw Error(
           fmt::format("the line at byte {} has a wrong checksum", batch.next_offset), path.string(),
           "the file was changed or damaged: restore it from a copy, or remove the run with `harness runs "
@@ -193,7 +229,7 @@ SalvagedEvents salvage_events(const std::filesystem::path& path) {
 
 bool event_log_is_held(const std::filesystem::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  return file.get() >= 0 && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0;
+  return file.get() >= 0 && is_locked(file.get());
 }
 
 }  // namespace harness

@@ -23,9 +23,17 @@ struct LogMark {
 /// CRC-32, a blank, one compact JSON object with a string field "type" (core/EVENTS.md lists them).
 class EventLogWriter {
  public:
-  /// Opens or creates the log, takes an exclusive flock for life, and cuts off a torn last line.
-  /// Throws Error if another process holds the lock (its pid is named when known) or the file is not a log.
-  explicit EventLogWriter(const std::filesystem::path& path);
+  /// kRefuse: one that somebody else writes is an error. kTakeOver: what it holds goes on in a new file of
+  /// the same name, and whoever writes the old one (on a node that was given up, and lives) writes beside it.
+  enum class Opening { kRefuse, kTakeOver };
+
+  /// Opens or creates the log, takes an exclusive flock for life, and cuts off a torn last line. On a file
+  /// system without locks it takes the log over. Throws Error if another process holds the lock or the file
+  /// is not a log.
+  explicit EventLogWriter(const std::filesystem::path& path, Opening opening = Opening::kRefuse);
+
+  /// Whether another writer has taken the log over: what this one writes is lost.
+  bool is_superseded() const;
 
   /// Appends one event with a single write(2). Adds "time" (seconds since 1970). Throws Error
   /// (Status::kFailed) on a full disk. Returns the end of the log.
@@ -93,7 +101,7 @@ struct SalvagedEvents {
 };
 SalvagedEvents salvage_events(const std::filesystem::path& path);
 
-/// True if a living process holds the log's lock.
+/// True if a living process holds the log's lock; false where the file system has no locks.
 bool event_log_is_held(const std::filesystem::path& path);
 
 }  // namespace harness

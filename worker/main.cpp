@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/event_log.h"
 #include "core/json.h"
+#include "core/processes/host.h"
 #include "core/processes/rank_place.h"
 #include "core/source_sums/build_info.h"
 #include "core/streams.h"
@@ -45,9 +48,34 @@ bool run_shared(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
   }
 }
 
+/// What a log says of its job's newest start, or of the bytes behind `begin`.
+struct LastAttempt {
+  bool is_complete = false;   ///< behind `begin`
+  bool has_advanced = false;  ///< since the last start
+};
+
+LastAttempt last_attempt(const std::filesystem::path& folder, std::uint64_t begin) {
+  LastAttempt found;
+  for (const auto& event : Events(folder / "events.log", begin)) {
+    const auto type = event.value("type", "");
+    found.is_complete = found.is_complete || type == "job_completed";
+    if (type == "job_started") found.has_advanced = false;
+    if (type == "update" || type == "sample") found.has_advanced = true;
+  }
+  return found;
+}
+
+/// A batch system may start a job once more that another attempt has finished since it was submitted, when
+/// its log had so many bytes.
+bool is_complete_already(const std::filesystem::path& folder) {
+  const auto begin = environment_number("HARNESS_LOG_BEGIN", 0, "bytes");
+  return begin && last_attempt(folder, static_cast<std::uint64_t>(*begin)).is_complete;
+}
+
 int run_job(const std::filesystem::path& folder) {
   const auto job = read_job(folder);
   const auto place = rank_place();
+  if (is_complete_already(folder)) return 0;
   Reporter reporter(job, place.is_root());
   try {
     use_one_thread();
@@ -82,13 +110,16 @@ int run_request(const std::string& command, const Json& request) {
 int run_command(int count, char** words) {
   const std::string command = count > 1 ? words[1] : "";
   if (command == "run" && count == 3) return run_job(words[2]);
+  // Whether the job that a signal has interrupted came further since its last start: a batch script asks.
+  if (command == "advanced" && count == 3) return last_attempt(words[2], 0).has_advanced ? 0 : 1;
   if (command == "describe" && count == 2) {
     put("{}\n", describe_build().dump(1));
     return 0;
   }
   if (count == 4 && std::string(words[2]) == "--request") return run_request(command, read_json(words[3]));
-  throw Error("is started by harness, not by hand", "harness-worker",
-              "usage: harness-worker run FOLDER | describe | sample|pretrain|parity --request FILE");
+  throw Error(
+      "is started by harness, not by hand", "harness-worker",
+      "usage: harness-worker run FOLDER | advanced FOLDER | describe | sample|pretrain|parity --request FILE");
 }
 
 }  // namespace

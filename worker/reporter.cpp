@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "core/processes/host.h"
 #include "core/source_sums/build_info.h"
 #include "core/source_sums/source_sums.h"
 
@@ -19,6 +20,7 @@ namespace harness {
 namespace {
 
 constexpr int kAliveMilliseconds = 2000;
+constexpr double kSyncSeconds = 5;
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -32,21 +34,10 @@ Json finite_or_null(Json value) {
   return value;
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
 double peak_rss_mb() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
-bool is_set(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != 0;
 }
 
 volatile std::sig_atomic_t terminated = 0;
@@ -75,7 +66,12 @@ Reporter::Reporter(const WorkerJob& job, bool is_root)
     : is_heard_(is_root && !is_set("HARNESS_DETACHED")), started_(now_seconds()) {
   stop_on_sigterm();
   if (!is_root) return;
-  log_.emplace(wait_until_free(job.folder / "events.log"));
+  const auto log = job.folder / "events.log";
+  if (is_set("HARNESS_TAKE_OVER")) {
+    log_.emplace(log, EventLogWriter::Opening::kTakeOver);
+  } else {
+    log_.emplace(wait_until_free(log));
+  }
   event({{"type", "job_started"},
          {"id", job.id},
          {"kind", job.get<std::string>("kind")},
@@ -102,6 +98,10 @@ void Reporter::event(Json event) {
   if (!log_) return;
   const std::lock_guard lock(mutex_);
   log_->append(finite_or_null(std::move(event)));
+  // Readers on other machines see what has left this one.
+  if (is_heard_ || now_seconds() - synced_ < kSyncSeconds) return;
+  log_->sync();
+  synced_ = now_seconds();
 }
 
 void Reporter::wake() {
@@ -130,7 +130,7 @@ void Reporter::failed(const std::string& what, const std::string& where, const s
 }
 
 bool Reporter::should_stop() const {
-  return stop_ || terminated != 0;
+  return stop_ || terminated != 0 || (log_ && log_->is_superseded());
 }
 
 void Reporter::say(const std::string& line) {

@@ -13,7 +13,8 @@ namespace harness {
 
 /// Writes a job's event log and keeps the orchestrator informed over the pipe (core/EVENTS.md): `wake` after
 /// events, `alive` every 2 s, `progress {...}`. Notices when the orchestrator closes our standard input.
-/// Where HARNESS_DETACHED is set nobody listens: it neither speaks nor looks at its input.
+/// Where HARNESS_DETACHED is set nobody listens: it neither speaks nor looks at its input. Where
+/// HARNESS_TAKE_OVER is set, too, a batch system vouches that no other attempt at the job counts.
 class Reporter {
  public:
   /// Takes the log's lock and records `job_started`. Of several processes of a job the root alone speaks and
@@ -33,8 +34,8 @@ class Reporter {
   void completed(Json summary);
   void failed(const std::string& what, const std::string& where, const std::string& hint);
 
-  /// True once the orchestrator has closed the pipe, or SIGTERM has come (from a batch system): finish the
-  /// shard or epoch and end.
+  /// True once the orchestrator has closed the pipe, SIGTERM has come (from a batch system), or another
+  /// attempt has taken the log over: finish the shard or epoch and end.
   bool should_stop() const;
 
  private:
@@ -44,7 +45,7 @@ class Reporter {
 
   std::optional<EventLogWriter> log_;  ///< the root's
   bool is_heard_;                      ///< an orchestrator holds our streams
-  double started_;
+  double started_, synced_ = 0;
   std::mutex mutex_;
   std::atomic<bool> stop_ = false;
   int end_pipe_[2] = {-1, -1};

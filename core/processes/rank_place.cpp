@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstdlib>
 #include <optional>
 
 #include "core/error.h"
+#include "core/processes/host.h"
 #include "core/text.h"
 
 namespace harness {
@@ -109,10 +109,7 @@ RankPlace rank_place(const Environment& environment) {
 }
 
 RankPlace rank_place() {
-  return rank_place([](const std::string& name) {
-    const char* value = std::getenv(name.c_str());
-    return value == nullptr ? std::string() : std::string(value);
-  });
+  return rank_place([](const std::string& name) { return environment(name.c_str()); });
 }
 
 }  // namespace harness

@@ -27,6 +27,10 @@
 #include "harness/plan/registry.h"
 #include "harness/plan/scorers.h"
 #include "harness/plan/worker_request.h"
+#include "harness/run/executor.h"
+#include "harness/slurm/batch_script.h"
+#include "harness/slurm/command.h"
+#include "harness/slurm/trial_job.h"
 #include "harness/terminal/output.h"
 #include "results/schema/database_file.h"
 #include "results/store/store.h"
@@ -385,6 +389,27 @@ std::vector<Finding> workspace_findings(const Workspace& workspace) {
                                          : "none held"}};
 }
 
+/// That a batch job finds the program, its libraries and the workspace where it runs.
+Finding trial_job(const Workspace& workspace, const std::string& arguments) {
+  Finding finding{.name = "trial job",
+                  .needed = true,
+                  .hint =
+                      "put the workspace (--out), the program and LibTorch (HARNESS_DEPS) on a file system "
+                      "that all nodes see, and name a partition with --slurm"};
+  return look_for(finding, [&]() -> Detail {
+    return run_trial_job(existing_part(workspace.folder), worker_program(), arguments);
+  });
+}
+
+std::vector<Finding> slurm(const Workspace& workspace, const std::string& arguments) {
+  auto queue = look_for({.name = "sbatch, squeue", .needed = true}, [&]() -> Detail {
+    require_slurm("--executor slurm");
+    return first_line({"sbatch", "--version"});
+  });
+  if (!queue.found) return {queue};
+  return {queue, trial_job(workspace, arguments)};
+}
+
 /// What this build knows; nothing where it cannot be read, which is a finding of its own.
 std::optional<Registry> known_registry() {
   try {
@@ -397,6 +422,7 @@ std::optional<Registry> known_registry() {
 struct Options {
   WorkspaceChoice place;
   std::string weights, prompts, scorers;  ///< folders to look into besides the usual places
+  std::string executor = "local", slurm;  ///< as of reproduce
   bool json = false;
 };
 
@@ -424,6 +450,7 @@ std::vector<Finding> examine(const Options& options) {
   add("pictures", pictures());
   add("checks", checks());
   add("workspace", workspace_findings(workspace));
+  if (options.executor == kSlurmExecutor) add("Slurm", slurm(workspace, options.slurm));
   return all;
 }
 
@@ -457,6 +484,8 @@ Json findings_json(const std::vector<Finding>& findings, bool healthy) {
 }
 
 int doctor(const Options& o) {
+  require_choice(o.executor, {"local", kSlurmExecutor}, "executor", "--executor");
+  require_slurm_arguments(o.slurm);
   const auto findings = examine(o);
   const bool healthy = std::ranges::all_of(findings, [](const Finding& f) { return f.found || !f.needed; });
   return print_answer(
@@ -472,6 +501,7 @@ Examples:
   harness doctor
   harness doctor --weights models/stable-diffusion-3.5-medium --prompts flow_grpo/dataset
   harness doctor --scorers models/scorers
+  harness doctor --executor slurm --slurm '--partition=gpu' --out /shared/runs
   harness doctor --json)"};
   add_workspace_options(command, o->place);
   command.add("--weights", &o->weights, "also check this model folder", {.is_path = true, .value = "DIR"});
@@ -481,6 +511,11 @@ Examples:
   command.add("--scorers", &o->scorers,
               "also check its scorers, one folder each; external ones score a test image",
               {.is_path = true, .value = "DIR"});
+  command.add("--executor", &o->executor,
+              "slurm: also run a one-minute job, which proves that nodes find all",
+              {.offers = choices({"local", kSlurmExecutor}), .value = "NAME"});
+  command.add("--slurm", &o->slurm, "options of sbatch for that job: '--partition=gpu'",
+              {.value = "OPTIONS"});
   return with_json(std::move(command), o, doctor);
 }
 

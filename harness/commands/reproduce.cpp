@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 #include <thread>
@@ -16,11 +17,13 @@
 #include "harness/plan/plan_check.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/worker_request.h"
+#include "harness/run/detached.h"
 #include "harness/run/estimate.h"
 #include "harness/run/executor.h"
 #include "harness/run/plan_runner.h"
 #include "harness/run/record.h"
 #include "harness/run/scheduler.h"
+#include "harness/run/slurm_executor.h"
 #include "harness/runs/rebuild.h"
 #include "harness/runs/removal.h"
 #include "harness/show/artifacts.h"
@@ -44,12 +47,16 @@ struct ReproduceOptions {
   std::optional<int> jobs;         ///< at a time; unset: as many as keep the cores busy
   int ranks = 1;                   ///< processes of a job
   std::string executor = "local";
+  std::string slurm;    ///< options of sbatch
+  bool detach = false;  ///< hand all that is ready to Slurm, with a job that goes on, and end
   bool dry_run = false, fresh = false, json = false;
+
+  bool is_on_slurm() const { return executor == kSlurmExecutor; }
   bool verbose = false;  ///< the whole table on a terminal too
 };
 
-/// This command line again, for the message of an interrupted run; without --fresh, which would throw the
-/// work away.
+/// This command line again, for the message of an interrupted run and for a continuation; without --fresh,
+/// which would throw the work away.
 std::string resume_command() {
   std::string command;
   for (const auto& word : split(read_file("/proc/self/cmdline"), '\0')) {
@@ -124,9 +131,16 @@ void expect_jobs(const Plan& plan, Store& store, const Shares& shares, Progress&
   }
 }
 
+constexpr int kManyJobs = 1024;
+
 /// As asked for, or jobs side by side where one cannot use all cores. Each thread has a shard of its own; a
 /// GPU has one.
 Shares shares_of(const ReproduceOptions& options, const Plan& plan) {
+  if (options.is_on_slurm()) {
+    // Slurm decides how many there are at a time, and where.
+    const int cores = cpus_per_task(options.slurm).value_or(std::max(1, plan.backbone.threads));
+    return {.jobs = options.jobs.value_or(kManyJobs), .ranks = options.ranks, .threads = cores};
+  }
   const auto room = room_of(options.executor);
   Shares shares{.jobs = std::max(1, room.nodes / options.ranks), .ranks = options.ranks};
   if (options.jobs) {
@@ -141,39 +155,90 @@ Shares shares_of(const ReproduceOptions& options, const Plan& plan) {
   return shares;
 }
 
-/// Runs all that is left to do. Throws Error (Status::kInterrupted) with the command that goes on.
-void carry_out(const ReproduceOptions& options, const Plan& plan, Store& store, Progress& progress) {
-  const auto shares = shares_of(options, plan);
-  PlanRunner runner(plan, store, shares);
-  auto settings = SchedulerSettings::from_environment();
-  settings.worker = worker_program();
-  settings.jobs = shares.jobs;
-  settings.ranks = shares.ranks;
-  settings.launcher = launcher_words(options.executor, plan, shares);
-  runner.require_same_build(settings.worker, settings.launcher.empty());
-  expect_jobs(plan, store, shares, progress);
-  const auto say_notes = [&] {
-    for (const auto& note : runner.take_notes()) {
-      if (note.level != "info") progress.say(fmt::format("{}: {}", note.level, note.message));
-    }
+/// What each job asks Slurm for, by what earlier ones took.
+SlurmExecutor::RequestOf slurm_requests(const ReproduceOptions& options, const Plan& plan,
+                                        const Shares& shares, const Rates& rates, Store* store) {
+  std::map<std::string, double> seconds;
+  for (const auto& job : planned_jobs(plan, store, rates)) seconds[job.key] = job.seconds;
+  return [=](const Task& task) {
+    return slurm_request({.id = task.id, .folder = task.folder, .seconds = seconds.at(task.progress_key)},
+                         plan, shares, rates, options.slurm);
   };
-  const SchedulerHooks hooks{
-      .next = [&] { return runner.next(); },
-      .ingest =
-          [&](const Task& task) {
-            runner.ingest(task);
-            say_notes();
-          },
-      .complete = [&](const Task& task) { return runner.complete(task); },
-      .failed = [&](const Task& task,
-                    const std::string& what) { store.mark_job(task.id, JobState::kFailed, what); }};
-  try {
-    run_scheduler(settings, hooks, progress);
-  } catch (const Error& error) {
-    if (error.status() != Status::kInterrupted) throw;
-    throw Error(error.problem(), "", "go on with: " + resume_command(), Status::kInterrupted);
-  }
 }
+
+std::unique_ptr<Executor> make_executor(const ReproduceOptions& options, const Plan& plan,
+                                        const Shares& shares, const SchedulerSettings& settings,
+                                        Store& store) {
+  if (!options.is_on_slurm()) return std::make_unique<LocalExecutor>(settings);
+  const auto rates = measured_rates(&store, plan.backbone.name, shares, Json::object());
+  return std::make_unique<SlurmExecutor>(settings.worker,
+                                         slurm_requests(options, plan, shares, rates, &store));
+}
+
+/// What is left to do of a plan, and how it is done.
+class PlanWork {
+ public:
+  PlanWork(const ReproduceOptions& options, const Plan& plan, Store& store, Progress& progress)
+      : options_(options),
+        plan_(plan),
+        store_(store),
+        progress_(progress),
+        shares_(shares_of(options, plan)),
+        runner_(plan, store, shares_),
+        settings_(SchedulerSettings::from_environment()) {
+    settings_.worker = worker_program();
+    settings_.jobs = shares_.jobs;
+    settings_.ranks = shares_.ranks;
+    settings_.launcher = launcher_words(options.executor, plan, shares_);
+    runner_.require_same_build(settings_.worker, settings_.launcher.empty() && !options.is_on_slurm());
+  }
+
+  /// All of it. Throws Error (Status::kInterrupted) with the command that goes on.
+  void run() {
+    expect_jobs(plan_, store_, shares_, progress_);
+    try {
+      const auto executor = make_executor(options_, plan_, shares_, settings_, store_);
+      run_scheduler(settings_, *executor, hooks(), progress_);
+    } catch (const Error& error) {
+      if (error.status() != Status::kInterrupted) throw;
+      throw Error(error.problem(), "", "go on with: " + resume_command(), Status::kInterrupted);
+    }
+  }
+
+  /// The jobs that Slurm has of it now: none where all is done.
+  std::vector<std::string> hand_over() {
+    const auto rates = measured_rates(&store_, plan_.backbone.name, shares_, Json::object());
+    return hand_to_slurm(runner_, settings_.worker, slurm_requests(options_, plan_, shares_, rates, &store_),
+                         hooks());
+  }
+
+ private:
+  SchedulerHooks hooks() {
+    return {.next = [this] { return runner_.next(); },
+            .ingest =
+                [this](const Task& task) {
+                  runner_.ingest(task);
+                  say_notes();
+                },
+            .complete = [this](const Task& task) { return runner_.complete(task); },
+            .failed = [this](const Task& task,
+                             const std::string& what) { store_.mark_job(task.id, JobState::kFailed, what); }};
+  }
+
+  void say_notes() {
+    for (const auto& note : runner_.take_notes()) {
+      if (note.level != "info") progress_.say(fmt::format("{}: {}", note.level, note.message));
+    }
+  }
+
+  const ReproduceOptions& options_;
+  const Plan& plan_;
+  Store& store_;
+  Progress& progress_;
+  const Shares shares_;
+  PlanRunner runner_;
+  SchedulerSettings settings_;
+};
 
 /// What was made for another table belongs to this one too, though nothing is left to run.
 void adopt_finished(const Plan& plan, Store& store, const std::vector<std::string>& evaluations) {
@@ -237,13 +302,37 @@ void try_scorers(const Plan& plan) {
   try_external_scorers(plan.external_scorers, used);
 }
 
+/// What each kind of job that is left asks Slurm for, as its first one does: {kind: [option of sbatch]}.
+Json batch_lines(const ReproduceOptions& options, const Plan& plan, const std::vector<PlannedJob>& jobs,
+                 const Rates& rates) {
+  Json lines = Json::object();
+  for (const auto& job : jobs) {
+    if (job.done || job.folder.empty() || lines.contains(job.kind)) continue;
+    lines[job.kind] =
+        batch_options(slurm_request({.id = job.id, .folder = job.folder, .seconds = job.seconds}, plan,
+                                    shares_of(options, plan), rates, options.slurm));
+  }
+  return lines;
+}
+
+void print_batch_lines(const Json& lines) {
+  for (const auto& [kind, options] : lines.items()) {
+    put("Slurm, the first job of kind {}:\n", kind);
+    for (const auto& option : options) put("  #SBATCH {}\n", option.get<std::string>());
+  }
+}
+
 /// Says what one table takes, by what check_plan said of it, and returns the document of --json.
 Json dry_run(const ReproduceOptions& options, const Plan& plan, const Json& resources, Store* known) {
   const auto shares = shares_of(options, plan);
   const auto rates = measured_rates(known, plan.backbone.name, shares, resources);
   const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
-  if (!options.json) print_dry_run(plan, jobs, rates, shares);
-  return dry_run_json(plan, jobs, rates, shares);
+  auto document = dry_run_json(plan, jobs, rates, shares);
+  if (options.is_on_slurm()) document["slurm"] = batch_lines(options, plan, jobs, rates);
+  if (options.json) return document;
+  print_dry_run(plan, jobs, rates, shares);
+  if (options.is_on_slurm()) print_batch_lines(document["slurm"]);
+  return document;
 }
 
 /// Tables of a collection run one after another: their times and disk add up.
@@ -307,7 +396,7 @@ Experiment finish(const ReproduceOptions& options, const Plan& plan, Finished ev
   say_unknown_prompts(plan, progress);
   if (!evaluations) {
     write_input_files(plan.inputs);
-    carry_out(options, plan, store, progress);
+    PlanWork(options, plan, store, progress).run();
     evaluations = finished_evaluations(plan, store);
   } else {
     adopt_finished(plan, store, *evaluations);
@@ -335,7 +424,7 @@ std::vector<Finished> prepare(const ReproduceOptions& options, const std::vector
   for (const auto* plan : unfinished) {
     check_plan(*plan, shares_of(options, *plan));
     try_scorers(*plan);
-    wait_for_left_workers(*plan, progress);
+    if (!options.is_on_slurm()) wait_for_left_workers(*plan, progress);
     require_own_folders(*plan, store);
   }
   for (const auto* plan : unfinished) {
@@ -347,6 +436,39 @@ std::vector<Finished> prepare(const ReproduceOptions& options, const std::vector
     if (plan != unfinished.front()) expect_jobs(*plan, store, shares_of(options, *plan), progress);
   }
   return finished;
+}
+
+/// Hands to Slurm what can start now, with this command behind it. False where nothing is left to do.
+bool detach(const ReproduceOptions& options, const std::vector<Plan>& plans, std::vector<Finished>& finished,
+            const Workspace& workspace, Store& store, Progress& progress) {
+  std::vector<std::string> jobs;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (finished[i]) continue;
+    write_input_files(plans[i].inputs);
+    const auto handed = PlanWork(options, plans[i], store, progress).hand_over();
+    jobs.insert(jobs.end(), handed.begin(), handed.end());
+    if (handed.empty()) finished[i] = finished_evaluations(plans[i], store);
+  }
+  if (jobs.empty()) return false;
+  const auto next = submit_continuation(workspace, resume_command(), options.slurm, jobs);
+  progress.say(fmt::format(
+      "{} with Slurm ({}); job {} goes on with the table when one of them has ended. See "
+      "`harness status{}`; `harness runs cancel{}` ends them",
+      counted(std::ssize(jobs), "job"), join(jobs, ", "), next, workspace.options, workspace.options));
+  return true;
+}
+
+/// A continuation may start while the command before it still ends.
+WorkspaceLock lock_workspace(const Workspace& workspace) {
+  constexpr int kAttempts = 60;
+  for (int attempt = 1; is_continuation() && attempt < kAttempts; ++attempt) {
+    try {
+      return WorkspaceLock(workspace);
+    } catch (const Error&) {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+  }
+  return WorkspaceLock(workspace);
 }
 
 /// The tables, grid and figures of one experiment.
@@ -371,11 +493,14 @@ int reproduce(const ReproduceOptions& options) {
   require_own_database(workspace.db);
   if (options.dry_run) return dry_run(options, plans);
   make_folder(workspace.folder);
-  const WorkspaceLock lock(workspace);
+  const auto lock = lock_workspace(workspace);
   Progress progress;
   auto store = open_workspace(workspace, [&](const std::string& text) { progress.say(text); });
-  if (!store.notice().empty()) progress.say("note: " + store.notice());
+  for (const auto& note : {lock.note(), store.notice()}) {
+    if (!note.empty()) progress.say("note: " + note);
+  }
   auto finished = prepare(options, plans.all, store, progress);
+  if (options.detach && detach(options, plans.all, finished, workspace, store, progress)) return 0;
   std::vector<Experiment> experiments;
   for (std::size_t i = 0; i < plans.all.size(); ++i)
     experiments.push_back(finish(options, plans.all[i], std::move(finished[i]), store, progress));
@@ -400,6 +525,12 @@ int run(ReproduceOptions options) {
   require_range(options.ranks, 1, 1024, "--ranks");
   require_choice(options.executor, executor_names(), "executor", "--executor");
   require_executor(options.executor);
+  if (!options.is_on_slurm() && (options.detach || !options.slurm.empty())) {
+    throw Error("is for batch jobs of Slurm", options.detach ? "--detach" : "--slurm",
+                "add --executor slurm");
+  }
+  require_slurm_arguments(options.slurm);
+  options.request.runs_elsewhere = options.is_on_slurm();
   return reproduce(options);
 }
 
@@ -470,9 +601,15 @@ Examples:
   command.add("--jobs", &o->jobs, "jobs at a time, which share the cores (default: by backbone)");
   command.add("--ranks", &o->ranks,
               "processes per job, which share its shards; their number changes no result", {.value = "N"});
-  command.add("--executor", &o->executor,
-              "what starts the processes: local, or srun inside an allocation of Slurm",
-              {.offers = executor_names, .value = "NAME"});
+  command.add(
+      "--executor", &o->executor,
+      "what starts the processes: local, srun inside an allocation of Slurm, or slurm, which asks for "
+      "a batch job per run and evaluation",
+      {.offers = executor_names, .value = "NAME"});
+  command.add("--detach", &o->detach,
+              "with --executor slurm: hand all that is ready to Slurm, with a job that goes on, and end");
+  command.add("--slurm", &o->slurm, "options of sbatch for each job: '--partition=gpu --account=lab'",
+              {.value = "OPTIONS"});
   command.add("--dry-run", &o->dry_run, "show the jobs and what they take; write nothing");
   command.add("--fresh", &o->fresh,
               "train these runs again; the old ones go to the trash (`harness runs restore`)");

@@ -14,6 +14,7 @@
 #include "harness/commands/command.h"
 #include "harness/plan/registry.h"
 #include "harness/runs/adoption.h"
+#include "harness/runs/cancellation.h"
 #include "harness/runs/rebuild.h"
 #include "harness/runs/removal.h"
 #include "harness/runs/trash.h"
@@ -244,6 +245,30 @@ void print_contents(const Json& contents) {
   print_rows(rows, {"name", "run", "removed", "by", "size", "from"}, {{"name", {.heading = "id"}}});
 }
 
+int cancel(const Options& options) {
+  const auto workspace = find_workspace(options.place);
+  std::vector<std::string> runs;
+  if (!options.ids.empty()) {
+    Store store(workspace.db, OpenMode::kReadOnly);
+    for (const auto& id : options.ids) runs.push_back(find_run(store, id).id);
+  }
+  const auto cancelled = cancel_jobs(workspace, runs);
+  Json list = Json::array();
+  for (const auto& job : cancelled) {
+    list.push_back({{"job", job.job},
+                    {"name", job.name},
+                    {"folder", job.folder.string()},
+                    {"was", job.was_waiting ? "queued" : "running"}});
+  }
+  return print_answer(options.json, {{"cancelled", list}}, [&] {
+    if (list.empty()) put("Slurm has no job of {}\n", runs.empty() ? "this workspace" : "these runs");
+    for (const auto& job : cancelled) {
+      put("job {} ({}): {}\n", job.job, job.folder.string(),
+          job.was_waiting ? "taken out of the queue" : "told to save and end");
+    }
+  });
+}
+
 int prune(const Options& options) {
   const auto workspace = find_workspace(options.place);
   if (!std::filesystem::is_directory(workspace.folder))
@@ -341,6 +366,21 @@ Examples:
   return with_json(std::move(command), o, adopt);
 }
 
+Command make_cancel() {
+  auto o = std::make_shared<Options>();
+  Command command{"cancel", "End the jobs that Slurm has of a workspace, or of some runs", R"(
+Queued jobs are taken out of Slurm's queue; running ones save and end. Without ids the job goes, too, with which
+`reproduce --detach` goes on. Ended are the jobs that the folders of the workspace note, and no others. Repeat the
+reproduce command to go on.
+Examples:
+  harness runs cancel
+  harness runs cancel 0562654b --out /shared/runs)"};
+  command.add("id", &o->ids, "ids of runs, or their first digits (default: all)",
+              {.offers = [o] { return run_ids(o->place); }});
+  add_workspace_options(command, o->place);
+  return with_json(std::move(command), o, cancel);
+}
+
 Command make_prune() {
   auto o = std::make_shared<Options>();
   Command command{"prune", "Empty the trash: delete removed runs for good", R"(
@@ -357,13 +397,13 @@ Examples:
 }
 
 Command make_runs() {
-  Command command{"runs", "Show, remove, restore or adopt a run", R"(
+  Command command{"runs", "Show, remove, restore, adopt or cancel a run", R"(
 A run is one training of a method with a seed, or the starting weights. `harness list runs` shows the ids.
 Examples:
   harness runs show 0562654b
   harness runs rm 0562654b
   harness runs restore 0562654b)"};
-  command.commands = {make_show(), make_rm(), make_restore(), make_adopt(), make_prune()};
+  command.commands = {make_show(), make_rm(), make_restore(), make_adopt(), make_cancel(), make_prune()};
   return command;
 }
 

@@ -59,10 +59,15 @@ std::string part_text(const RunStatus& run, bool in_full) {
 }
 
 std::string doing_text(const RunStatus& run, bool in_full) {
-  if (run.state == RunState::kRunning) return part_text(run, in_full);
+  if (run.state == RunState::kRunning) {
+    const auto doing = part_text(run, in_full);
+    return in_full && !run.queue.empty() ? fmt::format("{} ({})", doing, run.queue) : doing;
+  }
   // With whoever goes on there, the checkpoint is chosen in a moment.
   if (run.state == RunState::kWaiting && run.part == RunPart::kSelect) return run_part_name(run.part);
   const auto part = part_text(run, in_full);
+  if (run.state == RunState::kWaiting && !run.queue.empty())
+    return in_full && !part.empty() ? fmt::format("{}, {}", part, run.queue) : run.queue;
   const bool says_part = in_full && !part.empty() && run.state != RunState::kDone;
   return run_state_name(run.state) + (says_part ? ": " + part : "");
 }
@@ -139,8 +144,12 @@ std::string setting_of(const Experiment& experiment) {
   return fmt::format("{} ({}, {})", experiment.table, experiment.backbone, experiment.scale);
 }
 
+bool is_with_slurm(const WorkspaceStatus& status) {
+  return std::ranges::any_of(status.runs, [](const RunStatus& run) { return !run.queue.empty(); });
+}
+
 std::string holder_text(const WorkspaceStatus& status) {
-  if (!status.holder) return "not running";
+  if (!status.holder) return is_with_slurm(status) ? "with Slurm" : "not running";
   return *status.holder > 0 ? fmt::format("running, pid {}", *status.holder) : "running on another machine";
 }
 
@@ -168,7 +177,7 @@ std::string idle_line(const WorkspaceStatus& status) {
 }
 
 bool is_running(const WorkspaceStatus& status) {
-  return status.holder || std::ranges::any_of(status.runs, [](const RunStatus& run) {
+  return status.holder || is_with_slurm(status) || std::ranges::any_of(status.runs, [](const RunStatus& run) {
            return run.state == RunState::kRunning;
          });
 }

@@ -412,7 +412,8 @@ std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJo
   {
     Progress progress;
     for (const auto& job : jobs) progress.expect(job.id, 1);
-    run_scheduler(scheduler, hooks, progress);
+    LocalExecutor executor(scheduler);
+    run_scheduler(scheduler, executor, hooks, progress);
   }
   for (const auto& job : jobs) results.push_back(compare_job(store, job, folder_of(job.id)));
   return results;

@@ -22,6 +22,7 @@ struct PlanRequest {
   std::vector<std::string> methods, sets;
   std::vector<std::int64_t> seeds;
   InputOptions inputs;
+  bool runs_elsewhere = false;  ///< on machines that this one cannot look at
 };
 
 /// How the work of a plan is dealt to processes. It changes no result.
@@ -63,6 +64,7 @@ struct Plan {
   std::vector<std::int64_t> seeds;
   std::vector<int> checkpoints;
   std::string device_kind, device;
+  bool runs_elsewhere = false;       ///< PlanRequest
   std::vector<std::string> metrics;  ///< that evaluations compute
   std::vector<std::pair<std::string, std::string>>
       metrics_not_run;                      ///< optional ones left out, with the reason

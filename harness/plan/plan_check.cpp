@@ -45,6 +45,7 @@ Json request_of(const Plan& plan, const Shares& shares) {
 
 /// Bytes of the device's memory; 0 where nobody can say.
 double memory_of_device(const Plan& plan) {
+  if (plan.runs_elsewhere) return 0;
   if (plan.device_kind == "cpu") {
     return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   }

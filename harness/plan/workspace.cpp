@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,10 +10,13 @@
 #include <cerrno>
 #include <cstring>
 #include <regex>
+#include <sstream>
 #include <string_view>
 
 #include "core/error.h"
+#include "core/file_lock.h"
 #include "core/files.h"
+#include "core/processes/host.h"
 #include "core/text.h"
 #include "results/schema/database_file.h"
 #include "results/store/journal.h"
@@ -78,7 +81,8 @@ bool is_database_of(const fs::path& db, const Workspace& workspace) {
 bool is_taken_in_workspace(const std::string& name) {
   constexpr std::array<std::string_view, 3> kFolders = {"prompts", "text-cache", kExperimentsFolder};
   // With what stands beside them for a time: results.sqlite-wal, results.sqlite.bak-1, journal.log.tmp.
-  constexpr std::array<std::string_view, 3> kBeginnings = {kDatabaseName, "journal.log", "."};
+  constexpr std::array<std::string_view, 5> kBeginnings = {kDatabaseName, "journal.log", "continue.",
+                                                           "submission.json", "."};
   return is_run_id(name) || std::ranges::find(kFolders, name) != kFolders.end() ||
          std::ranges::any_of(kBeginnings, [&](std::string_view taken) { return name.starts_with(taken); });
 }
@@ -174,6 +178,58 @@ fs::path run_folder_now(const fs::path& db, const std::string& run, const fs::pa
   return fs::exists(beside) ? beside : recorded;
 }
 
+HolderFile::HolderFile(fs::path path) : path_(std::move(path)) {
+  const auto us = fmt::format("{} {}\n", ::getpid(), host_name());
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const Descriptor file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (file.get() >= 0) {
+      if (::write(file.get(), us.data(), us.size()) == static_cast<ssize_t>(us.size())) return;
+      ::unlink(path_.c_str());
+      throw Error(fmt::format("cannot be written: {}", std::strerror(errno)), path_.string(),
+                  "free some space or check the disk", Status::kFailed);
+    }
+    if (errno != EEXIST) {
+      throw Error(fmt::format("cannot be written: {}", std::strerror(errno)), path_.string(),
+                  "choose a folder you can write to with --out");
+    }
+    if (attempt > 0 || !take_from_the_dead()) break;
+  }
+  throw Error(fmt::format("another harness works here (pid and machine: {})", trim(read_file(path_))),
+              path_.string(),
+              "wait for it, or choose another folder with --out; if it has ended without a word, remove this "
+              "file (the file system has no locks that would tell)",
+              Status::kFailed);
+}
+
+HolderFile::~HolderFile() {
+  ::unlink(path_.c_str());
+}
+
+bool HolderFile::take_from_the_dead() const {
+  const auto theirs = read_file(path_);
+  std::istringstream words(theirs);
+  pid_t pid = 0;
+  std::string host;
+  const bool is_dead =
+      words >> pid >> host && host == host_name() && pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+  if (!is_dead) return false;
+  // Of two that see this the second one moves the first one's file, and gives it back.
+  const auto aside = fs::path(path_.string() + fmt::format(".{}", ::getpid()));
+  std::error_code gone;
+  fs::rename(path_, aside, gone);
+  if (gone) return true;
+  const bool is_theirs = read_file(aside) == theirs;
+  if (!is_theirs) fs::create_hard_link(aside, path_, gone);
+  fs::remove(aside, gone);
+  return is_theirs;
+}
+
+std::string WorkspaceLock::note() const {
+  if (!named_) return "";
+  return "this file system has no locks (flock); a file names who works here instead: see that no two commands "
+         "work here from two machines at a time";
+}
+
 WorkspaceLock::WorkspaceLock(const Workspace& workspace) {
   const auto path = workspace.folder / ".lock";
   file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
@@ -181,12 +237,14 @@ WorkspaceLock::WorkspaceLock(const Workspace& workspace) {
     throw Error(fmt::format("cannot be written: {}", std::strerror(errno)), workspace.folder.string(),
                 "choose a folder you can write to with --out");
   }
-  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+  const auto state = try_lock(file_.get());
+  if (state == LockState::kHeld) {
     const std::string holder(trim(read_file(path)));
     throw Error(fmt::format("another harness works here (pid {})", holder.empty() ? "unknown" : holder),
                 workspace.folder.string(), "wait for it, or choose another folder with --out",
                 Status::kFailed);
   }
+  if (state == LockState::kUnavailable) named_.emplace(workspace.folder / ".lock.holder");
   const auto pid = fmt::format("{}\n", ::getpid());
   if (::ftruncate(file_.get(), 0) != 0 ||
       ::pwrite(file_.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {

@@ -70,14 +70,35 @@ bool has_records(const Workspace& workspace);
 std::filesystem::path run_folder_now(const std::filesystem::path& db, const std::string& run,
                                      const std::filesystem::path& recorded);
 
-/// One `reproduce` at a time in a workspace: flock on OUT/.lock, which names the holder's pid.
+/// A lock where the file system has none: whoever creates the file has it, and removes it in the end. That of
+/// a process of this machine that is no more is taken over.
+class HolderFile {
+ public:
+  /// Throws Error (Status::kFailed) naming who has it.
+  explicit HolderFile(std::filesystem::path path);
+  ~HolderFile();
+  HolderFile(const HolderFile&) = delete;
+  HolderFile& operator=(const HolderFile&) = delete;
+
+ private:
+  bool take_from_the_dead() const;
+
+  std::filesystem::path path_;
+};
+
+/// One `reproduce` at a time in a workspace: flock on OUT/.lock, which names the holder's pid; where there
+/// are no locks, OUT/.lock.holder.
 class WorkspaceLock {
  public:
   /// Throws Error (Status::kFailed) naming the process that holds it.
   explicit WorkspaceLock(const Workspace& workspace);
 
+  /// What to tell the user of it, if anything.
+  std::string note() const;
+
  private:
   Descriptor file_;
+  std::optional<HolderFile> named_;
 };
 
 }  // namespace harness

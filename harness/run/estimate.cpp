@@ -79,6 +79,7 @@ struct JobList {
 
   void add(const char* kind, const Job& job, const std::string& key, double seconds) {
     jobs.push_back({kind, job.id, job.label, key, store != nullptr && is_done(*store, job.id), seconds});
+    jobs.back().folder = job.folder;
   }
 
   double seconds_on(const std::string& split) const {
@@ -194,6 +195,11 @@ std::set<std::string> jobs_of_finished_experiments(Store& store) {
   return {rows.begin(), rows.end()};
 }
 
+/// Megabytes of all jobs that run at a time; elsewhere, of one.
+double memory_of(const Plan& plan, const Rates& rates, const Shares& shares) {
+  return rates.peak_memory_mb * shares.ranks * (plan.runs_elsewhere ? 1 : shares.jobs);
+}
+
 double seconds_left(const std::vector<PlannedJob>& jobs, int parallel) {
   double left = 0;
   for (const auto& job : jobs) left += job.done ? 0 : job.seconds;
@@ -241,22 +247,23 @@ Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const R
                     {"seconds", job.seconds}});
   }
   const std::map<std::string, std::string> not_run(plan.metrics_not_run.begin(), plan.metrics_not_run.end());
-  return {{"table", plan.spec.id},
-          {"backbone", plan.backbone.name},
-          {"scale", plan.scale.name},
-          {"jobs", std::move(list)},
-          {"scorers", plan.scorers},
-          {"reward_scorers", plan.reward_scorers},
-          {"scorer_folders", plan.scorer_folders},
-          {"not_run", not_run},
-          {"notes", plan.inputs.notes},
-          {"processes", {{"jobs", shares.jobs}, {"ranks", shares.ranks}, {"threads", shares.threads}}},
-          {"estimate",
-           {{"seconds", rates.known() ? Json(seconds_left(jobs, shares.jobs)) : Json()},
-            {"memory_mb", rates.peak_memory_mb * shares.jobs * shares.ranks},
-            {"worker_memory_bytes", rates.resources.value("memory", Json::object())},
-            {"disk_mb", estimated_disk_mb(plan, rates.resources)},
-            {"measured", rates.measured}}}};
+  return {
+      {"table", plan.spec.id},
+      {"backbone", plan.backbone.name},
+      {"scale", plan.scale.name},
+      {"jobs", std::move(list)},
+      {"scorers", plan.scorers},
+      {"reward_scorers", plan.reward_scorers},
+      {"scorer_folders", plan.scorer_folders},
+      {"not_run", not_run},
+      {"notes", plan.inputs.notes},
+      {"processes", {{"jobs", shares.jobs}, {"ranks", shares.ranks}, {"threads", shares.threads}}},
+      {"estimate",
+       {{"seconds", rates.known() ? Json(seconds_left(jobs, plan.runs_elsewhere ? 1 : shares.jobs)) : Json()},
+        {"memory_mb", memory_of(plan, rates, shares)},
+        {"worker_memory_bytes", rates.resources.value("memory", Json::object())},
+        {"disk_mb", estimated_disk_mb(plan, rates.resources)},
+        {"measured", rates.measured}}}};
 }
 
 void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates,
@@ -277,14 +284,16 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
          {"estimate", job.done || job.seconds == 0 || !rates.known() ? "" : duration_text(job.seconds)}});
   }
   print_rows(rows, {"state", "kind", "id", "estimate", "job"});
-  const auto time =
-      rates.known() ? "about " + duration_text(seconds_left(jobs, shares.jobs)) : std::string("unknown time");
+  const auto time = rates.known()
+                        ? "about " + duration_text(seconds_left(jobs, plan.runs_elsewhere ? 1 : shares.jobs))
+                        : std::string("unknown time");
   put("\n{}: {} to run, {} done{} (selections and report aside). Needs {}, {:.0f} MB of memory, {:.0f} MB on "
       "disk when all is done.\n",
       plan.spec.id, counted(all - done, "job"), done,
       held > 0 && held < done ? fmt::format(", {} of these for finished experiments", held) : "", time,
-      rates.peak_memory_mb * shares.jobs * shares.ranks, estimated_disk_mb(plan, rates.resources));
-  put("Runs {} at a time, each of {} of {}.\n", counted(shares.jobs, "job"),
+      memory_of(plan, rates, shares), estimated_disk_mb(plan, rates.resources));
+  put("Runs {} at a time, each of {} of {}.\n",
+      plan.runs_elsewhere ? std::string("as many jobs as Slurm lets") : counted(shares.jobs, "job"),
       shares.ranks == 1 ? std::string("1 process") : fmt::format("{} processes (ranks)", shares.ranks),
       counted(shares.threads, "thread"));
   print_backbone(plan, rates.resources);

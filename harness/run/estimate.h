@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct PlannedJob {
   bool done = false;
   double seconds = 0;  ///< estimated, of the whole job on one worker
   bool is_of_finished_experiment = false;
+  std::filesystem::path folder = {};  ///< of a job with an id
 
   bool takes_a_worker() const { return kind != "select" && kind != "report"; }
 };

@@ -4,23 +4,21 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 
 #include "core/error.h"
+#include "core/processes/host.h"
 #include "core/processes/process.h"
 #include "core/text.h"
 #include "harness/plan/worker_request.h"
+#include "harness/run/local_job.h"
+#include "harness/slurm/command.h"
 
 namespace harness {
 namespace {
 
 constexpr const char* kLocal = "local";
 constexpr const char* kSrun = "srun";
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
+constexpr int kManyCores = 1 << 16;  // a queue takes whatever comes
 
 int number_in(const std::string& text, int otherwise) {
   int number = 0;
@@ -40,13 +38,19 @@ int cpus_of_allocation(const std::string& per_node) {
 
 }  // namespace
 
+std::unique_ptr<RunningJob> LocalExecutor::start(boost::asio::io_context& io, Task task,
+                                                 RunningJob::OnLine on_line) {
+  return std::make_unique<LocalJob>(io, settings_, std::move(task), std::move(on_line));
+}
+
 std::vector<std::string> executor_names() {
-  return {kLocal, kSrun};
+  return {kLocal, kSrun, kSlurmExecutor};
 }
 
 void require_executor(const std::string& executor) {
   if (executor == kLocal) return;
-  if (variable("SLURM_JOB_ID").empty()) {
+  if (executor == kSlurmExecutor) return require_slurm("--executor slurm");
+  if (environment("SLURM_JOB_ID").empty()) {
     throw Error("this is not inside an allocation of Slurm", "--executor srun",
                 "start the command from a batch script (sbatch), or after salloc");
   }
@@ -57,9 +61,10 @@ void require_executor(const std::string& executor) {
 
 Room room_of(const std::string& executor) {
   if (executor == kLocal) return {.cores = core_count()};
-  return {.cores = cpus_of_allocation(variable("SLURM_JOB_CPUS_PER_NODE")),
-          .nodes = number_in(variable("SLURM_JOB_NUM_NODES"), 1),
-          .gpus = number_in(variable("SLURM_GPUS_ON_NODE"), 0)};
+  if (executor == kSlurmExecutor) return {.cores = kManyCores};
+  return {.cores = cpus_of_allocation(environment("SLURM_JOB_CPUS_PER_NODE")),
+          .nodes = number_in(environment("SLURM_JOB_NUM_NODES"), 1),
+          .gpus = number_in(environment("SLURM_GPUS_ON_NODE"), 0)};
 }
 
 int Room::nodes_for(const Shares& shares, bool on_gpus) const {
@@ -69,7 +74,7 @@ int Room::nodes_for(const Shares& shares, bool on_gpus) const {
 }
 
 std::vector<std::string> launcher_words(const std::string& executor, const Plan& plan, const Shares& shares) {
-  if (executor == kLocal) return {};
+  if (executor != kSrun) return {};
   const bool on_gpus = plan.device_kind != "cpu";
   std::vector<std::string> words = {"srun",
                                     "--exact",

@@ -1,14 +1,52 @@
 #pragma once
 
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "harness/plan/plan.h"
+#include "harness/run/running_job.h"
+#include "harness/run/task.h"
 
 namespace harness {
 
-/// What starts the processes of a job: this program itself, or `srun` inside an allocation of Slurm.
+/// Where the jobs of a command run, and how they get there.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  /// Starts a job, or asks a batch system to. Throws Error where that cannot be.
+  virtual std::unique_ptr<RunningJob> start(boost::asio::io_context& io, Task task,
+                                            RunningJob::OnLine on_line) = 0;
+  /// Called several times a second, before the jobs look; returns what the user should know.
+  virtual std::vector<std::string> look() { return {}; }
+  /// Whether jobs go on without us, so that a closed terminal is no reason to stop them.
+  virtual bool jobs_outlive_us() const { return false; }
+  /// Of a job: "started"
+  virtual std::string how_started() const { return "started"; }
+  /// How long a job may take to end after it was asked to.
+  virtual std::chrono::milliseconds stop_limit() const = 0;
+};
+
+/// Processes that we start: on this machine, or through a launcher (srun) wherever that puts them.
+class LocalExecutor : public Executor {
+ public:
+  explicit LocalExecutor(const SchedulerSettings& settings) : settings_(settings) {}
+
+  std::unique_ptr<RunningJob> start(boost::asio::io_context& io, Task task,
+                                    RunningJob::OnLine on_line) override;
+  std::chrono::milliseconds stop_limit() const override { return settings_.stop_limit; }
+
+ private:
+  SchedulerSettings settings_;
+};
+
+/// By whom the processes of a job are started: this program itself (local), `srun` inside an allocation of
+/// Slurm, or Slurm, which gets a batch job for each.
 std::vector<std::string> executor_names();
+inline constexpr const char* kSlurmExecutor = "slurm";
 
 /// What an executor has for jobs to share.
 struct Room {

@@ -56,7 +56,7 @@ LocalJob::LocalJob(asio::io_context& io, const SchedulerSettings& settings, Task
 
 LocalJob::LocalJob(asio::io_context& io, const SchedulerSettings& settings, Task its_task, std::uint16_t port,
                    OnLine on_line)
-    : task(std::move(its_task)),
+    : RunningJob(std::move(its_task)),
       root_(words_of(settings, task), {.environment = environment_of(0, settings, port),
                                        .in = kPipe,
                                        .out = kPipe,
@@ -94,6 +94,19 @@ std::optional<ExitStatus> LocalJob::ended() {
   const auto status = root_.wait();
   drain();
   return status;
+}
+
+std::string LocalJob::name() const {
+  return fmt::format("pid {}", root_.pid());
+}
+
+std::string LocalJob::how_it_ended(const ExitStatus& status) const {
+  if (!lost_) return RunningJob::how_it_ended(status);
+  return fmt::format("lost rank {}, which ended with {}", lost_->first, lost_->second.text());
+}
+
+fs::path LocalJob::log() const {
+  return lost_ ? task.folder / fmt::format("worker.{}.log", lost_->first) : RunningJob::log();
 }
 
 void LocalJob::kill() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/processes/process.h"
+#include "harness/run/running_job.h"
 #include "harness/run/task.h"
 
 namespace harness {
@@ -21,32 +22,23 @@ namespace harness {
 /// nobody else (closed, the job ends after its current shard or epoch), its standard output gives lines; what
 /// a rank says on standard error is appended to worker.log, of the others to worker.RANK.log. Each leads its
 /// own process group, so that a Ctrl-C at the terminal reaches only us.
-class LocalJob {
+class LocalJob : public RunningJob {
  public:
-  using Clock = std::chrono::steady_clock;
-  using OnLine = std::function<void(LocalJob&, std::string_view)>;
-
   /// Throws Error (Status::kFailed) if the program cannot be started.
   LocalJob(boost::asio::io_context& io, const SchedulerSettings& settings, Task its_task, OnLine on_line);
   /// Kills what still runs.
-  ~LocalJob();
-  LocalJob(const LocalJob&) = delete;
-  LocalJob& operator=(const LocalJob&) = delete;
+  ~LocalJob() override;
 
   /// How rank 0 ended, once all have and what it wrote has been handed to on_line. Its own children (scorers)
   /// end with their pipes and keepers; what is left of the groups is not waited for. Never blocks.
-  std::optional<ExitStatus> ended();
+  std::optional<ExitStatus> ended() override;
 
-  void ask_to_stop() { root_.in.close(); }
-  void kill();
+  void ask_to_stop() override { root_.in.close(); }
+  void kill() override;
 
-  pid_t pid() const { return root_.pid(); }
-  /// The rank that ended first of all, by a signal or without a word that rank 0 could pass on, and how.
-  const std::optional<std::pair<int, ExitStatus>>& lost_rank() const { return lost_; }
-
-  const Task task;
-  Clock::time_point last_sign = Clock::now();
-  bool log_has_grown = false, silent = false;
+  std::string name() const override;
+  std::string how_it_ended(const ExitStatus& status) const override;
+  std::filesystem::path log() const override;
 
  private:
   LocalJob(boost::asio::io_context& io, const SchedulerSettings& settings, Task its_task, std::uint16_t port,
@@ -63,6 +55,7 @@ class LocalJob {
 
   Process root_;
   std::vector<std::unique_ptr<Process>> guests_;  ///< ranks 1, 2, ...
+  /// The rank that ended first of all, by a signal or without a word that rank 0 could pass on, and how.
   std::optional<std::pair<int, ExitStatus>> lost_;
   std::optional<Clock::time_point> alone_since_;  ///< one side has ended and the other has not
   boost::asio::posix::stream_descriptor output_;

@@ -7,7 +7,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <iterator>
@@ -20,8 +19,8 @@
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/json.h"
+#include "core/processes/host.h"
 #include "core/text.h"
-#include "harness/run/local_job.h"
 
 namespace harness {
 namespace asio = boost::asio;
@@ -35,11 +34,7 @@ constexpr milliseconds kTick{250};
 constexpr std::size_t kLogTailLines = 12;
 
 milliseconds from_environment_ms(const char* name, milliseconds fallback) {
-  const char* text = std::getenv(name);
-  if (text == nullptr) return fallback;
-  const long value = std::strtol(text, nullptr, 10);
-  if (value <= 0) throw Error(fmt::format("\"{}\" is not a number of milliseconds", text), name);
-  return milliseconds(value);
+  return milliseconds(environment_number(name, 1, "milliseconds").value_or(fallback.count()));
 }
 
 /// The last lines of a text file, for error messages; empty if there is none.
@@ -79,12 +74,12 @@ std::string hint_after_death(const std::filesystem::path& folder) {
   return "repeat the command to go on";
 }
 
-Error worker_error(const LocalJob& worker, const std::string& what, int rank) {
-  const auto log = worker.task.folder / (rank == 0 ? "worker.log" : fmt::format("worker.{}.log", rank));
+Error worker_error(const RunningJob& worker, const std::string& what) {
+  const auto log = worker.log();
   const auto tail = tail_of_file(log, kLogTailLines);
   const auto shown =
       tail.empty() ? std::string("its log is empty") : "the end of " + log.string() + ":\n" + tail;
-  return Error(fmt::format("{} (pid {})\n{}\n", what, worker.pid(), shown), worker.task.label,
+  return Error(fmt::format("{} ({})\n{}\n", what, worker.name(), shown), worker.task.label,
                hint_after_death(worker.task.folder), Status::kFailed);
 }
 
@@ -95,8 +90,10 @@ bool is_ignored(int signal) {
 
 class Scheduler {
  public:
-  Scheduler(const SchedulerSettings& settings, const SchedulerHooks& hooks, Progress& progress)
+  Scheduler(const SchedulerSettings& settings, Executor& executor, const SchedulerHooks& hooks,
+            Progress& progress)
       : settings_(settings),
+        executor_(executor),
         hooks_(hooks),
         progress_(progress),
         stop_signals_(io_),
@@ -143,16 +140,19 @@ class Scheduler {
   }
 
   void start(Task task) {
-    workers_.push_back(std::make_unique<LocalJob>(
-        io_, settings_, std::move(task),
-        [this](LocalJob& worker, std::string_view line) { handle_line(worker, line); }));
+    workers_.push_back(
+        executor_.start(io_, std::move(task),
+                        [this](RunningJob& worker, std::string_view line) { handle_line(worker, line); }));
     const auto& started = workers_.back()->task;
-    progress_.start(started.progress_key, started.label);
+    progress_.start(started.progress_key, started.label, executor_.how_started());
   }
 
-  void handle_line(LocalJob& worker, std::string_view line) {
+  void handle_line(RunningJob& worker, std::string_view line) {
     worker.last_sign = Clock::now();
     if (line == "wake") worker.log_has_grown = true;
+    constexpr std::string_view kNote = "note ";
+    if (line.starts_with(kNote))
+      progress_.say(fmt::format("note: {}: {}", worker.task.label, line.substr(kNote.size())));
     constexpr std::string_view kProgress = "progress ";
     if (line.substr(0, kProgress.size()) != kProgress) return;
     const auto value = Json::parse(line.substr(kProgress.size()), nullptr, false);
@@ -165,9 +165,12 @@ class Scheduler {
   }
 
   void wait_for_stop_signal() {
-    stop_signals_.async_wait([this](const boost::system::error_code& error, int) {
+    stop_signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
-      if (interrupted_) {
+      if (signal == SIGHUP && executor_.jobs_outlive_us()) {
+        interrupted_ = true;
+        workers_.clear();  // they go on, and the next command takes up what they leave
+      } else if (interrupted_) {
         for (auto& worker : workers_) worker->kill();
       } else {
         interrupted_ = true;
@@ -194,12 +197,18 @@ class Scheduler {
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (error) return;
       forgive_own_absence();
+      look_around();
       guarded([this] { ingest_grown(); });
       kill_the_silent_and_the_slow();
       reap();
       progress_.tick();
       wait_for_tick();
     });
+  }
+
+  void look_around() {
+    for (const auto& note : executor_.look()) progress_.say(note);
+    for (auto& worker : workers_) worker->look();
   }
 
   void ingest_grown() {
@@ -224,7 +233,7 @@ class Scheduler {
   void kill_the_silent_and_the_slow() {
     const auto now = Clock::now();
     for (auto& worker : workers_) {
-      if (stopping() && now - stop_time_ > settings_.stop_limit) worker->kill();
+      if (stopping() && now - stop_time_ > executor_.stop_limit()) worker->kill();
       if (worker->silent || now - worker->last_sign < settings_.silence_limit) continue;
       worker->silent = true;
       worker->kill();
@@ -246,7 +255,7 @@ class Scheduler {
   }
 
   /// What a worker's end means. The log is read in any case: what it finished counts.
-  void conclude(const LocalJob& worker, const ExitStatus& status) {
+  void conclude(const RunningJob& worker, const ExitStatus& status) {
     hooks_.ingest(worker.task);
     if (hooks_.complete(worker.task)) {
       progress_.finish(worker.task.progress_key);
@@ -261,26 +270,25 @@ class Scheduler {
     if (const auto reported = reported_failure(worker.task, status)) throw *reported;
     const auto what = how_it_ended(worker, status);
     hooks_.failed(worker.task, what);
-    throw worker_error(worker, what, worker.lost_rank() ? worker.lost_rank()->first : 0);
+    throw worker_error(worker, what);
   }
 
-  std::string how_it_ended(const LocalJob& worker, const ExitStatus& status) const {
+  std::string how_it_ended(const RunningJob& worker, const ExitStatus& status) const {
     if (worker.silent) {
       const double seconds = std::chrono::duration<double>(settings_.silence_limit).count();
       return fmt::format("gave no sign of life for {:.0f} s and was killed", seconds);
     }
-    if (const auto& lost = worker.lost_rank())
-      return fmt::format("lost rank {}, which ended with {}", lost->first, lost->second.text());
-    return status.ok() ? "ended without completing its job" : "died with " + status.text();
+    return worker.how_it_ended(status);
   }
 
   const SchedulerSettings& settings_;
+  Executor& executor_;
   const SchedulerHooks& hooks_;
   Progress& progress_;
   asio::io_context io_{1};
   asio::signal_set stop_signals_, child_signal_;
   asio::steady_timer timer_;
-  std::vector<std::unique_ptr<LocalJob>> workers_;
+  std::vector<std::unique_ptr<RunningJob>> workers_;
   std::exception_ptr failure_;
   bool interrupted_ = false;
   Clock::time_point stop_time_, last_tick_ = Clock::now();
@@ -295,8 +303,9 @@ SchedulerSettings SchedulerSettings::from_environment() {
   return settings;
 }
 
-void run_scheduler(const SchedulerSettings& settings, const SchedulerHooks& hooks, Progress& progress) {
-  Scheduler(settings, hooks, progress).run();
+void run_scheduler(const SchedulerSettings& settings, Executor& executor, const SchedulerHooks& hooks,
+                   Progress& progress) {
+  Scheduler(settings, executor, hooks, progress).run();
 }
 
 }  // namespace harness

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "harness/run/executor.h"
 #include "harness/run/task.h"
 #include "harness/terminal/progress.h"
 
@@ -22,6 +23,7 @@ struct SchedulerHooks {
 
 /// Runs jobs until none is left. Throws Error once workers have ended and are ingested: Status::kInterrupted
 /// after SIGINT, SIGTERM or SIGHUP; Status::kFailed, with status or signal and the tail of the log, else.
-void run_scheduler(const SchedulerSettings& settings, const SchedulerHooks& hooks, Progress& progress);
+void run_scheduler(const SchedulerSettings& settings, Executor& executor, const SchedulerHooks& hooks,
+                   Progress& progress);
 
 }  // namespace harness

@@ -376,8 +376,8 @@ fs::path folder_of(const Store& store, const StoredRun& run) {
   return run_folder_now(store.path(), run.id, run.folder);
 }
 
-std::string live_state(Store& store, const StoredRun& run, const std::map<std::string, RunState>& known) {
-  if (const auto found = known.find(run.id); found != known.end()) return run_state_name(found->second);
+std::string live_state(Store& store, const StoredRun& run, const std::map<std::string, std::string>& known) {
+  if (const auto found = known.find(run.id); found != known.end()) return found->second;
   const auto log = folder_of(store, run) / "events.log";
   if (run.state == JobState::kDone) return "done";
   if (event_log_is_held(log)) return "running";

@@ -20,7 +20,7 @@ std::filesystem::path folder_of(const Store& store, const StoredRun& run);
 /// What has become of a run (run_state_name): of all its parts where `known`, run_states of its workspace,
 /// has it; else, as of one that a finished experiment holds, of its training, logs that the DB has not read
 /// yet counted.
-std::string live_state(Store& store, const StoredRun& run, const std::map<std::string, RunState>& known);
+std::string live_state(Store& store, const StoredRun& run, const std::map<std::string, std::string>& known);
 
 /// Everything about a run in this state (live_state); print_run_report: the same for reading.
 Json run_report(Store& store, const StoredRun& run, const std::string& state);

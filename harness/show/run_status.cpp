@@ -13,6 +13,8 @@
 #include "harness/plan/lock_holder.h"
 #include "harness/show/job_log.h"
 #include "harness/show/recorded_runs.h"
+#include "harness/slurm/queue.h"
+#include "harness/slurm/submission.h"
 #include "results/store/journal.h"
 
 namespace harness {
@@ -43,6 +45,7 @@ Shape shape_of(const RunRecord& run) {
 struct JobOfRun {
   RunPart part = RunPart::kTrain;
   std::optional<std::int64_t> checkpoint = {};
+  std::string queue = {};                  ///< RunStatus::queue
   std::optional<std::int64_t> total = {};  ///< images of an evaluation
   std::string id = {};                     ///< empty: not recorded yet
   ReadLog log = {};
@@ -75,10 +78,39 @@ struct Protocol {
   std::map<std::string, std::int64_t> images;  ///< of a split
 };
 
+/// What Slurm said last, which is asked only where a job of its own may still be in its queue.
+class QueueAnswer {
+ public:
+  /// Nothing where it does not answer.
+  const SlurmQueue* current() {
+    using Clock = std::chrono::steady_clock;
+    constexpr auto kLasts = std::chrono::seconds(10);
+    if (!read_ || Clock::now() - *read_ > kLasts) {
+      read_ = Clock::now();
+      trouble_.clear();
+      try {
+        if (!queue_) queue_ = std::make_unique<SlurmQueue>();
+        queue_->read();
+      } catch (const Error& error) {
+        trouble_ = error.problem();
+      }
+    }
+    return trouble_.empty() ? queue_.get() : nullptr;
+  }
+  /// Why it did not; "" where it did, or was not asked.
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  std::unique_ptr<SlurmQueue> queue_;
+  std::optional<std::chrono::steady_clock::time_point> read_;
+  std::string trouble_;
+};
+
 class Reading {
  public:
-  Reading(const Workspace& workspace, const RecordedRuns& records, std::optional<pid_t> holder)
-      : workspace_(workspace), records_(records), holder_(holder) {}
+  Reading(const Workspace& workspace, const RecordedRuns& records, std::optional<pid_t> holder,
+          QueueAnswer& queue)
+      : workspace_(workspace), records_(records), holder_(holder), queue_(queue) {}
 
   ReadRun read(const RecordedRun& known, std::vector<std::string>& notes) const {
     ReadRun run{.status = facts_of(known), .jobs = {}, .shape = shape_of(known.record)};
@@ -164,12 +196,14 @@ class Reading {
   void read_logs(const RecordedRun& known, ReadRun& run) const {
     for (auto& job : run.jobs) {
       if (job.id.empty()) continue;
-      const auto log = folder_of(run, known, job) / "events.log";
+      const auto folder = folder_of(run, known, job);
+      const auto log = folder / "events.log";
       if (job.part == RunPart::kTrain) {
         read_training(log, run, job);
       } else {
         read_evaluation(log, job);
       }
+      heed_queue(folder, job);
       add_failure(job);
       if (job.log.last_event > 0)
         run.status.last_event = std::max(run.status.last_event.value_or(0), job.log.last_event);
@@ -194,6 +228,18 @@ class Reading {
       job.seconds_per_image = *evaluation.wall_seconds / static_cast<double>(job.images);
   }
 
+  /// A lock on another machine may not be seen here: Slurm knows.
+  void heed_queue(const fs::path& folder, JobOfRun& job) const {
+    if (job.log.state == ReadLog::kDone) return;
+    const auto submission = read_submission(folder);
+    const auto* queue = submission ? queue_.current() : nullptr;
+    if (queue == nullptr) return;
+    const auto* queued = queue->find(submission->job);
+    if (queued == nullptr || !queued->is_alive()) return;
+    job.queue = queued->text();
+    if (!queued->is_waiting() && job.log.state != ReadLog::kNotBegun) job.log.state = ReadLog::kRunning;
+  }
+
   /// A worker that died could say nothing: the orchestrator did, unless somebody went on since.
   void add_failure(JobOfRun& job) const {
     const auto found = records_.failures.find(job.id);
@@ -207,6 +253,9 @@ class Reading {
   /// What the states of its jobs make of a run.
   void settle(ReadRun& run, bool is_finished) const {
     auto& status = run.status;
+    for (const auto& job : run.jobs) {
+      if (status.queue.empty() && job.log.state != ReadLog::kDone) status.queue = job.queue;
+    }
     status.jobs = std::ssize(run.jobs);
     status.jobs_done =
         std::ranges::count_if(run.jobs, [](const JobOfRun& job) { return job.log.state == ReadLog::kDone; });
@@ -229,7 +278,8 @@ class Reading {
       return show(run, *job);
     }
     const bool is_begun = status.jobs_done > 0 || first(ReadLog::kStopped) != run.jobs.end();
-    status.state = is_begun && !holder_ ? RunState::kInterrupted : RunState::kWaiting;
+    const bool is_cared_for = holder_ || !status.queue.empty();
+    status.state = is_begun && !is_cared_for ? RunState::kInterrupted : RunState::kWaiting;
     if (!is_begun) return;
     if (const auto job = first(ReadLog::kStopped); job != run.jobs.end()) return show(run, *job);
     const auto& next = *first(ReadLog::kNotBegun);
@@ -267,6 +317,7 @@ class Reading {
   const Workspace& workspace_;
   const RecordedRuns& records_;
   std::optional<pid_t> holder_;
+  QueueAnswer& queue_;
 };
 
 /// Mean seconds of an update and of an image, over runs of a table.
@@ -382,6 +433,7 @@ struct StatusReader::Impl {
   std::vector<Json> journal = {};  ///< without prompts, which are most of it
   std::uint64_t offset = 0;        ///< how much of it was read
   RecordedRuns records = {};
+  QueueAnswer queue = {};
 
   /// Reads what was written since the last time.
   void read_on() {
@@ -415,7 +467,7 @@ struct StatusReader::Impl {
       if (records.order.empty()) throw;
       status.notes.emplace_back(error.what());
     }
-    const Reading reading(workspace, records, status.holder);
+    const Reading reading(workspace, records, status.holder, queue);
     std::map<std::string, ReadRun> read;
     std::vector<const ReadRun*> current;
     for (const auto& id : records.order) {
@@ -431,6 +483,7 @@ struct StatusReader::Impl {
       if (!read.contains(id)) read.emplace(id, reading.read(records.runs.at(id), status.notes));
       status.runs.push_back(read.at(id).status);
     }
+    if (!queue.trouble().empty()) status.notes.push_back(queue.trouble());
     return status;
   }
 
@@ -468,13 +521,16 @@ WorkspaceStatus StatusReader::read(StatusScope scope) {
   return impl_->read(scope);
 }
 
-std::map<std::string, RunState> run_states(const Workspace& workspace) {
-  std::map<std::string, RunState> states;
+std::map<std::string, std::string> run_states(const Workspace& workspace) {
+  std::map<std::string, std::string> states;
   if (!has_records(workspace)) return states;
   try {
     const auto status = StatusReader(workspace).read(StatusScope::kUnfinished);
     for (const auto& note : status.notes) tell("note: {}\n", note);
-    for (const auto& run : status.runs) states[run.id] = run.state;
+    for (const auto& run : status.runs) {
+      const bool is_queued = run.state == RunState::kWaiting && !run.queue.empty();
+      states[run.id] = is_queued ? run.queue : run_state_name(run.state);
+    }
   } catch (const Error& error) {
     tell("note: states are of training alone: {}\n", error.what());
   }
@@ -538,6 +594,7 @@ Json run_status_json(const RunStatus& run) {
           {"experiments", run.experiments},
           {"failure", text(run.failure)},
           {"process", run.process > 0 ? Json(run.process) : Json()},
+          {"queue", run.queue.empty() ? Json() : Json(run.queue)},
           {"folder", run.folder.string()}};
 }
 

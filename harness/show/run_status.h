@@ -48,7 +48,8 @@ struct RunStatus {
   std::optional<double> last_event = {};       ///< seconds since 1970
   std::vector<std::int64_t> experiments = {};  ///< finished ones that it belongs to
   std::string failure = {};
-  pid_t process = 0;  ///< of a running one's worker; 0: on another machine
+  pid_t process = 0;       ///< of a running one's worker; 0: on another machine
+  std::string queue = {};  ///< of its part that Slurm has: "queued (17: Priority)", "17 on n1"
 
   bool is_base() const;
 };
@@ -88,9 +89,9 @@ class StatusReader {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Of every run of the workspace's journal that no finished experiment holds; empty without a journal. What
-/// cannot be read is told on standard error.
-std::map<std::string, RunState> run_states(const Workspace& workspace);
+/// In words, "running" or "queued (17: Priority)", of every run of the workspace's journal that no finished
+/// experiment holds; empty without a journal. What cannot be read is told on standard error.
+std::map<std::string, std::string> run_states(const Workspace& workspace);
 
 /// "running", "train"
 std::string run_state_name(RunState state);

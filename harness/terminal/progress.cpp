@@ -51,12 +51,12 @@ void Progress::expect_done(const std::string& job) {
   entry.fraction = entry.fraction_at_start = 1;
 }
 
-void Progress::start(const std::string& job, const std::string& label) {
+void Progress::start(const std::string& job, const std::string& label, const std::string& how) {
   auto& entry = jobs_[job];
   entry.label = label;
   entry.running = true;
   entry.first_time = Clock::now();
-  if (!terminal_) write_or_forget(out_, printable(label + ": started\n"));
+  if (!terminal_) write_or_forget(out_, printable(fmt::format("{}: {}\n", label, how)));
   tick();
 }
 
@@ -94,7 +94,8 @@ void Progress::clear() {
 }
 
 std::string Progress::describe(const Job& job) const {
-  if (job.last.total <= 0) return fmt::format("{}: starting", job.label);
+  if (job.last.total <= 0)
+    return fmt::format("{}: {}", job.label, job.last.text.empty() ? "starting" : job.last.text);
   std::string text =
       fmt::format("{}: {:.0f}/{:.0f} {}", job.label, job.last.done, job.last.total, job.last.unit);
   const double elapsed = seconds_since(job.first_time), images = job.last.images - job.first_images;

@@ -33,7 +33,7 @@ class Progress {
   void expect_done(const std::string& job);
   /// The estimates rest on measurements: the time left is told from the start.
   void trust_estimates() { trusted_ = true; }
-  void start(const std::string& job, const std::string& label);
+  void start(const std::string& job, const std::string& label, const std::string& how = "started");
   void update(const std::string& job, const JobProgress& progress);
   void finish(const std::string& job);
   /// A whole line of its own: warnings, notes.

@@ -72,6 +72,35 @@ TEST_F(EventLog, ATornLastLineIsLeftByReadersAndCutOffByTheNextWriter) {
   EXPECT_EQ(read_events(log_, whole).events.at(0).at("n"), 3);
 }
 
+TEST_F(EventLog, ThatIsTakenOverGoesOnInAnotherFileAndTheFormerWriterKnows) {
+  EventLogWriter former(log_);
+  former.append({{"type", "note"}, {"n", 1}});
+  add_bytes("00000000 {\"torn");
+  EXPECT_FALSE(former.is_superseded());
+  EventLogWriter writer(log_, EventLogWriter::Opening::kTakeOver);
+  EXPECT_TRUE(former.is_superseded());
+  EXPECT_FALSE(writer.is_superseded());
+  former.append({{"type", "note"}, {"n", 2}});
+  writer.append({{"type", "note"}, {"n", 3}});
+  const auto events = read_events(log_, 0).events;
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[1].at("n"), 3);
+}
+
+// A network file system shows a file's length before its bytes.
+TEST_F(EventLog, ALineWithBytesThatAreNotThereYetIsLeftForLaterAndThenDamaged) {
+  EventLogWriter writer(log_);
+  writer.append({{"type", "note"}, {"n", 1}});
+  const auto whole = read_file(log_);
+  add_bytes(std::string(30, '\0') + "\n" + whole);
+  EXPECT_EQ(read_events(log_, 0).events.size(), 1U);
+  const auto old = std::filesystem::last_write_time(log_) - std::chrono::minutes(5);
+  std::filesystem::last_write_time(log_, old);
+  EXPECT_NE(error_of([&] { read_events(log_, 0); }).problem().find("wrong checksum"), std::string::npos);
+  write_file(log_, whole + whole);
+  EXPECT_EQ(read_events(log_, 0).events.size(), 2U);
+}
+
 TEST_F(EventLog, ADamagedLineInTheMiddleIsAnErrorThatNamesItsPlace) {
   {
     EventLogWriter writer(log_);

@@ -1,7 +1,8 @@
 #include "trainers/ranks/gloo.h"
 
-#include <cstdlib>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+#include "core/processes/host.h"
 
 namespace harness {
 
@@ -14,7 +15,7 @@ c10::intrusive_ptr<c10d::Backend> open_gloo(const c10::intrusive_ptr<c10d::Store
                                             std::chrono::milliseconds wait) {
   using Gloo = c10d::ProcessGroupGloo;
   const bool on_loopback = host == "localhost" || host.starts_with("127.");
-  if (!on_loopback || ::getenv("GLOO_SOCKET_IFNAME") != nullptr)
+  if (!on_loopback || is_set("GLOO_SOCKET_IFNAME"))
     return c10::make_intrusive<Gloo>(store, rank, size, Gloo::Options::create_default(wait));
   auto options = Gloo::Options::create(wait);
   options->devices.push_back(Gloo::createDeviceForHostname("127.0.0.1"));

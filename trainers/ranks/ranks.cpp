@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <thread>
 
 #include "core/error.h"
+#include "core/processes/host.h"
 #include "core/processes/port.h"
 #include "torch/csrc/distributed/c10d/PrefixStore.hpp"
 #include "torch/csrc/distributed/c10d/TCPStore.hpp"
@@ -192,16 +191,7 @@ void Ranks::fail(const std::string& what) const {
 
 std::chrono::seconds Ranks::patience() {
   constexpr std::int64_t kUsual = 120;
-  const char* given = std::getenv("HARNESS_RANK_TIMEOUT_S");
-  if (given == nullptr) return std::chrono::seconds(kUsual);
-  const std::string text = given;
-  std::int64_t seconds = 0;
-  const auto* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, seconds);
-  if (parsed.ec != std::errc() || parsed.ptr != end || seconds < 1) {
-    throw Error(fmt::format("is \"{}\", not a number of seconds", text), "HARNESS_RANK_TIMEOUT_S");
-  }
-  return std::chrono::seconds(seconds);
+  return std::chrono::seconds(environment_number("HARNESS_RANK_TIMEOUT_S", 1, "seconds").value_or(kUsual));
 }
 
 }  // namespace harness

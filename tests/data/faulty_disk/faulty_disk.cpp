@@ -9,6 +9,7 @@
 //                          (unset: each)
 //   HARNESS_DISK_KILL      "rename" or "unlinkat": the call HARNESS_DISK_FROM of this name ends the program
 //                          (SIGKILL)
+//   HARNESS_DISK_NO_LOCKS  flock fails with this number, as on file systems without locks
 //   HARNESS_DISK_DELAY_US  how long each sync and rename takes
 //   HARNESS_DISK_TRACE     a file that gets a line for each call, and for each start of a worker:
 //                          TIME PID CALL PATH WHAT, where WHAT is the type of the record that is written
@@ -16,6 +17,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/file.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -119,6 +121,13 @@ ssize_t cut_short(std::size_t size, Write write) {
 }  // namespace
 
 extern "C" {
+
+int flock(int file, int operation) noexcept {
+  static auto* const real = next<int(int, int)>("flock");
+  if (environment("HARNESS_DISK_NO_LOCKS").empty()) return real(file, operation);
+  errno = static_cast<int>(number("HARNESS_DISK_NO_LOCKS", 0));
+  return -1;
+}
 
 ssize_t write(int file, const void* bytes, size_t size) {
   static auto* const real = next<ssize_t(int, const void*, size_t)>("write");

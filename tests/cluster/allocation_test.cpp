@@ -1,66 +1,14 @@
-// Tables on a real Slurm of two virtual nodes (tests/cluster/slurm).
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <unistd.h>
+#include "tests/cluster/on_slurm.h"
 
-#include <cstdlib>
-#include <filesystem>
-
-#include "core/processes/port.h"
-#include "tests/chain.h"
+// Tables inside one allocation: `--executor srun`.
 
 namespace harness {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string what_is_missing() {
-  if (::getuid() != 0) return "needs root";
-  for (const char* program : {"slurmctld", "slurmd", "srun", "sbatch", "munged"}) {
-    if (!has_program(program))
-      return std::string("there is no ") + program + "; scripts/setup --tests installs it";
-  }
-  return "";
-}
-
-/// A Slurm of its own, until it goes; `missing` says why there is none.
-class Slurm {
- public:
-  Slurm() : missing(what_is_missing()) {
-    if (!missing.empty()) return;
-    const auto log = folder_.path() / "start.log";
-    const auto started = shell(
-        fmt::format("{} start {} {} >{} 2>&1 </dev/null", kScript, folder(), free_port(), log.string()));
-    if (started.status != 0)
-      missing = fmt::format("Slurm did not start: {}{}", read_file(log),
-                            shell(fmt::format("tail -n 5 {}/log/*", folder())).out);
-    ::setenv("SLURM_CONF", (folder_.path() / "slurm.conf").c_str(), 1);
-    ::setenv("MASTER_ADDR", "127.0.0.1", 1);  // nobody knows the nodes' names
-  }
-  ~Slurm() { shell(fmt::format("{} stop {}", kScript, folder())); }
-  Slurm(const Slurm&) = delete;
-  Slurm& operator=(const Slurm&) = delete;
-
-  std::string missing;
-
- private:
-  inline static const std::string kScript = (kTree / "tests/cluster/slurm").string();
-
-  std::string folder() const { return folder_.path().string(); }
-
-  const TemporaryFolder folder_;
-};
-
-class OnSlurm : public Chain {
+class InAnAllocation : public OnSlurm {
  protected:
-  static void SetUpTestSuite() { slurm_ = std::make_unique<Slurm>(); }
-  static void TearDownTestSuite() { slurm_.reset(); }
-
-  void SetUp() override {
-    if (!slurm_->missing.empty()) GTEST_SKIP() << slurm_->missing;
-    Chain::SetUp();
-  }
-
   /// Submits `reproduce` to both nodes; the job's number.
   std::string submit(const std::string& out, const std::string& more) const {
     const auto script = root_ / (out + ".sh");
@@ -89,12 +37,9 @@ class OnSlurm : public Chain {
   }
 
   std::string log(const std::string& out) const { return (root_ / (out + ".log")).string(); }
-
- private:
-  inline static std::unique_ptr<Slurm> slurm_;
 };
 
-TEST_F(OnSlurm, ATableOfStepsOfAnAllocationHasTheRowsOfALocalOne) {
+TEST_F(InAnAllocation, ATableOfStepsOfAnAllocationHasTheRowsOfALocalOne) {
   expect_reproduced("local");
   const auto said = finished(submit("steps", "--executor srun --jobs 2"), "steps");
   EXPECT_PROBLEM(said, "status 0");
@@ -102,7 +47,7 @@ TEST_F(OnSlurm, ATableOfStepsOfAnAllocationHasTheRowsOfALocalOne) {
   EXPECT_EQ(table("local"), table("steps"));
 }
 
-TEST_F(OnSlurm, RanksOfAStepOnTwoNodesLeaveTheRowsOfOneProcess) {
+TEST_F(InAnAllocation, RanksOfAStepOnTwoNodesLeaveTheRowsOfOneProcess) {
   // Updates of four shards, which two can share.
   const std::string four_folds = "--set updates_per_epoch=1 ";
   expect_reproduced("local", four_folds);
@@ -112,7 +57,7 @@ TEST_F(OnSlurm, RanksOfAStepOnTwoNodesLeaveTheRowsOfOneProcess) {
   EXPECT_EQ(rows("local"), rows("ranks"));
 }
 
-TEST_F(OnSlurm, AnAllocationThatIsTakenBackEndsInOrderAndTheNextOneGoesOn) {
+TEST_F(InAnAllocation, AnAllocationThatIsTakenBackEndsInOrderAndTheNextOneGoesOn) {
   expect_reproduced("local");
   int interrupted = 0;
   std::string said;
@@ -138,7 +83,7 @@ TEST_F(OnSlurm, AnAllocationThatIsTakenBackEndsInOrderAndTheNextOneGoesOn) {
   EXPECT_EQ(table("local"), table("taken"));
 }
 
-TEST_F(OnSlurm, AWorkerStartedByHandWithSrunIsOneOfTwoRanks) {
+TEST_F(InAnAllocation, AWorkerStartedByHandWithSrunIsOneOfTwoRanks) {
   expect_reproduced("local", "--set updates_per_epoch=1");
   const auto folder = fs::path(json_rows("local", "SELECT folder FROM runs WHERE method = 'ratio-norm'")[0]
                                    .at("folder")

@@ -1,0 +1,40 @@
+#include "core/processes/host.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+
+#include "core/error.h"
+
+namespace harness {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+bool is_set(const char* variable) {
+  return !environment(variable).empty();
+}
+
+std::string environment(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? "" : text;
+}
+
+std::optional<std::int64_t> environment_number(const char* variable, std::int64_t lowest,
+                                               const std::string& what) {
+  const auto text = environment(variable);
+  if (text.empty()) return std::nullopt;
+  std::int64_t number = 0;
+  const auto* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  if (parsed.ec == std::errc() && parsed.ptr == end && number >= lowest) return number;
+  throw Error(fmt::format("is \"{}\", not a number of {}", text, what), variable);
+}
+
+}  // namespace harness

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/processes/process.h"
+#include "harness/run/task.h"
+
+namespace harness {
+
+/// One job at work, or on its way to it, wherever that is.
+class RunningJob {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// Lines of the worker (core/EVENTS.md), or what stands for them.
+  using OnLine = std::function<void(RunningJob&, std::string_view)>;
+
+  explicit RunningJob(Task its_task) : task(std::move(its_task)) {}
+  virtual ~RunningJob() = default;
+  RunningJob(const RunningJob&) = delete;
+  RunningJob& operator=(const RunningJob&) = delete;
+
+  /// Called several times a second.
+  virtual void look() {}
+  /// How it ended, once it has and all that it left can be read. Never blocks.
+  virtual std::optional<ExitStatus> ended() = 0;
+  /// To save and end.
+  virtual void ask_to_stop() = 0;
+  virtual void kill() = 0;
+
+  /// "pid 4711"
+  virtual std::string name() const = 0;
+  /// In words: "died with signal 9 (Killed)".
+  virtual std::string how_it_ended(const ExitStatus& status) const {
+    return status.ok() ? "ended without completing its job" : "died with " + status.text();
+  }
+  /// Where the reason may stand.
+  virtual std::filesystem::path log() const { return task.folder / "worker.log"; }
+
+  const Task task;
+  Clock::time_point last_sign = Clock::now();
+  bool log_has_grown = false, silent = false;
+};
+
+}  // namespace harness

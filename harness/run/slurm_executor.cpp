@@ -1,0 +1,248 @@
+#include "harness/run/slurm_executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <regex>
+#include <system_error>
+#include <utility>
+
+#include "core/error.h"
+#include "core/event_log.h"
+#include "core/files.h"
+#include "core/json.h"
+#include "core/text.h"
+#include "harness/slurm/command.h"
+#include "harness/slurm/submission.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+using Clock = RunningJob::Clock;
+
+/// A network file system may show a log later than Slurm an end, and Slurm's answers may overtake one
+/// another.
+constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kLookEvery{1};
+constexpr int kLikelyAnswers = 2;
+
+/// What a job does, counted: updates of a training, images of an evaluation.
+struct Work {
+  double total = 0, images_each = 1;
+  std::string unit;
+};
+
+Work work_of(const fs::path& folder) {
+  const auto identity = read_json(folder / "job.json").at("identity");
+  if (identity.value("kind", "") != "train")
+    return {.total = static_cast<double>(read_json(folder / "positions.json").size()), .unit = "images"};
+  const auto& settings = identity.at("settings");
+  const double an_epoch = settings.value("prompts_per_epoch", 0.0) * settings.value("group_size", 0.0);
+  const double updates = settings.value("updates_per_epoch", 1.0) * settings.value("inner_epochs", 1.0);
+  return {.total = settings.value("updates", 0.0), .images_each = an_epoch / updates, .unit = "updates"};
+}
+
+class SlurmJob : public RunningJob {
+ public:
+  SlurmJob(Task its_task, SlurmRequest request, fs::path worker, const SlurmQueue& queue, OnLine on_line)
+      : RunningJob(std::move(its_task)),
+        request_(std::move(request)),
+        worker_(std::move(worker)),
+        queue_(queue),
+        on_line_(std::move(on_line)),
+        work_(work_of(task.folder)) {
+    ask_for_it();
+  }
+
+  void look() override {
+    last_sign = Clock::now();  // Slurm ends those that hang at their time's end
+    if (Clock::now() - looked_ < kLookEvery) return;
+    looked_ = Clock::now();
+    if (!submission_ && answers_ != queue_.answers()) ask_for_it();
+    read_log();
+    say();
+  }
+
+  std::optional<ExitStatus> ended() override {
+    if (is_complete_) return ExitStatus{};
+    if (!submission_) return is_asked_to_stop_ ? std::optional(kInterrupted) : std::nullopt;
+    if (answers_ == queue_.answers()) return std::nullopt;
+    answers_ = queue_.answers();
+    const auto* job = queue_.find(submission_->job);
+    const bool has_ended = job == nullptr || (!job->is_alive() && job->state != "COMPLETING");
+    if (!has_ended) {
+      ended_answers_ = 0;
+      return std::nullopt;
+    }
+    if (++ended_answers_ == 1) ended_since_ = Clock::now();
+    if (ended_answers_ < kLikelyAnswers) return std::nullopt;
+    if (is_asked_to_stop_) return kInterrupted;
+    // Its log may be on its way; of one that failed nothing more is to come.
+    const bool may_be_done = job == nullptr || job->state == "COMPLETED";
+    if (may_be_done && Clock::now() - ended_since_ < kPatience) return std::nullopt;
+    if (job == nullptr && !std::exchange(was_lost_, true)) {
+      submission_.reset();
+      ask_for_it();
+      return std::nullopt;
+    }
+    return how_slurm_saw_it(job);
+  }
+
+  void ask_to_stop() override {
+    if (std::exchange(is_asked_to_stop_, true) || !submission_) return;
+    const auto* job = queue_.find(submission_->job);
+    cancel_submission(task.folder, *submission_, job == nullptr || job->is_waiting());
+  }
+
+  void kill() override {
+    if (std::exchange(is_killed_, true) || !submission_) return;
+    run_slurm({"scancel", submission_->job});
+  }
+
+  std::string name() const override {
+    return submission_ ? "job " + submission_->job + " of Slurm" : "not in Slurm's queue yet";
+  }
+
+  std::string how_it_ended(const ExitStatus&) const override { return end_; }
+
+ private:
+  static constexpr ExitStatus kInterrupted{.code = static_cast<int>(Status::kInterrupted)};
+
+  void ask_for_it() {
+    answers_ = queue_.answers();
+    ended_answers_ = 0;
+    submission_ = submit_or_adopt(request_, worker_, queue_, trouble_);
+    if (!submission_) return;
+    offset_ = submission_->log_begin;
+    if (is_asked_to_stop_) cancel_submission(task.folder, *submission_, true);
+  }
+
+  void read_log() {
+    const auto log = task.folder / "events.log";
+    std::error_code absent;
+    const auto size = fs::file_size(log, absent);
+    if (absent || size <= offset_) return;
+    const auto batch = read_events(log, offset_);
+    if (batch.events.empty()) return;
+    offset_ = batch.next_offset;
+    log_has_grown = true;
+    for (const auto& event : batch.events) heed(event);
+  }
+
+  void heed(const Json& event) {
+    const auto type = event.value("type", "");
+    if (type == "job_completed") is_complete_ = true;
+    if (type == "sample") ++done_;
+    if (type != "update") return;
+    done_ = event.value("update_index", done_);
+    const auto& stats = event.at("stats");
+    if (stats.contains("reward_mean") && stats["reward_mean"].is_number())
+      reward_ = fmt::format("reward {:.3f}", stats["reward_mean"].get<double>());
+  }
+
+  /// What a worker would say through its pipe.
+  void say() {
+    const auto* job = submission_ ? queue_.find(submission_->job) : nullptr;
+    auto text = !submission_ ? std::string("Slurm does not answer") : job == nullptr ? "queued" : job->text();
+    const bool has_begun = done_ > 0 && (job == nullptr || !job->is_waiting());
+    if (has_begun && !reward_.empty()) text = reward_ + ", " + text;
+    const Json told = {{"done", done_},
+                       {"total", has_begun ? work_.total : 0},
+                       {"unit", work_.unit},
+                       {"images", done_ * work_.images_each},
+                       {"text", text}};
+    if (job != nullptr && job->waits_in_vain() && !std::exchange(has_warned_, true))
+      on_line_(*this,
+               fmt::format("note {}: as things are it never starts; change what it asks for with --slurm, "
+                           "or ask those who run the cluster",
+                           job->text()));
+    if (auto line = "progress " + told.dump(); line != said_) on_line_(*this, said_ = std::move(line));
+  }
+
+  /// The exit status as far as Slurm remembers it, and the end in words.
+  ExitStatus how_slurm_saw_it(const QueuedJob* job) {
+    ExitStatus status{.code = 1};
+    const auto told = run_slurm({"scontrol", "show", "job", "--oneliner", submission_->job}).out;
+    static const std::regex kExitCode(R"(\bExitCode=(\d+):(\d+))");
+    std::smatch found;
+    if (std::regex_search(told, found, kExitCode))
+      status = {.code = std::stoi(found[1].str()), .signal = std::stoi(found[2].str())};
+    const auto state = job == nullptr ? std::string("left Slurm's queue without a trace") : job->state;
+    if (status.code == kInterrupted.code) {
+      end_ =
+          "was stopped at the end of its time, or for another job, before it had come further than where it "
+          "began: it needs a longer --time (with --slurm)";
+      return {.code = 1};
+    }
+    end_ = fmt::format("ended{}{}", job == nullptr ? ": " : " as ", state);
+    if (job != nullptr && !job->nodes.empty()) end_ += " on " + job->nodes;
+    if (status.code != 0 || status.signal != 0) end_ += " with " + status.text();
+    if (status.ok()) status.code = 1;
+    return status;
+  }
+
+  const SlurmRequest request_;
+  const fs::path worker_;
+  const SlurmQueue& queue_;
+  const OnLine on_line_;
+  const Work work_;
+  std::optional<Submission> submission_;
+  std::uint64_t offset_ = 0;  ///< how much of the log was read
+  double done_ = 0;
+  std::string reward_, said_, end_ = "ended", trouble_;
+  Clock::time_point looked_{}, ended_since_{};
+  std::int64_t answers_ = -1;  ///< of the queue that were taken into account
+  int ended_answers_ = 0;      ///< that call it ended, one after the other
+  bool is_complete_ = false, was_lost_ = false, has_warned_ = false;
+  bool is_asked_to_stop_ = false, is_killed_ = false;
+};
+
+/// From one resume point to the next: an epoch.
+std::optional<double> seconds_of_an_epoch(const Plan& plan, const Rates& rates) {
+  if (!rates.measured) return std::nullopt;
+  double longest = 0;
+  for (const auto& method : plan.methods) {
+    const auto settings = plan.settings.effective_loop(plan.registry, "train", method);
+    const double images = settings.value("prompts_per_epoch", 0.0) * settings.value("group_size", 0.0);
+    longest = std::max(longest, images / rates.train_images_per_second);
+  }
+  return longest;
+}
+
+}  // namespace
+
+SlurmRequest slurm_request(SlurmRequest job, const Plan& plan, const Shares& shares, const Rates& rates,
+                           const std::string& arguments) {
+  job.folder = fs::absolute(job.folder).lexically_normal();
+  job.ranks = shares.ranks;
+  job.threads = shares.threads;
+  job.on_gpus = plan.device_kind != "cpu";
+  if (rates.measured || !job.on_gpus) job.memory_mb = rates.peak_memory_mb;
+  if (!rates.measured) job.seconds.reset();
+  job.unit_seconds = seconds_of_an_epoch(plan, rates);
+  job.arguments = arguments;
+  return job;
+}
+
+SlurmExecutor::SlurmExecutor(fs::path worker, RequestOf request_of)
+    : worker_(std::move(worker)), request_of_(std::move(request_of)) {
+  queue_.read();
+}
+
+std::unique_ptr<RunningJob> SlurmExecutor::start(boost::asio::io_context&, Task task,
+                                                 RunningJob::OnLine on_line) {
+  auto request = request_of_(task);
+  return std::make_unique<SlurmJob>(std::move(task), std::move(request), worker_, queue_, std::move(on_line));
+}
+
+std::vector<std::string> SlurmExecutor::look() {
+  queue_.poll();
+  if (queue_.trouble() == trouble_) return {};
+  trouble_ = queue_.trouble();
+  if (trouble_.empty()) return {"note: Slurm answers again"};
+  return {"note: Slurm does not answer (" + trouble_ + "); jobs that run go on, and it is asked again"};
+}
+
+}  // namespace harness

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "harness/run/estimate.h"
+#include "harness/run/executor.h"
+#include "harness/slurm/batch_script.h"
+#include "harness/slurm/queue.h"
+
+namespace harness {
+
+/// A batch job of Slurm's for each job. The workers write their folders and nothing else; what Slurm says of
+/// them is why they do not work yet, or no longer. Jobs go on when we end, and are adopted by their names.
+class SlurmExecutor : public Executor {
+ public:
+  using RequestOf = std::function<SlurmRequest(const Task&)>;
+
+  /// Reads the queue. Throws Error (Status::kFailed) where Slurm does not answer.
+  SlurmExecutor(std::filesystem::path worker, RequestOf request_of);
+
+  std::unique_ptr<RunningJob> start(boost::asio::io_context& io, Task task,
+                                    RunningJob::OnLine on_line) override;
+  std::vector<std::string> look() override;
+  bool jobs_outlive_us() const override { return true; }
+  std::string how_started() const override { return "with Slurm"; }
+  /// What a job may need to reach the end of its epoch and to save.
+  std::chrono::milliseconds stop_limit() const override { return std::chrono::minutes(15); }
+
+ private:
+  std::filesystem::path worker_;
+  RequestOf request_of_;
+  SlurmQueue queue_;
+  std::string trouble_;
+};
+
+/// What a job of a plan asks Slurm for: `job` with its id, folder and estimated seconds, completed by how the
+/// work is shared and what earlier jobs took. `arguments`: of --slurm.
+SlurmRequest slurm_request(SlurmRequest job, const Plan& plan, const Shares& shares, const Rates& rates,
+                           const std::string& arguments);
+
+}  // namespace harness

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/plan/workspace.h"
+
+namespace harness {
+
+/// A job that was taken out of Slurm's queue, or told to save and end.
+struct Cancelled {
+  std::string job, name;         ///< in Slurm
+  std::filesystem::path folder;  ///< of the job, or of the workspace whose command waited to go on
+  bool was_waiting = false;
+};
+
+/// Ends what Slurm has of these runs, or of the whole workspace where none is named: the jobs that their
+/// folders note, and no other. Throws Error where Slurm does not answer.
+std::vector<Cancelled> cancel_jobs(const Workspace& workspace, const std::vector<std::string>& runs);
+
+}  // namespace harness

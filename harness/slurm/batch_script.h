@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace harness {
+
+/// What a job asks Slurm for.
+struct SlurmRequest {
+  std::string id;                           ///< of the job
+  std::filesystem::path folder;             ///< of the job, absolute
+  int ranks = 1, threads = 1;               ///< processes, and threads of each
+  bool on_gpus = false;                     ///< one per process
+  std::optional<double> memory_mb = {};     ///< of a process, on the host
+  std::optional<double> seconds = {};       ///< in all, where earlier jobs were measured
+  std::optional<double> unit_seconds = {};  ///< what it takes from one save to the next
+  std::string arguments = {};               ///< what --slurm says, for sbatch
+};
+
+/// Of the job in this folder, by which one that nobody has noted is found again: another workspace may have a
+/// job with this id, too.
+std::string slurm_job_name(const std::string& id, const std::filesystem::path& folder);
+
+/// Options of sbatch. What --slurm says stands last, so that it counts.
+std::vector<std::string> batch_options(const SlurmRequest& request);
+
+/// FOLDER/job.sh: starts all ranks, and puts the job into the queue once more where the end of its time
+/// stopped it and it has come further. `log_begin`: bytes of its event log so far.
+std::string batch_script(const SlurmRequest& request, const std::filesystem::path& worker,
+                         std::uint64_t log_begin);
+
+/// Throws Error (status 2) for arguments of --slurm that a batch script cannot hold.
+void require_slurm_arguments(const std::string& arguments);
+
+/// --cpus-per-task (-c) among them.
+std::optional<int> cpus_per_task(const std::string& arguments);
+
+/// While it is in the job's folder its script does not go back to the queue.
+inline constexpr const char* kStopMarker = "stop";
+
+}  // namespace harness

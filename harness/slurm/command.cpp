@@ -1,0 +1,63 @@
+#include "harness/slurm/command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace harness {
+namespace {
+
+/// Which Slurm it is; all else with this beginning is about an allocation.
+constexpr std::string_view kWhichSlurm = "SLURM_CONF=", kPrefix = "SLURM_";
+
+}  // namespace
+
+std::vector<std::string> slurm_words(std::vector<std::string> words) {
+  std::vector<std::string> all = {"env"};
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    if (!variable.starts_with(kPrefix) || variable.starts_with(kWhichSlurm)) continue;
+    all.insert(all.end(), {"-u", std::string(variable.substr(0, variable.find('=')))});
+  }
+  all.insert(all.end(), words.begin(), words.end());
+  return all;
+}
+
+Finished run_slurm(std::vector<std::string> words) {
+  constexpr int kNoSuchProgram = 127;  // as env says it
+  const auto program = words.front();
+  auto finished = run_program(slurm_words(std::move(words)), {.err = kPipe});
+  if (finished.status.code != kNoSuchProgram) return finished;
+  throw Error(fmt::format("the command {} cannot be started", program), "--executor slurm",
+              "put Slurm's commands on PATH");
+}
+
+bool may_pass(const std::string& message) {
+  constexpr std::array<std::string_view, 6> kPassing = {"Unable to contact slurm controller",
+                                                        "Socket timed out",
+                                                        "Connection refused",
+                                                        "Zero Bytes were transmitted",
+                                                        "Resource temporarily unavail",
+                                                        "in backup mode"};
+  return std::ranges::any_of(kPassing,
+                             [&](std::string_view part) { return message.find(part) != std::string::npos; });
+}
+
+void require_slurm(const std::string& option) {
+  if (output_of({"sbatch", "--version"}).empty()) {
+    throw Error("the command sbatch cannot be started", option,
+                "put Slurm's commands on PATH, or use --executor local");
+  }
+  const auto answer = run_slurm({"squeue", "--me", "--noheader", "--states=PENDING"});
+  if (answer.status.ok()) return;
+  throw Error("Slurm does not answer: " + std::string(trim(answer.err)), option,
+              "see whether `squeue` works here");
+}
+
+}  // namespace harness

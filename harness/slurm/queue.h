@@ -1,0 +1,61 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/processes/process.h"
+
+namespace harness {
+
+/// A line of `squeue`.
+struct QueuedJob {
+  std::string id, name, state, nodes, reason;
+
+  /// Waits or works, or will once more.
+  bool is_alive() const;
+  bool is_waiting() const { return state == "PENDING"; }
+  /// Waits for what no other job's end will bring.
+  bool waits_in_vain() const;
+  /// "queued (17: Priority)", "17 on n1"
+  std::string text() const;
+};
+
+/// What Slurm's queue holds of this user: one `squeue` at a time for all jobs, which is never waited for.
+class SlurmQueue {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Asks as often as $HARNESS_SQUEUE_S says, in seconds (10 where it is unset).
+  SlurmQueue();
+
+  /// Asks now, and waits for the answer. Throws Error (Status::kFailed) where none comes.
+  void read();
+  /// Takes an answer that has come, and asks again once it is time.
+  void poll();
+
+  const QueuedJob* find(const std::string& id) const;
+  /// The newest job of a name that is alive.
+  const QueuedJob* find_living(const std::string& name) const;
+
+  /// Whole answers so far.
+  std::int64_t answers() const { return answers_; }
+  /// Why the last one did not come; "" where it did.
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  void take(const Finished& answer);
+
+  std::chrono::seconds interval_;
+  Clock::time_point asked_{};
+  std::unique_ptr<Process> squeue_;
+  Descriptor answer_, message_;
+  std::map<std::string, QueuedJob> jobs_;  ///< by id
+  std::int64_t answers_ = 0;
+  std::string trouble_;
+};
+
+}  // namespace harness

@@ -1,0 +1,106 @@
+#include "harness/slurm/submission.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+#include <vector>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/json.h"
+#include "core/text.h"
+#include "harness/slurm/command.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kFile = "submission.json";
+
+/// Its lines in one, without the names of its commands.
+std::string said_by_slurm(const std::string& text) {
+  std::vector<std::string> parts;
+  for (const auto& line : split(text, '\n')) {
+    const auto at = line.find("error: ");
+    const auto part = trim(std::string_view(line).substr(at == std::string::npos ? 0 : at + 7));
+    if (!part.empty()) parts.emplace_back(part);
+  }
+  return join(parts, "; ");
+}
+
+std::uint64_t size_of_log(const fs::path& folder) {
+  std::error_code absent;
+  const auto size = fs::file_size(folder / "events.log", absent);
+  return absent ? 0 : size;
+}
+
+}  // namespace
+
+std::optional<Submission> read_submission(const fs::path& folder) {
+  std::error_code absent;
+  const auto file = folder / kFile;
+  if (!fs::exists(file, absent)) return std::nullopt;
+  try {
+    const auto noted = read_json(file);
+    return Submission{.job = noted.at("job").get<std::string>(),
+                      .name = noted.at("name").get<std::string>(),
+                      .log_begin = noted.at("log_begin").get<std::uint64_t>()};
+  } catch (const std::exception&) {  // the queue knows it by name
+    return std::nullopt;
+  }
+}
+
+void write_submission(const fs::path& folder, const Submission& submission) {
+  const Json noted = {{"executor", "slurm"},
+                      {"job", submission.job},
+                      {"name", submission.name},
+                      {"log_begin", submission.log_begin}};
+  write_file_atomically(folder / kFile, noted.dump(1) + "\n");
+}
+
+std::optional<std::string> submit_script(const fs::path& script, const std::vector<std::string>& options,
+                                         std::string& why) {
+  std::vector<std::string> words = {"sbatch", "--parsable"};
+  words.insert(words.end(), options.begin(), options.end());
+  words.push_back(script.string());
+  const auto sent = run_slurm(words);
+  if (sent.status.ok()) {
+    const auto id = std::string(trim(split(sent.out, ';').front()));  // "17" or "17;cluster"
+    const bool is_number = !id.empty() && id.find_first_not_of("0123456789") == std::string::npos;
+    if (is_number) return id;
+    throw Error(fmt::format("sbatch says \"{}\" instead of the number of a job", trim(sent.out)),
+                script.string(), "", Status::kFailed);
+  }
+  why = said_by_slurm(sent.err);
+  if (may_pass(why)) return std::nullopt;
+  throw Error(fmt::format("Slurm refuses the job: {}", why), script.string(),
+              "change what it asks for with --slurm (`sinfo` lists partitions and nodes)");
+}
+
+std::optional<Submission> submit_or_adopt(const SlurmRequest& request, const fs::path& worker,
+                                          const SlurmQueue& queue, std::string& why) {
+  const auto& folder = request.folder;
+  Submission submission{
+      .job = {}, .name = slurm_job_name(request.id, folder), .log_begin = size_of_log(folder)};
+  std::error_code absent;
+  fs::remove(folder / kStopMarker, absent);
+  if (const auto* known = queue.find_living(submission.name)) {
+    submission.job = known->id;
+    if (const auto noted = read_submission(folder); noted && noted->job == known->id) return noted;
+  } else {
+    write_file_atomically(folder / "job.sh", batch_script(request, worker, submission.log_begin));
+    const auto id = submit_script(folder / "job.sh", {}, why);
+    if (!id) return std::nullopt;
+    submission.job = *id;
+  }
+  write_submission(folder, submission);
+  return submission;
+}
+
+bool cancel_submission(const fs::path& folder, const Submission& submission, bool is_waiting) {
+  write_file(folder / kStopMarker, "");
+  if (is_waiting) return run_slurm({"scancel", submission.job}).status.ok();
+  return run_slurm({"scancel", "--signal=TERM", submission.job}).status.ok();
+}
+
+}  // namespace harness

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "harness/slurm/batch_script.h"
+#include "harness/slurm/queue.h"
+
+namespace harness {
+
+/// A job of Slurm's that was asked for, as FOLDER/submission.json notes it.
+struct Submission {
+  std::string job;              ///< Slurm's id
+  std::string name;             ///< slurm_job_name
+  std::uint64_t log_begin = 0;  ///< bytes of the event log when it was asked for
+};
+
+/// What a folder's submission.json says; nothing where there is none that can be read.
+std::optional<Submission> read_submission(const std::filesystem::path& folder);
+void write_submission(const std::filesystem::path& folder, const Submission& submission);
+
+/// Runs sbatch on a script with further options; the id. Nothing where Slurm does not answer for the moment
+/// (`why` then says so): whether the job is in the queue must be looked up by its name. Throws Error (status
+/// 2) where Slurm refuses the job.
+std::optional<std::string> submit_script(const std::filesystem::path& script,
+                                         const std::vector<std::string>& options, std::string& why);
+
+/// The job that the queue holds under this name (an earlier command may have asked for it, and have had no
+/// time to note it), or a new one by FOLDER/job.sh; noted in submission.json. Nothing as above.
+std::optional<Submission> submit_or_adopt(const SlurmRequest& request, const std::filesystem::path& worker,
+                                          const SlurmQueue& queue, std::string& why);
+
+/// Takes a job out of the queue, or tells it to save and end. False if Slurm no longer has it.
+bool cancel_submission(const std::filesystem::path& folder, const Submission& submission, bool is_waiting);
+
+}  // namespace harness

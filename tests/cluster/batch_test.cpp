@@ -1,0 +1,159 @@
+#include "tests/cluster/on_slurm.h"
+
+// One batch job per run: `--executor slurm`.
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ByBatchJobs : public OnSlurm {
+ protected:
+  std::string by_slurm(const std::string& out, const std::string& more = {}) const {
+    return reproduce(out, "--executor slurm " + more);
+  }
+
+  /// The folder of a method's run, once Slurm has its training.
+  fs::path training(const std::string& out, const std::string& method) const {
+    fs::path found;
+    EXPECT_TRUE(wait_until([&] {
+      std::error_code not_yet;
+      for (const auto& run : fs::directory_iterator(root_ / out, not_yet)) {
+        const auto job = run.path() / "job.json";
+        if (!fs::exists(run.path() / "submission.json") || !fs::exists(job)) continue;
+        if (read_json(job).at("identity").value("method", "") == method) found = run.path();
+      }
+      return !found.empty();
+    }));
+    return found;
+  }
+
+  static std::string job_of(const fs::path& folder) {
+    return read_json(folder / "submission.json").at("job").get<std::string>();
+  }
+
+  static std::size_t count_of(const std::string& type, const fs::path& log) {
+    const auto text = fs::exists(log) ? read_file(log) : std::string();
+    std::size_t count = 0;
+    for (auto at = text.find(type); at != std::string::npos; at = text.find(type, at + 1)) ++count;
+    return count;
+  }
+  static bool has_begun(const fs::path& folder) {
+    return count_of("\"type\":\"update\"", folder / "events.log") > 0;
+  }
+
+  std::vector<fs::path> logs_of(const std::string& out) const {
+    std::vector<fs::path> logs;
+    for (const auto& entry : fs::recursive_directory_iterator(root_ / out)) {
+      if (entry.path().filename() == "events.log") logs.push_back(entry.path());
+    }
+    return logs;
+  }
+
+  /// Jobs that wait or work.
+  static std::string queue() { return shell("squeue --noheader --states=PD,R 2>/dev/null").out; }
+
+  /// Of a table that this machine made alone, once for all tests of the suite.
+  const std::string& local_rows(const std::string& more = {}) {
+    auto& known = local_[more];
+    if (known.empty()) {
+      expect_reproduced("local", more);
+      known = rows("local");
+    }
+    return known;
+  }
+
+ private:
+  inline static std::map<std::string, std::string> local_;
+};
+
+TEST_F(ByBatchJobs, AKilledCommandFindsItsJobsAgainAndNoneRunsTwice) {
+  for (int kill = 1; kill <= 4; ++kill) {
+    auto harness = start(by_slurm("batch") + fmt::format(" >{}/said.log 2>&1", root_.string()));
+    if (harness.ends_within(std::chrono::milliseconds(kill * 900))) break;
+    ::kill(harness.pid(), SIGKILL);
+    harness.wait();
+  }
+  const auto last = shell(by_slurm("batch") + " 2>&1");
+  ASSERT_EQ(last.status, 0) << last.out;
+  EXPECT_EQ(rows("batch"), local_rows());
+  const auto logs = logs_of("batch");
+  EXPECT_EQ(logs.size(), 10U);
+  for (const auto& log : logs) EXPECT_EQ(count_of("\"type\":\"job_started\"", log), 1U) << log;
+}
+
+TEST_F(ByBatchJobs, ADetachedTableIsFinishedWithNobodyThereThoughAJobHadToSave) {
+  patch_table({{"scales", {{"smoke", {{"checkpoints", {4, 16}}, {"settings", {{"updates", 16}}}}}}}});
+  const auto left = shell(by_slurm("detached", "--detach") + " 2>&1");
+  ASSERT_EQ(left.status, 0) << left.out;
+  EXPECT_PROBLEM(left.out, "goes on with the table when one of them has ended");
+  const auto folder = training("detached", "lambda-controlled");
+  const auto shown = shell(fmt::format("{} status --out {}/detached", kHarness, root_.string())).out;
+  EXPECT_PROBLEM(shown, "with Slurm");
+  ASSERT_TRUE(wait_until([&] { return has_begun(folder); }));
+  shell("scancel --signal=TERM " + job_of(folder));
+  ASSERT_TRUE(wait_until([&] { return fs::exists(root_ / "detached/chain/table.json"); }, 300))
+      << read_file(root_ / "detached/continue.log");
+  expect_reproduced("local");
+  EXPECT_EQ(rows("detached"), rows("local"));
+  EXPECT_GE(count_of("\"type\":\"job_started\"", folder / "events.log"), 2U);
+}
+
+TEST_F(ByBatchJobs, ADeadWorkerIsNamedAndRanksGoOnFromWhatItLeft) {
+  const std::string four_folds = "--set updates_per_epoch=1";
+  auto harness = start(by_slurm("dead", four_folds) + fmt::format(" >{}/said.log 2>&1", root_.string()));
+  const auto folder = training("dead", "ratio-norm");
+  ASSERT_TRUE(wait_until([&] { return has_begun(folder); }));
+  shell(fmt::format("pkill -KILL -f 'harness-worker run {}$'", folder.string()));
+  ASSERT_TRUE(harness.ends_within(std::chrono::minutes(2)));
+  EXPECT_EQ(harness.wait().code, 1);
+  const auto said = read_file(root_ / "said.log");
+  EXPECT_PROBLEM(said, "train ratio-norm (seed 42)");
+  EXPECT_PROBLEM(said, "ended as FAILED on n");
+  const auto again = shell(by_slurm("dead", four_folds + " --ranks 2") + " 2>&1");
+  ASSERT_EQ(again.status, 0) << again.out;
+  EXPECT_EQ(rows("dead"), local_rows(four_folds));
+}
+
+TEST_F(ByBatchJobs, AnInterruptedCommandAndRunsCancelLeaveNothingInTheQueue) {
+  auto harness = start(by_slurm("stopped") + fmt::format(" >{}/said.log 2>&1", root_.string()));
+  ASSERT_TRUE(wait_until([&] { return has_begun(training("stopped", "ratio-norm")); }));
+  ::kill(harness.pid(), SIGINT);
+  ASSERT_TRUE(harness.ends_within(std::chrono::minutes(2)));
+  EXPECT_EQ(harness.wait().code, 130) << read_file(root_ / "said.log");
+  EXPECT_EQ(queue(), "");
+  ASSERT_EQ(shell(by_slurm("stopped", "--detach") + " 2>&1").status, 0);
+  const auto cancelled = shell(fmt::format("{} runs cancel --out {}/stopped 2>&1", kHarness, root_.string()));
+  EXPECT_EQ(cancelled.status, 0) << cancelled.out;
+  EXPECT_PROBLEM(cancelled.out, "taken out of the queue");
+  EXPECT_TRUE(wait_until([&] { return queue().empty(); })) << queue();
+}
+
+TEST_F(ByBatchJobs, WhatSlurmRefusesIsAnErrorOfUsage) {
+  const auto refused = shell(by_slurm("refused", "--slurm --partition=nowhere") + " 2>&1");
+  EXPECT_EQ(refused.status, 2) << refused.out;
+  EXPECT_PROBLEM(refused.out, "Slurm refuses the job: invalid partition specified: nowhere");
+}
+
+TEST_F(ByBatchJobs, DoctorProvesTheNodesByAJob) {
+  const auto proved =
+      shell(fmt::format("{} doctor --executor slurm --out {}/none 2>&1", kHarness, root_.string()));
+  EXPECT_PROBLEM(proved.out, "found program, LibTorch and workspace");
+  const auto refused = shell(fmt::format(
+      "{} doctor --executor slurm --slurm --partition=nowhere --out {} 2>&1", kHarness, root_.string()));
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_PROBLEM(refused.out, "invalid partition specified: nowhere");
+}
+
+TEST(Slurm, IsRefusedWithoutItsCommands) {
+  const auto refused =
+      shell("PATH=/usr/bin/none " + kHarness + " reproduce --table sd35-ocr --executor slurm --dry-run 2>&1");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_PROBLEM(refused.out, "the command sbatch cannot be started");
+  const auto alone = shell(kHarness + " reproduce --table sd35-ocr --detach --dry-run 2>&1");
+  EXPECT_EQ(alone.status, 2);
+  EXPECT_PROBLEM(alone.out, "add --executor slurm");
+}
+
+}  // namespace
+}  // namespace harness
