@@ -47,6 +47,7 @@ void write_or_forget(std::FILE* out, std::string_view bytes) noexcept {
 
 void tell_text(std::string_view text) noexcept {
   try {
+    std::fflush(stdout);  // in one file with it, a message stands after what was put before
     write_or_forget(stderr, printable(text));
   } catch (...) {
   }

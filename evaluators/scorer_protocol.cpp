@@ -20,7 +20,16 @@ std::string line_of(const Json& value) {
 
 /// The lines are open for further fields: a reader ignores what it does not know.
 Json object_of(std::string_view line, const std::string& where) {
-  Json value = parse_json_line(line, where);
+  constexpr std::size_t kShown = 60;
+  Json value;
+  try {
+    value = parse_json_line(line, where);
+  } catch (const Error& error) {
+    throw Error(fmt::format("its standard output holds a line that is no JSON ({}): {}; print messages on "
+                            "standard error",
+                            error.problem(), in_quotes(line.substr(0, kShown))),
+                where);
+  }
   if (!value.is_object()) throw Error("not a JSON object", where);
   return value;
 }

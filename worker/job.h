@@ -17,6 +17,9 @@ struct WorkerJob {
   std::string checkpoint_sha256;  ///< of the manifest of the checkpoint to evaluate; empty: not known
   std::filesystem::path folder;
 
+  /// What the log calls device_identity: "cpu" or "gpu".
+  const char* device_field() const { return device == "cpu" ? "cpu" : "gpu"; }
+
   /// "FOLDER/job.json", for messages.
   std::string file() const { return (folder / "job.json").string(); }
 

@@ -9,8 +9,8 @@
 #include "core/json.h"
 #include "core/processes/host.h"
 #include "core/processes/rank_place.h"
-#include "core/source_sums/build_info.h"
 #include "core/streams.h"
+#include "models/nn/device.h"
 #include "worker/commands.h"
 
 namespace harness {
@@ -24,20 +24,32 @@ void report_failure(Reporter& reporter, const Error& error) {
   }
 }
 
-/// Processes of other builds or other vector units would give other bits for the same shard.
-void require_equal_machines(const Ranks& ranks) {
-  const auto all = ranks.gather(worker_build() + " " + build_info().cpu_features);
+/// Processes of other builds, vector units or GPUs would give other bits for the same shard.
+void require_equal_machines(const WorkerJob& job, const Ranks& ranks) {
+  const auto all = ranks.gather(worker_build() + " " + device_identity(job.device));
   const auto other = std::ranges::find_if(all, [&](const auto& text) { return text != all.front(); });
   if (other == all.end()) return;
+  throw Error(fmt::format("rank {} runs another build, or on another kind of CPU or GPU, than rank 0",
+                          other - all.begin()),
+              fmt::format("rank {} of {}", ranks.rank(), ranks.size()),
+              "start all processes of a run from one installation, on machines of one kind", Status::kFailed);
+}
+
+/// What was begun on another kind of machine goes on there: here it would get other bits.
+void require_same_machine(const WorkerJob& job) {
+  const auto start = last_start(job.folder / "events.log");
+  if (!start) return;
+  const auto began = start->value(job.device_field(), ""), here = device_identity(job.device);
+  if (began.empty() || began == here) return;
   throw Error(
-      fmt::format("rank {} runs another build, or on another kind of CPU, than rank 0", other - all.begin()),
-      fmt::format("rank {} of {}", ranks.rank(), ranks.size()),
-      "start all processes of a run from one installation, on machines of one kind", Status::kFailed);
+      fmt::format("was begun on a machine with {}, and this one has {}", began, here), job.folder.string(),
+      "go on on that kind of machine (of Slurm's nodes: --slurm '--constraint=...'), or start over with "
+      "--fresh");
 }
 
 bool run_shared(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
   try {
-    require_equal_machines(ranks);
+    require_equal_machines(job, ranks);
     const auto kind = job.get<std::string>("kind");
     if (kind != "train" && kind != "evaluate")
       throw Error(fmt::format("unknown kind of job \"{}\"", kind), job.file());
@@ -76,6 +88,7 @@ int run_job(const std::filesystem::path& folder) {
   const auto job = read_job(folder);
   const auto place = rank_place();
   if (is_complete_already(folder)) return 0;
+  require_same_machine(job);
   Reporter reporter(job, place.is_root());
   try {
     use_one_thread();

@@ -13,8 +13,8 @@
 #include <cstdlib>
 
 #include "core/processes/host.h"
-#include "core/source_sums/build_info.h"
 #include "core/source_sums/source_sums.h"
+#include "models/nn/device.h"
 
 namespace harness {
 namespace {
@@ -79,7 +79,7 @@ Reporter::Reporter(const WorkerJob& job, bool is_root)
          {"host", host_name()},
          {"build", worker_build()},
          {"sources", sources_sha256()},
-         {"cpu", build_info().cpu_features},
+         {job.device_field(), device_identity(job.device)},
          {"threads", job.threads}});
   if (!is_heard_) return;
   if (::pipe2(end_pipe_, O_CLOEXEC) != 0)

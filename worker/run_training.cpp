@@ -6,7 +6,7 @@
 
 #include "backbones/backbone.h"
 #include "core/error.h"
-#include "core/source_sums/build_info.h"
+#include "models/nn/device.h"
 #include "trainers/grpo_loop.h"
 #include "trainers/method.h"
 #include "worker/backbone_source.h"
@@ -62,7 +62,7 @@ bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) 
                     .prompts = training_prompts(job),
                     .folder = job.folder,
                     .source = backbone_source(job),
-                    .resume_key = worker_build() + " " + build_info().cpu_features};
+                    .resume_key = worker_build() + " " + device_identity(job.device)};
   training.source.prompts = prompts_of_all_epochs(training);
   const auto weights = hold_weights(job);
   const auto backbone = Backbone::load(training.source);

@@ -190,6 +190,10 @@ Error unknown_word(const Command& known, const CLI::App* command, const std::str
   const auto where = full_name(command);
   if (word.starts_with('-')) {
     const auto mistaken = known.mistaken.find(word);
+    const auto names = option_names(command);
+    if (std::ranges::count(names, std::string(word.substr(0, word.find('=')))) > 0)
+      return Error(fmt::format("\"{}\" stands before the command", word), where,
+                   fmt::format("give it after the command: `{} {} ...`", where, word));
     return Error(
         fmt::format("unknown option \"{}\"", word), where,
         mistaken != known.mistaken.end() ? mistaken->second : suggestion(word, option_names(command)));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <ranges>
+#include <string_view>
+#include <utility>
 
 #include "core/error.h"
 #include "evaluators/evaluator.h"
@@ -27,6 +29,18 @@ Json MetricCatalogue::to_json(const std::vector<std::string>& names) const {
     if (const auto* metric = find(name)) list.push_back(metric_json(*metric));
   }
   return list;
+}
+
+MetricCatalogue MetricCatalogue::of_task(const std::string& task) const {
+  auto catalogue = *this;
+  for (const auto& [beginning, side] : {std::pair(kMaximizeTask, "higher"), {kMinimizeTask, "lower"}}) {
+    if (!task.starts_with(beginning)) continue;
+    const auto found = catalogue.entries_.find(task.substr(std::string_view(beginning).size()));
+    if (found == catalogue.entries_.end() || found->second.better != "none") continue;
+    found->second.better = side;
+    found->second.source = "task " + task;
+  }
+  return catalogue;
 }
 
 const KnownMetric* MetricCatalogue::find(const std::string& name) const {

@@ -31,6 +31,10 @@ class MetricCatalogue {
   /// Those of `names` that are known.
   Json to_json(const std::vector<std::string>& names) const;
 
+  /// As a table reads them that trains for `task`: a metric without a good direction takes the side that
+  /// maximize: or minimize: says.
+  MetricCatalogue of_task(const std::string& task) const;
+
   /// nullptr for a metric that no evaluator here gives.
   const KnownMetric* find(const std::string& name) const;
   /// What a metric is called in headings: "PickScore"; its name for an unknown one.

@@ -259,6 +259,12 @@ void read_prompts(TableSpec& spec, Fields fields) {
 SplitRule read_split(Fields fields) {
   SplitRule rule;
   const bool is_drawn = !fields.has("first");
+  for (const auto* other : {"seed", "take"}) {
+    if (is_drawn || !fields.has(other)) continue;
+    throw Error(
+        fmt::format("has both \"first\" and \"{}\", which may come from the table that it extends", other),
+        fields.where(), "take the first so many with {\"first\": N, \"seed\": null, \"take\": null}");
+  }
   if (is_drawn) rule.seed = fields.required<std::uint64_t>("seed");
   rule.take = fields.required<int>(is_drawn ? "take" : "first");
   fields.finish();
@@ -774,6 +780,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   read(fields, "version", spec.version);
   spec.title = fields.optional<std::string>("title", spec.id);
   spec.task = spec.paper_task = fields.required<std::string>("task");
+  if (source == SpecSource::kFile) spec.metric_catalogue = metrics.of_task(spec.task);
   read(fields, "reproduces", spec.reproduces);
   spec.backbone = fields.required<std::string>("backbone");
   const auto kind = fields.optional<std::string>("kind", "evaluation");
@@ -802,7 +809,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   spec.checkpoints = read_checkpoints(fields);
   const Json& columns = fields.get("columns");
   require(columns.is_array() && !columns.empty(), "must be a list of columns", fields.where() + ": columns");
-  const ColumnReading reading{.kind = spec.kind, .metrics = metrics, .source = source};
+  const ColumnReading reading{.kind = spec.kind, .metrics = spec.metric_catalogue, .source = source};
   for (std::size_t i = 0; i < columns.size(); ++i)
     spec.columns.push_back(
         read_column(columns[i], reading, fmt::format("{}: columns[{}]", fields.where(), i)));

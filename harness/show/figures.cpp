@@ -65,7 +65,8 @@ constexpr const char* kFormulas =
     "Var(\u03bb_{center})/4, measured Var(y), where y is the mean-reduced log-ratio.";
 constexpr const char* kEstimators =
     "Estimators of \u03bb_{center} on fresh samples: from the means (as the methods use it), from the "
-    "velocities, and from Var(y); the law predicts that they agree.";
+    "velocities, and from Var(y); the law predicts that they agree, but for what Var(\u03bb_{center})/4 adds to the "
+    "last where \u03bb_{center} differs much between samples, as after few updates.";
 constexpr const char* kStepLabel = "denoising step k";
 constexpr double kApart = 4;  // marks of two series at one step are side by side
 

@@ -109,7 +109,7 @@ void add_times(Json& report, const std::vector<JobFolder>& jobs) {
     if (job.split.empty() || !report.contains("machine")) {
       const Json& start = sessions.back().start;
       report["machine"] = {{"host", start.value("host", "")},
-                           {"cpu", start.value("cpu", "")},
+                           {"cpu", start.value("cpu", start.value("gpu", ""))},
                            {"threads", start.value("threads", 0)},
                            {"pid", start.value("pid", 0)}};
       if (report.at("build").is_null()) report["build"] = start.value("build", "");

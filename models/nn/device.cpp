@@ -1,12 +1,20 @@
 #include "models/nn/device.h"
 
 #include <ATen/Context.h>
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <torch/cuda.h>
+#include <torch/version.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
 
 #include "core/error.h"
+#include "core/source_sums/build_info.h"
+#include "core/text.h"
 
 namespace harness {
 
@@ -24,6 +32,20 @@ void make_deterministic() {
   context.setSDPUseCuDNN(false);
 }
 
+/// "NVIDIA H100 80GB HBM3", as the driver says it of the first one: a node has one kind.
+std::string gpu_name() {
+  std::error_code absent;
+  for (std::filesystem::directory_iterator at("/proc/driver/nvidia/gpus", absent), end; !absent && at != end;
+       at.increment(absent)) {
+    std::ifstream information(at->path() / "information");
+    for (std::string line; std::getline(information, line);) {
+      constexpr std::string_view kModel = "Model:";
+      if (line.starts_with(kModel)) return std::string(trim(std::string_view(line).substr(kModel.size())));
+    }
+  }
+  return "unknown GPU";
+}
+
 }  // namespace
 
 torch::Device open_device(const std::string& name) {
@@ -36,6 +58,13 @@ torch::Device open_device(const std::string& name) {
     throw Error("no CUDA device can be used", "--device " + name, "check nvidia-smi");
   make_deterministic();
   return torch::Device(name);
+}
+
+std::string device_identity(const std::string& name) {
+  if (open_device(name).is_cpu()) return build_info().cpu_features;
+  const auto& hooks = at::detail::getCUDAHooks();
+  return fmt::format("{}, LibTorch {}, CUDA {}, cuDNN {}", gpu_name(), TORCH_VERSION, hooks.versionCUDART(),
+                     hooks.versionCuDNN());
 }
 
 }  // namespace harness

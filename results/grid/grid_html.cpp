@@ -14,7 +14,7 @@ constexpr const char* kStyle =
     "small{display:block;color:#666;font-weight:400}\n"
     "td{padding:.5rem .6rem;vertical-align:top}\n"
     ".prompt{width:17rem;min-width:14rem}.prompt b{display:block}.prompt span{color:#666;font-size:.8rem}\n"
-    "img{width:288px;display:block;border:1px solid #bbb;image-rendering:pixelated}\n"
+    "img{width:288px;max-width:calc((100vw - 21rem)/var(--columns) - 1.4rem);min-width:96px;display:block;border:1px solid #bbb;image-rendering:pixelated}\n"
     ".read{display:flex;gap:.6rem;justify-content:space-between;max-width:288px;font-size:.9rem}\n"
     ".read span:first-child{overflow-wrap:anywhere}\n"
     ".wrong,.missing{color:#b3261e;background:#fbdcd8}.none{color:#b3261e;font-style:italic}\n"
@@ -46,8 +46,10 @@ std::string cell_html(const Grid& grid, const GridCell& cell, const GridRow& row
 
 std::string group_head(const Grid& grid, GridGroup group) {
   const auto [title, rule] = grid_group_text(group, grid);
-  auto out = fmt::format("<h2>{} <small>{}</small></h2>\n<div class=\"rows\"><table>\n<tr><th>Prompt</th>",
-                         title, html_text(rule));
+  auto out = fmt::format(
+      "<h2>{} <small>{}</small></h2>\n<div class=\"rows\" style=\"--columns:{}\"><table>\n"
+      "<tr><th>Prompt</th>",
+      title, html_text(rule), grid.columns.size());
   for (const auto& column : grid.columns) {
     out += fmt::format("<th>{}<small>{}</small></th>", html_text(column.title), html_text(column.subtitle));
   }

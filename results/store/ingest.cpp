@@ -74,7 +74,9 @@ class Ingestion {
     if (!job_.evaluation_id) {
       sql_.run("UPDATE runs SET build = ?2 WHERE id = ?1", job_.run_id, event.required<std::string>("build"));
     }
-    auto detail = picked(event, {"pid", "host", "build", "cpu", "threads"});
+    auto detail = picked(event, {"pid", "host", "build", "threads"});
+    const auto* device = event.has("gpu") ? "gpu" : "cpu";  // device_identity
+    detail[device] = event.get(device);
     if (event.has("sources")) detail["sources"] = event.required<std::string>("sources");
     put_event(event, "info", "started", std::move(detail));
   }

@@ -133,9 +133,10 @@ void add_discriminability_note(const TableModel& model, std::vector<std::string>
   if (told == entries.end()) return;
   notes.push_back(fmt::format(
       "Rows by method: intraclass correlation {:.2f} in {} (1: all runs of a method agree; 0 or less: "
-      "methods differ no more than runs do). Largest difference to {}: {:.1f} standard errors over runs ({}).",
-      *told->intraclass_correlation, column_of(model, told->metric).title, model.baseline, *told->largest,
-      told->method));
+      "methods differ no more than runs do). Furthest from {} in standard errors over runs: {}, {:.1f}; over few "
+      "runs that is no test, and the verdicts hold.",
+      *told->intraclass_correlation, column_of(model, told->metric).title, model.baseline, told->method,
+      *told->largest));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <csignal>
 
 #include "tests/harness/workplace.h"
 
@@ -94,6 +96,26 @@ TEST(OneDb, TakesTwoReproducesAndReadersWithoutALostRowOrALock) {
   }
   EXPECT_EQ(rows_in(b.metric_rows("own.sqlite")) * 2, rows_in(a.metric_rows(db)));
 }
+
+/// By the number with which flock fails there.
+class NoLocks : public ::testing::TestWithParam<int> {};
+
+TEST_P(NoLocks, StillHaveOneCommandAtATimeWhichADeadOneDoesNotHinder) {
+  Workplace place, sound;
+  place.environment["LD_PRELOAD"] = HARNESS_BINARY_DIR "/tests/libharness-faulty-disk.so";
+  place.environment["HARNESS_DISK_NO_LOCKS"] = std::to_string(GetParam());
+  const auto busy = place.start_busy(kSmoke, "train");
+  place.fails(1, kSmoke, {"another harness works here", ".lock.holder"});
+  place.end(busy, SIGKILL);
+  place.ok(kSmoke, {}, {"this file system has no locks"});
+  EXPECT_FALSE(fs::exists(place.folder() / "runs/.lock.holder"));
+  sound.ok(kSmoke);
+  EXPECT_EQ(place.metric_rows(), sound.metric_rows());
+  place.ok({"check", "sd35-ocr"});
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, NoLocks, ::testing::Values(ENOSYS, ENOTSUP),
+                         [](const auto& error) { return error.param == ENOSYS ? "ENOSYS" : "ENOTSUP"; });
 
 }  // namespace
 }  // namespace harness::test

@@ -186,7 +186,7 @@ TEST(Discriminability, OfATableOfThreeRunsIsSaidOnceAndGivenForEveryMetric) {
   EXPECT_FALSE(entries[1].intraclass_correlation.has_value()) << "all rows are equal";
   EXPECT_THAT(difference_notes(model),
               Contains(AllOf(HasSubstr("Rows by method: intraclass correlation 0.95 in OCR reward"),
-                             HasSubstr("Largest difference to ratio-norm: 19.4 standard errors over runs"))));
+                             HasSubstr("Furthest from ratio-norm in standard errors over runs: lambda-controlled, 19.4"))));
   const auto document = table_json(model).at("discriminability");
   ASSERT_EQ(document.size(), 2u);
   EXPECT_EQ(document[0].at("runs"), 3);
