@@ -11,8 +11,8 @@ namespace harness {
 /// the device is not there.
 torch::Device open_device(const std::string& name);
 
-/// What besides the program decides the bits of a job on a device: the CPU's vector extensions; or the GPU's name
-/// with the versions of LibTorch, CUDA and cuDNN. Throws as open_device does.
+/// What besides the program decides the bits of a job on a device: the CPU's vector extensions; or the GPU's
+/// name with the versions of LibTorch, CUDA and cuDNN. Throws as open_device does.
 std::string device_identity(const std::string& name);
 
 }  // namespace harness

@@ -184,9 +184,11 @@ TEST(Discriminability, OfATableOfThreeRunsIsSaidOnceAndGivenForEveryMetric) {
   EXPECT_NEAR(*entries[0].largest, 0.0112 / (0.001 / std::sqrt(3.0)), 1e-9);
   EXPECT_EQ(entries[0].method, "lambda-controlled");
   EXPECT_FALSE(entries[1].intraclass_correlation.has_value()) << "all rows are equal";
-  EXPECT_THAT(difference_notes(model),
-              Contains(AllOf(HasSubstr("Rows by method: intraclass correlation 0.95 in OCR reward"),
-                             HasSubstr("Furthest from ratio-norm in standard errors over runs: lambda-controlled, 19.4"))));
+  EXPECT_THAT(
+      difference_notes(model),
+      Contains(AllOf(
+          HasSubstr("Rows by method: intraclass correlation 0.95 in OCR reward"),
+          HasSubstr("Furthest from ratio-norm in standard errors over runs: lambda-controlled, 19.4"))));
   const auto document = table_json(model).at("discriminability");
   ASSERT_EQ(document.size(), 2u);
   EXPECT_EQ(document[0].at("runs"), 3);
