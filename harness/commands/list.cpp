@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <ranges>
 #include <set>
@@ -19,6 +20,7 @@
 #include "harness/show/run_report.h"
 #include "harness/terminal/output.h"
 #include "results/store/journal.h"
+#include "results/store/rows.h"
 #include "results/store/store.h"
 
 namespace harness {
@@ -284,6 +286,13 @@ Rows list_runs(const ListOptions& options) {
   auto store = open_workspace(options);
   const auto runs = chosen(store ? store->runs() : std::vector<StoredRun>{}, options);
   const auto states = run_states(find_workspace(options.place));
+  // The starting weights are those of every scale.
+  std::map<std::string, std::string> scales;
+  if (store) {
+    constexpr auto kScales =
+        "SELECT run_id, group_concat(scale, ', ') FROM (SELECT DISTINCT run_id, scale FROM table_runs) GROUP BY run_id";
+    for (const auto& [run, names] : rows_of<std::string, std::string>(*store, kScales)) scales[run] = names;
+  }
   return rows_of(runs, [&](const StoredRun& run) -> Json {
     const auto state = live_state(*store, run, states);
     // The starting weights are there at once, and done when they are tested.
@@ -294,7 +303,7 @@ Rows list_runs(const ListOptions& options) {
             {"seed", run.seed},
             {"backbone", run.backbone},
             {"task", run.task},
-            {"scale", run.scale},
+            {"scale", scales.contains(run.id) ? scales.at(run.id) : run.scale},
             {"state", state},
             {"folder", run.folder},
             {"created", run.created},
