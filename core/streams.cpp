@@ -27,6 +27,11 @@ void note_error() {
   if (output_error == 0) output_error = errno != 0 ? errno : EIO;
 }
 
+void flush_answer() {
+  errno = 0;
+  if (output_error == 0 && std::fflush(stdout) != 0) note_error();
+}
+
 }  // namespace
 
 void prepare_streams() {
@@ -47,7 +52,7 @@ void write_or_forget(std::FILE* out, std::string_view bytes) noexcept {
 
 void tell_text(std::string_view text) noexcept {
   try {
-    std::fflush(stdout);  // in one file with it, a message stands after what was put before
+    flush_answer();  // in one file with it, a message stands after what was put before
     write_or_forget(stderr, printable(text));
   } catch (...) {
   }
@@ -68,8 +73,7 @@ bool is_output_wanted() {
 }
 
 void finish_output() {
-  errno = 0;
-  if (output_error == 0 && std::fflush(stdout) != 0) note_error();
+  flush_answer();
   // A network file system, or one with quotas, says at the close what it could not keep.
   if (const int copy = output_error == 0 ? ::dup(STDOUT_FILENO) : -1; copy >= 0 && ::close(copy) != 0)
     note_error();

@@ -85,8 +85,10 @@ bool is_complete_already(const std::filesystem::path& folder) {
 }
 
 int run_job(const std::filesystem::path& folder) {
-  const auto job = read_job(folder);
+  auto job = read_job(folder);
   const auto place = rank_place();
+  if (job.device == "cuda")
+    job.device = fmt::format("cuda:{}", place.local_rank);  // of those that are visible
   if (is_complete_already(folder)) return 0;
   require_same_machine(job);
   Reporter reporter(job, place.is_root());

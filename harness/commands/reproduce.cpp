@@ -133,6 +133,12 @@ void expect_jobs(const Plan& plan, Store& store, const Shares& shares, Progress&
 
 constexpr int kManyJobs = 1024;
 
+/// That jobs on this machine share; none where they run elsewhere, on the CPU or on one that was named.
+std::vector<std::string> gpus_of(const ReproduceOptions& options, const Plan& plan) {
+  const bool shares_gpus = options.executor == "local" && plan.device == kAllGpus;
+  return shares_gpus ? visible_gpus() : std::vector<std::string>();
+}
+
 /// As asked for, or jobs side by side where one cannot use all cores. Each thread has a shard of its own; a
 /// GPU has one.
 Shares shares_of(const ReproduceOptions& options, const Plan& plan) {
@@ -142,6 +148,20 @@ Shares shares_of(const ReproduceOptions& options, const Plan& plan) {
     return {.jobs = options.jobs.value_or(kManyJobs), .ranks = options.ranks, .threads = cores};
   }
   const auto room = room_of(options.executor);
+  if (const auto gpus = gpus_of(options, plan); !gpus.empty()) {
+    const auto most = static_cast<int>(gpus.size()) / options.ranks;
+    const int jobs = options.jobs.value_or(most);
+    if (jobs > most || most == 0) {
+      throw Error(
+          fmt::format(
+              "{} of {} each need {} GPUs, and {} are visible", counted(std::max(1, jobs), "job"),
+              options.ranks == 1 ? std::string("1 process") : fmt::format("{} processes", options.ranks),
+              std::max(1, jobs) * options.ranks, gpus.size()),
+          "--device cuda", "take fewer --jobs or --ranks");
+    }
+    return {
+        .jobs = jobs, .ranks = options.ranks, .threads = std::max(1, room.cores / (jobs * options.ranks))};
+  }
   Shares shares{.jobs = std::max(1, room.nodes / options.ranks), .ranks = options.ranks};
   if (options.jobs) {
     shares.jobs = *options.jobs;
@@ -190,6 +210,7 @@ class PlanWork {
     settings_.jobs = shares_.jobs;
     settings_.ranks = shares_.ranks;
     settings_.launcher = launcher_words(options.executor, plan, shares_);
+    settings_.gpus = gpus_of(options, plan);
     runner_.require_same_build(settings_.worker, settings_.launcher.empty() && !options.is_on_slurm());
   }
 
@@ -595,8 +616,8 @@ Examples:
   command.add("--set", &r.sets, "one setting; repeat for more (`harness list settings`)",
               {.one_each = true, .offers = setting_names, .value = "[METHOD.]NAME=VALUE"});
   command.add("--seeds", &o->seeds, "42,43 or 42..46 (default: the table's)", {.by_comma = true});
-  command.add("--device", &r.device, "auto, cpu, cuda or cuda:N",
-              {.offers = choices({"auto", "cpu", "cuda:0"})});
+  command.add("--device", &r.device, "auto, cpu, cuda (every visible GPU, a job on each) or cuda:N",
+              {.offers = choices({"auto", "cpu", "cuda", "cuda:0"})});
   add_workspace_options(command, o->place);
   command.add("--jobs", &o->jobs, "jobs at a time, which share the cores (default: by backbone)");
   command.add("--ranks", &o->ranks,

@@ -347,6 +347,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.seeds = request.seeds.empty() ? plan.spec.seeds : request.seeds;
   plan.checkpoints = plan.scale.checkpoints.value_or(plan.spec.checkpoints);
   plan.device = request.runs_elsewhere ? device_name(request.device) : choose_device(request.device);
+  if (request.device == kAllGpus) plan.device = kAllGpus;
   plan.runs_elsewhere = request.runs_elsewhere;
   plan.device_kind = plan.device.substr(0, plan.device.find(':'));
   plan.settings = resolve_settings(plan.registry, plan.spec, plan.backbone.name, plan.scale.name,

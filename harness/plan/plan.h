@@ -94,8 +94,12 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace);
 /// Name of a run's test evaluation before selection has given it an id.
 std::string test_key(const RunPlan& run);
 
-/// What a device is called in plans and jobs: "cuda" is "cuda:0". Throws Error for an unknown one.
+/// What one device is called: "cuda" is "cuda:0". Throws Error for an unknown one.
 std::string device_name(const std::string& device);
+
+/// As --device of a plan: every GPU that is visible, a job or rank on each. A worker takes that of its local
+/// rank.
+inline constexpr const char* kAllGpus = "cuda";
 
 /// The device that --device means (device_name). Throws Error for an unknown or absent one.
 std::string choose_device(const std::string& device);

@@ -30,10 +30,11 @@ class Executor {
   virtual std::chrono::milliseconds stop_limit() const = 0;
 };
 
-/// Processes that we start: on this machine, or through a launcher (srun) wherever that puts them.
+/// Processes that we start: on this machine, or through a launcher (srun) wherever that puts them. Where GPUs
+/// are shared a job sees its own alone.
 class LocalExecutor : public Executor {
  public:
-  explicit LocalExecutor(const SchedulerSettings& settings) : settings_(settings) {}
+  explicit LocalExecutor(const SchedulerSettings& settings);
 
   std::unique_ptr<RunningJob> start(boost::asio::io_context& io, Task task,
                                     RunningJob::OnLine on_line) override;
@@ -41,7 +42,11 @@ class LocalExecutor : public Executor {
 
  private:
   SchedulerSettings settings_;
+  std::shared_ptr<std::vector<std::string>> free_gpus_;  ///< jobs give theirs back when they go
 };
+
+/// The GPUs that CUDA_VISIBLE_DEVICES names, or all of this machine.
+std::vector<std::string> visible_gpus();
 
 /// By whom the processes of a job are started: this program itself (local), `srun` inside an allocation of
 /// Slurm, or Slurm, which gets a batch job for each.

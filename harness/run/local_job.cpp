@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/processes/port.h"
+#include "core/text.h"
 
 namespace harness {
 namespace asio = boost::asio;
@@ -37,6 +38,7 @@ std::map<std::string, std::string> environment_of(int rank, const SchedulerSetti
                                              {"MASTER_PORT", told(port)},
                                              {"TORCHELASTIC_USE_AGENT_STORE", ""},
                                              {"TORCHELASTIC_RESTART_COUNT", ""}};
+  if (!settings.gpus.empty()) said["CUDA_VISIBLE_DEVICES"] = join(settings.gpus, ",");
   if (!is_launched)
     said["MASTER_ADDR"] = "127.0.0.1";  // else a user may know the first node by a better name
   return said;
@@ -78,6 +80,7 @@ LocalJob::LocalJob(asio::io_context& io, const SchedulerSettings& settings, Task
 
 LocalJob::~LocalJob() {
   *reading_ = false;
+  if (on_gone) on_gone();
 }
 
 std::optional<ExitStatus> LocalJob::ended() {

@@ -40,6 +40,8 @@ class LocalJob : public RunningJob {
   std::string how_it_ended(const ExitStatus& status) const override;
   std::filesystem::path log() const override;
 
+  std::function<void()> on_gone;  ///< called in the end
+
  private:
   LocalJob(boost::asio::io_context& io, const SchedulerSettings& settings, Task its_task, std::uint16_t port,
            OnLine on_line);

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "harness/run/scheduler.h"
 #include "tests/harness/workplace.h"
 
 namespace harness::test {
@@ -116,6 +117,33 @@ TEST_P(NoLocks, StillHaveOneCommandAtATimeWhichADeadOneDoesNotHinder) {
 
 INSTANTIATE_TEST_SUITE_P(Of, NoLocks, ::testing::Values(ENOSYS, ENOTSUP),
                          [](const auto& error) { return error.param == ENOSYS ? "ENOSYS" : "ENOTSUP"; });
+
+TEST(LocalExecutor, GivesEachJobGpusOfItsOwnAndTakesThemBack) {
+  const Workplace place;
+  const auto worker = place.folder() / "worker";
+  write_file(worker, "#!/bin/sh\necho $CUDA_VISIBLE_DEVICES >>$2/seen\nsleep 0.5\n");
+  fs::permissions(worker, fs::perms::owner_all);
+  int begun = 0;
+  const SchedulerHooks hooks{
+      .next = [&]() -> std::optional<Task> {
+        if (begun == 3) return std::nullopt;
+        const auto name = std::to_string(begun++);
+        fs::create_directories(place.folder() / name);
+        return Task{.id = name, .label = name, .folder = place.folder() / name, .progress_key = name};
+      },
+      .ingest = [](const Task&) {},
+      .complete = [](const Task&) { return true; },
+      .failed = [](const Task&, const std::string&) {}};
+  const SchedulerSettings settings{.worker = worker, .jobs = 2, .ranks = 2, .gpus = {"0", "1", "5", "7"}};
+  LocalExecutor executor(settings);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nowhere(std::fopen("/dev/null", "w"), &std::fclose);
+  Progress progress(nowhere.get());
+  run_scheduler(settings, executor, hooks, progress);
+  const auto seen = [&](const char* job) { return read_file(place.folder() / job / "seen"); };
+  EXPECT_EQ(seen("0"), "0,1\n0,1\n");
+  EXPECT_EQ(seen("1"), "5,7\n5,7\n");
+  EXPECT_THAT(seen("2"), ::testing::AnyOf("0,1\n0,1\n", "5,7\n5,7\n"));
+}
 
 }  // namespace
 }  // namespace harness::test

@@ -321,7 +321,7 @@ TEST(TableOfABackbone, GenevalDividesThePublicRecordsByOrderAndThoseOfShapesLike
 
 TEST(TableSpec, ASplitIsDrawnByASeedOrTakenInOrderAndNotBoth) {
   expect_said({{"/split", {{"first", 64}}, "accepted"},
-               {"/split", {{"first", 64}, {"seed", 1}}, "unknown key \"seed\""},
+               {"/split", {{"first", 64}, {"seed", 1}}, "has both \"first\" and \"seed\""},
                {"/split", {{"first", 1018}}, "split: first: must be between 1 and 1017"},
                {"/split", {{"take", 64}}, "seed"},
                {"/by_tag", "exact", "did you mean \"exact_match\"?"}});

@@ -53,6 +53,7 @@ double hash_number(const std::string& text) {
 }
 
 bool input_is_closed() {
+  if (!environment("HARNESS_DETACHED").empty()) return false;
   pollfd input{STDIN_FILENO, POLLIN, 0};
   if (::poll(&input, 1, 0) <= 0) return false;
   char byte = 0;
