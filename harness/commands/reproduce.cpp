@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "core/error.h"
-#include "core/event_log.h"
 #include "core/files.h"
 #include "core/streams.h"
 #include "core/text.h"
@@ -20,6 +19,7 @@
 #include "harness/run/detached.h"
 #include "harness/run/estimate.h"
 #include "harness/run/executor.h"
+#include "harness/run/left_jobs.h"
 #include "harness/run/plan_runner.h"
 #include "harness/run/record.h"
 #include "harness/run/scheduler.h"
@@ -64,31 +64,6 @@ std::string resume_command() {
     command += (command.empty() ? "" : " ") + shell_word(word);
   }
   return command;
-}
-
-/// A worker that outlived its orchestrator still holds its log for a moment: its input has closed, so it ends
-/// after its shard.
-void wait_for_left_workers(const Plan& plan, Progress& progress) {
-  constexpr auto kPatience = std::chrono::seconds(60);
-  const auto begin = Clock::now();
-  bool said = false;
-  for (const auto& run : plan.runs) {
-    if (!fs::is_directory(run.job.folder)) continue;
-    std::vector<fs::path> logs = {run.job.folder / "events.log"};
-    for (const auto& entry : fs::directory_iterator(run.job.folder)) {
-      if (entry.is_directory()) logs.push_back(entry.path() / "events.log");
-    }
-    for (const auto& log : logs) {
-      while (fs::exists(log) && event_log_is_held(log)) {
-        if (!std::exchange(said, true)) progress.say("waiting for a worker of an earlier run to end");
-        if (Clock::now() - begin > kPatience) {
-          throw Error("a worker of an earlier run still writes here", log.string(),
-                      "end it, then repeat the command", Status::kFailed);
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      }
-    }
-  }
 }
 
 /// --fresh takes every experiment with it that rests on a run which is forgotten.
@@ -445,7 +420,10 @@ std::vector<Finished> prepare(const ReproduceOptions& options, const std::vector
   for (const auto* plan : unfinished) {
     check_plan(*plan, shares_of(options, *plan));
     try_scorers(*plan);
-    if (!options.is_on_slurm()) wait_for_left_workers(*plan, progress);
+    if (!options.is_on_slurm()) {
+      require_none_with_slurm(*plan);
+      wait_for_left_workers(*plan, [&](const std::string& text) { progress.say(text); });
+    }
     require_own_folders(*plan, store);
   }
   for (const auto* plan : unfinished) {

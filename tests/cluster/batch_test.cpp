@@ -123,6 +123,9 @@ TEST_F(ByBatchJobs, AnInterruptedCommandAndRunsCancelLeaveNothingInTheQueue) {
   EXPECT_EQ(harness.wait().code, 130) << read_file(root_ / "said.log");
   EXPECT_EQ(queue(), "");
   ASSERT_EQ(shell(by_slurm("stopped", "--detach") + " 2>&1").status, 0);
+  const auto local = shell(reproduce("stopped") + " 2>&1");
+  EXPECT_EQ(local.status, 2) << local.out;
+  EXPECT_PROBLEM(local.out, "Slurm has a job that works on this");
   const auto cancelled = shell(fmt::format("{} runs cancel --out {}/stopped 2>&1", kHarness, root_.string()));
   EXPECT_EQ(cancelled.status, 0) << cancelled.out;
   EXPECT_PROBLEM(cancelled.out, "taken out of the queue");
