@@ -396,8 +396,12 @@ Finding trial_job(const Workspace& workspace, const std::string& arguments) {
                   .hint =
                       "put the workspace (--out), the program and LibTorch (HARNESS_DEPS) on a file system "
                       "that all nodes see, and name a partition with --slurm"};
-  return look_for(finding, [&]() -> Detail {
+  const auto look = [&]() -> Detail {
     return run_trial_job(existing_part(workspace.folder), worker_program(), arguments);
+  };
+  return look_for(finding, look, [](const Error& error, Finding& missing) {
+    missing.detail = error.problem();
+    if (!error.hint().empty()) missing.hint = error.hint();
   });
 }
 

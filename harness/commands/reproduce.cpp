@@ -201,8 +201,8 @@ class PlanWork {
     }
   }
 
-  /// The jobs that Slurm has of it now: none where all is done.
-  std::vector<std::string> hand_over() {
+  /// The jobs that Slurm has of it now: none where all is done, or has failed.
+  HandedOver hand_over() {
     const auto rates = measured_rates(&store_, plan_.backbone.name, shares_, Json::object());
     return hand_to_slurm(runner_, settings_.worker, slurm_requests(options_, plan_, shares_, rates, &store_),
                          hooks());
@@ -325,6 +325,8 @@ Json dry_run(const ReproduceOptions& options, const Plan& plan, const Json& reso
   const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
   auto document = dry_run_json(plan, jobs, rates, shares);
   if (options.is_on_slurm()) document["slurm"] = batch_lines(options, plan, jobs, rates);
+  if (options.detach)
+    document["slurm"]["(the one that goes on)"] = continuation_options(plan.workspace, options.slurm);
   if (options.json) return document;
   print_dry_run(plan, jobs, rates, shares);
   if (options.is_on_slurm()) print_batch_lines(document["slurm"]);
@@ -441,14 +443,18 @@ std::vector<Finished> prepare(const ReproduceOptions& options, const std::vector
 bool detach(const ReproduceOptions& options, const std::vector<Plan>& plans, std::vector<Finished>& finished,
             const Workspace& workspace, Store& store, Progress& progress) {
   std::vector<std::string> jobs;
+  std::vector<Error> failures;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     if (finished[i]) continue;
     write_input_files(plans[i].inputs);
     const auto handed = PlanWork(options, plans[i], store, progress).hand_over();
-    jobs.insert(jobs.end(), handed.begin(), handed.end());
-    if (handed.empty()) finished[i] = finished_evaluations(plans[i], store);
+    jobs.insert(jobs.end(), handed.jobs.begin(), handed.jobs.end());
+    failures.insert(failures.end(), handed.failures.begin(), handed.failures.end());
+    if (handed.jobs.empty() && handed.failures.empty()) finished[i] = finished_evaluations(plans[i], store);
   }
-  if (jobs.empty()) return false;
+  if (jobs.empty() && failures.empty()) return false;
+  if (jobs.empty()) throw failures.front();
+  for (const auto& failure : failures) progress.say(fmt::format("error: {}", failure.what()));
   const auto next = submit_continuation(workspace, resume_command(), options.slurm, jobs);
   progress.say(fmt::format(
       "{} with Slurm ({}); job {} goes on with the table when one of them has ended. See "
@@ -528,6 +534,8 @@ int run(ReproduceOptions options) {
     throw Error("is for batch jobs of Slurm", options.detach ? "--detach" : "--slurm",
                 "add --executor slurm");
   }
+  if (options.detach && options.jobs)
+    throw Error("is not for --detach", "--jobs", "leave it out: Slurm decides how many jobs run at a time");
   require_slurm_arguments(options.slurm);
   options.request.runs_elsewhere = options.is_on_slurm();
   return reproduce(options);

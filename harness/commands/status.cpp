@@ -145,7 +145,8 @@ std::string setting_of(const Experiment& experiment) {
 }
 
 bool is_with_slurm(const WorkspaceStatus& status) {
-  return std::ranges::any_of(status.runs, [](const RunStatus& run) { return !run.queue.empty(); });
+  return !status.continuation.empty() ||
+         std::ranges::any_of(status.runs, [](const RunStatus& run) { return !run.queue.empty(); });
 }
 
 std::string holder_text(const WorkspaceStatus& status) {
@@ -189,6 +190,8 @@ std::vector<std::string> last_lines(const WorkspaceStatus& status, const std::st
     if (!run.failure.empty())
       lines.push_back(fmt::format("{}, seed {}, failed: {}", run.row, run.seed, printable_line(run.failure)));
   }
+  if (!status.continuation.empty())
+    lines.push_back("detached: Slurm's job " + status.continuation + " goes on with the table");
   for (const auto& note : status.notes) lines.push_back("note: " + printable_line(note));
   if (status.holder && status.under_way.empty())
     lines.push_back(fmt::format("harness is {}; no run of its own is under way", holder_text(status)));

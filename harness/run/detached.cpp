@@ -10,6 +10,8 @@
 #include "core/files.h"
 #include "core/processes/host.h"
 #include "core/text.h"
+#include "harness/run/job_failure.h"
+#include "harness/slurm/command.h"
 #include "harness/slurm/submission.h"
 
 namespace harness {
@@ -54,27 +56,41 @@ std::string continuation_name(const Workspace& workspace) {
   return slurm_job_name("goes-on", whole(workspace.folder));
 }
 
-std::vector<std::string> hand_to_slurm(PlanRunner& runner, const fs::path& worker,
-                                       const SlurmExecutor::RequestOf& request_of,
-                                       const SchedulerHooks& hooks) {
+HandedOver hand_to_slurm(PlanRunner& runner, const fs::path& worker,
+                         const SlurmExecutor::RequestOf& request_of, const SchedulerHooks& hooks) {
   SlurmQueue queue;
   queue.read();
-  std::vector<std::string> ids;
+  HandedOver handed;
   while (const auto task = runner.next()) {
     const auto request = request_of(*task);
     const auto before = read_submission(request.folder);
-    if (is_continuation() && before && queue.find_living(before->name) == nullptr) {
-      if (completes_within(kPatience, *task, hooks)) continue;
-      const auto what = fmt::format("job {} of Slurm has ended without completing it", before->job);
-      hooks.failed(*task, what);
-      throw Error(what, task->label,
-                  fmt::format("see {}; repeat the command by hand to go on",
-                              (request.folder / "worker.log").string()),
-                  Status::kFailed);
+    if (!is_continuation() || !before || queue.find_living(before->name) != nullptr) {
+      handed.jobs.push_back(submit(*task, request, worker, queue));
+      continue;
     }
-    ids.push_back(submit(*task, request, worker, queue));
+    const auto* job = queue.find(before->job);
+    // Of one that failed nothing more is to come.
+    const bool may_be_done = job == nullptr || job->state == "COMPLETED" || job->state == "COMPLETING";
+    if (completes_within(may_be_done ? kPatience : std::chrono::seconds(1), *task, hooks)) continue;
+    const auto end = end_of_job(before->job, job);
+    const auto what = fmt::format("{} (job {} of Slurm)", end.text, before->job);
+    const auto reported = reported_failure(*task, end.status);
+    if (!reported) hooks.failed(*task, what);
+    handed.failures.push_back(reported ? *reported : death_of(*task, what, request.folder / "worker.log"));
   }
-  return ids;
+  return handed;
+}
+
+std::vector<std::string> continuation_options(const Workspace& workspace, const std::string& arguments) {
+  std::vector<std::string> options = {
+      "--job-name=" + continuation_name(workspace),
+      "--open-mode=append",
+      "--output=" + shell_word(whole(workspace.folder / "continue.log").string()),
+      "--ntasks=1",
+      "--cpus-per-task=1",
+      "--time=30"};
+  if (arguments.find("--mem") == std::string::npos) options.emplace_back("--mem-per-cpu=2G");
+  return options;
 }
 
 std::string submit_continuation(const Workspace& workspace, const std::string& command,
@@ -82,18 +98,18 @@ std::string submit_continuation(const Workspace& workspace, const std::string& c
   SlurmQueue queue;
   queue.read();
   const auto name = continuation_name(workspace);
-  if (const auto* waiting = queue.find_living(name); waiting != nullptr && waiting->is_waiting())
-    return waiting->id;
-  const auto script = whole(workspace.folder / "continue.sh"), log = whole(workspace.folder / "continue.log");
+  const auto* before = queue.find_living(name);
+  // It would go on with what another command asked for.
+  if (before != nullptr && before->is_waiting()) run_slurm({"scancel", before->id});
+  const auto script = whole(workspace.folder / "continue.sh");
   const auto options = arguments.empty() ? std::string() : "#SBATCH " + arguments + "\n";
   write_file_atomically(script,
                         fmt::format("#!/bin/bash\n{}# Written by harness reproduce --detach\n"
                                     "export {}=1\ncd {} || exit\nexec {}\n",
                                     options, kContinues, shell_word(fs::current_path().string()), command));
   std::string why;
-  const std::vector<std::string> words = {
-      "--job-name=" + name, "--open-mode=append", "--output=" + log.string(),
-      "--ntasks=1",         "--cpus-per-task=1",  "--dependency=afterany:" + join(jobs, "?afterany:")};
+  auto words = continuation_options(workspace, arguments);
+  words.push_back("--dependency=afterany:" + join(jobs, "?afterany:"));
   for (int attempt = 0; attempt < 30; ++attempt) {
     if (const auto id = submit_script(script, words, why)) {
       write_submission(whole(workspace.folder), {.job = *id, .name = name});

@@ -13,17 +13,24 @@ namespace harness {
 /// Whether we are the job that a detached command has left in the queue to go on.
 bool is_continuation();
 
-/// Hands all jobs of a plan to Slurm that can start now; their ids there, with those that it has already. A
-/// continuation asks for no job a second time. Throws Error where Slurm refuses one or does not answer, and
-/// (Status::kFailed) where one that a continuation waited for is gone and not complete.
-std::vector<std::string> hand_to_slurm(PlanRunner& runner, const std::filesystem::path& worker,
-                                       const SlurmExecutor::RequestOf& request_of,
-                                       const SchedulerHooks& hooks);
+struct HandedOver {
+  std::vector<std::string> jobs;  ///< their ids in Slurm
+  std::vector<Error>
+      failures;  ///< of jobs that a continuation waited for, and that are gone and not complete
+};
 
-/// Leaves this command in the queue until one of these jobs has ended; the id. Nothing to do where it is
-/// there already.
+/// Hands all jobs of a plan to Slurm that can start now, or finds those there that it has already. A
+/// continuation asks for no job a second time. Throws Error where Slurm refuses one or does not answer.
+HandedOver hand_to_slurm(PlanRunner& runner, const std::filesystem::path& worker,
+                         const SlurmExecutor::RequestOf& request_of, const SchedulerHooks& hooks);
+
+/// Leaves this command in the queue until one of these jobs has ended, in the place of one that waits
+/// already; the id.
 std::string submit_continuation(const Workspace& workspace, const std::string& command,
                                 const std::string& arguments, const std::vector<std::string>& jobs);
+
+/// What its job asks for, over what --slurm (`arguments`) says for all jobs.
+std::vector<std::string> continuation_options(const Workspace& workspace, const std::string& arguments);
 
 /// The name of a workspace's continuation in Slurm.
 std::string continuation_name(const Workspace& workspace);

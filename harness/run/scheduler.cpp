@@ -21,6 +21,7 @@
 #include "core/json.h"
 #include "core/processes/host.h"
 #include "core/text.h"
+#include "harness/run/job_failure.h"
 
 namespace harness {
 namespace asio = boost::asio;
@@ -31,56 +32,9 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kTick{250};
-constexpr std::size_t kLogTailLines = 12;
 
 milliseconds from_environment_ms(const char* name, milliseconds fallback) {
   return milliseconds(environment_number(name, 1, "milliseconds").value_or(fallback.count()));
-}
-
-/// The last lines of a text file, for error messages; empty if there is none.
-std::string tail_of_file(const fs::path& file, std::size_t lines) {
-  std::ifstream in(file, std::ios::binary | std::ios::ate);
-  if (!in) return {};
-  constexpr std::streamoff kWindow = 64 << 10;
-  in.seekg(std::max<std::streamoff>(0, in.tellg() - kWindow));
-  auto last = split(std::string(std::istreambuf_iterator<char>(in), {}), '\n');
-  if (last.back().empty()) last.pop_back();
-  return join(std::span(last).last(std::min(lines, last.size())), "\n");
-}
-
-/// The reason a worker itself gave for failing; a wrong input of its own is the program's.
-std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended) {
-  if (ended.signal != 0) return std::nullopt;
-  const auto status = ended.code == static_cast<int>(Status::kUsage) ? Status::kUsage : Status::kFailed;
-  std::optional<Error> found;
-  for (const auto& event : Events(task.folder / "events.log")) {
-    const auto type = event.value("type", "");
-    if (type == "job_started") found.reset();
-    if (type != "job_failed") continue;
-    const auto where = event.value("where", "");
-    found.emplace(event.value("what", "failed"), where.empty() ? task.label : task.label + ": " + where,
-                  event.value("hint", ""), status);
-  }
-  return found;
-}
-
-/// A worker on a full disk cannot leave a word, neither in its event log nor in worker.log.
-std::string hint_after_death(const std::filesystem::path& folder) {
-  constexpr std::uintmax_t kLittle = 1u << 20;
-  std::error_code unknown;
-  const auto room = std::filesystem::space(folder, unknown);
-  if (!unknown && room.available < kLittle)
-    return "the disk is full: free some space and repeat the command: it goes on where it stopped";
-  return "repeat the command to go on";
-}
-
-Error worker_error(const RunningJob& worker, const std::string& what) {
-  const auto log = worker.log();
-  const auto tail = tail_of_file(log, kLogTailLines);
-  const auto shown =
-      tail.empty() ? std::string("its log is empty") : "the end of " + log.string() + ":\n" + tail;
-  return Error(fmt::format("{} ({})\n{}\n", what, worker.name(), shown), worker.task.label,
-               hint_after_death(worker.task.folder), Status::kFailed);
 }
 
 bool is_ignored(int signal) {
@@ -270,7 +224,7 @@ class Scheduler {
     if (const auto reported = reported_failure(worker.task, status)) throw *reported;
     const auto what = how_it_ended(worker, status);
     hooks_.failed(worker.task, what);
-    throw worker_error(worker, what);
+    throw death_of(worker.task, fmt::format("{} ({})", what, worker.name()), worker.log());
   }
 
   std::string how_it_ended(const RunningJob& worker, const ExitStatus& status) const {

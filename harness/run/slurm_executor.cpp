@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <regex>
 #include <system_error>
 #include <utility>
 
@@ -78,7 +77,8 @@ class SlurmJob : public RunningJob {
     }
     if (++ended_answers_ == 1) ended_since_ = Clock::now();
     if (ended_answers_ < kLikelyAnswers) return std::nullopt;
-    if (is_asked_to_stop_) return kInterrupted;
+    // By us, or by `harness runs cancel`.
+    if (is_asked_to_stop_ || fs::exists(task.folder / kStopMarker)) return kInterrupted;
     // Its log may be on its way; of one that failed nothing more is to come.
     const bool may_be_done = job == nullptr || job->state == "COMPLETED";
     if (may_be_done && Clock::now() - ended_since_ < kPatience) return std::nullopt;
@@ -87,7 +87,9 @@ class SlurmJob : public RunningJob {
       ask_for_it();
       return std::nullopt;
     }
-    return how_slurm_saw_it(job);
+    auto end = end_of_job(submission_->job, job);
+    end_ = std::move(end.text);
+    return end.status;
   }
 
   void ask_to_stop() override {
@@ -146,6 +148,7 @@ class SlurmJob : public RunningJob {
   void say() {
     const auto* job = submission_ ? queue_.find(submission_->job) : nullptr;
     auto text = !submission_ ? std::string("Slurm does not answer") : job == nullptr ? "queued" : job->text();
+    if (is_asked_to_stop_) text = "stopping";
     const bool has_begun = done_ > 0 && (job == nullptr || !job->is_waiting());
     if (has_begun && !reward_.empty()) text = reward_ + ", " + text;
     const Json told = {{"done", done_},
@@ -159,28 +162,6 @@ class SlurmJob : public RunningJob {
                            "or ask those who run the cluster",
                            job->text()));
     if (auto line = "progress " + told.dump(); line != said_) on_line_(*this, said_ = std::move(line));
-  }
-
-  /// The exit status as far as Slurm remembers it, and the end in words.
-  ExitStatus how_slurm_saw_it(const QueuedJob* job) {
-    ExitStatus status{.code = 1};
-    const auto told = run_slurm({"scontrol", "show", "job", "--oneliner", submission_->job}).out;
-    static const std::regex kExitCode(R"(\bExitCode=(\d+):(\d+))");
-    std::smatch found;
-    if (std::regex_search(told, found, kExitCode))
-      status = {.code = std::stoi(found[1].str()), .signal = std::stoi(found[2].str())};
-    const auto state = job == nullptr ? std::string("left Slurm's queue without a trace") : job->state;
-    if (status.code == kInterrupted.code) {
-      end_ =
-          "was stopped at the end of its time, or for another job, before it had come further than where it "
-          "began: it needs a longer --time (with --slurm)";
-      return {.code = 1};
-    }
-    end_ = fmt::format("ended{}{}", job == nullptr ? ": " : " as ", state);
-    if (job != nullptr && !job->nodes.empty()) end_ += " on " + job->nodes;
-    if (status.code != 0 || status.signal != 0) end_ += " with " + status.text();
-    if (status.ok()) status.code = 1;
-    return status;
   }
 
   const SlurmRequest request_;

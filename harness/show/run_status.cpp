@@ -108,9 +108,9 @@ class QueueAnswer {
 
 class Reading {
  public:
-  Reading(const Workspace& workspace, const RecordedRuns& records, std::optional<pid_t> holder,
-          QueueAnswer& queue)
-      : workspace_(workspace), records_(records), holder_(holder), queue_(queue) {}
+  /// `is_cared_for`: somebody works here, or will.
+  Reading(const Workspace& workspace, const RecordedRuns& records, bool is_cared_for, QueueAnswer& queue)
+      : workspace_(workspace), records_(records), is_cared_for_(is_cared_for), queue_(queue) {}
 
   ReadRun read(const RecordedRun& known, std::vector<std::string>& notes) const {
     ReadRun run{.status = facts_of(known), .jobs = {}, .shape = shape_of(known.record)};
@@ -237,13 +237,14 @@ class Reading {
     const auto* queued = queue->find(submission->job);
     if (queued == nullptr || !queued->is_alive()) return;
     job.queue = queued->text();
+    if (job.log.state == ReadLog::kFailed) job.log.state = ReadLog::kStopped;  // it goes on
     if (!queued->is_waiting() && job.log.state != ReadLog::kNotBegun) job.log.state = ReadLog::kRunning;
   }
 
   /// A worker that died could say nothing: the orchestrator did, unless somebody went on since.
   void add_failure(JobOfRun& job) const {
     const auto found = records_.failures.find(job.id);
-    if (found == records_.failures.end()) return;
+    if (found == records_.failures.end() || !job.queue.empty()) return;
     if (job.log.state == ReadLog::kRunning || job.log.state == ReadLog::kDone) return;
     if (found->second.recorded < utc_text(job.log.last_event)) return;
     job.log.state = ReadLog::kFailed;
@@ -278,7 +279,7 @@ class Reading {
       return show(run, *job);
     }
     const bool is_begun = status.jobs_done > 0 || first(ReadLog::kStopped) != run.jobs.end();
-    const bool is_cared_for = holder_ || !status.queue.empty();
+    const bool is_cared_for = is_cared_for_ || !status.queue.empty();
     status.state = is_begun && !is_cared_for ? RunState::kInterrupted : RunState::kWaiting;
     if (!is_begun) return;
     if (const auto job = first(ReadLog::kStopped); job != run.jobs.end()) return show(run, *job);
@@ -316,7 +317,7 @@ class Reading {
 
   const Workspace& workspace_;
   const RecordedRuns& records_;
-  std::optional<pid_t> holder_;
+  bool is_cared_for_;
   QueueAnswer& queue_;
 };
 
@@ -467,7 +468,8 @@ struct StatusReader::Impl {
       if (records.order.empty()) throw;
       status.notes.emplace_back(error.what());
     }
-    const Reading reading(workspace, records, status.holder, queue);
+    status.continuation = continuation();
+    const Reading reading(workspace, records, status.holder || !status.continuation.empty(), queue);
     std::map<std::string, ReadRun> read;
     std::vector<const ReadRun*> current;
     for (const auto& id : records.order) {
@@ -485,6 +487,15 @@ struct StatusReader::Impl {
     }
     if (!queue.trouble().empty()) status.notes.push_back(queue.trouble());
     return status;
+  }
+
+  /// The job that goes on with a detached table, if it waits; "" otherwise.
+  std::string continuation() {
+    const auto submission = read_submission(workspace.folder);
+    const auto* known = submission ? queue.current() : nullptr;
+    const auto* job = known != nullptr ? known->find(submission->job) : nullptr;
+    if (job == nullptr || job->name != submission->name || !job->is_alive()) return "";
+    return fmt::format("{} ({})", job->id, job->is_waiting() ? job->reason : job->state);
   }
 
   std::vector<std::string> shown(StatusScope scope, const std::vector<const ReadRun*>& current,

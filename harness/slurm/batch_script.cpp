@@ -77,6 +77,7 @@ std::string batch_script(const SlurmRequest& request, const std::filesystem::pat
   const auto folder = shell_word(request.folder.string()), program = shell_word(worker.string());
   script += fmt::format(R"(# Written by harness. By hand: sbatch {0}/job.sh
 export HARNESS_DETACHED=1 HARNESS_TAKE_OVER=1 HARNESS_LOG_BEGIN={2} CUBLAS_WORKSPACE_CONFIG=:4096:8
+rm -f {0}/{3}
 srun --kill-on-bad-exit=1 ${{SLURM_CPUS_PER_TASK:+--cpus-per-task=$SLURM_CPUS_PER_TASK}} {1} run {0}
 status=$?
 # Told to save before the end of its time, or because the node is wanted: once more, if it came further.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <regex>
 #include <system_error>
 #include <vector>
 
@@ -95,6 +96,29 @@ std::optional<Submission> submit_or_adopt(const SlurmRequest& request, const fs:
   }
   write_submission(folder, submission);
   return submission;
+}
+
+SlurmEnd end_of_job(const std::string& id, const QueuedJob* job) {
+  SlurmEnd end{.status = {.code = 1}, .text = "left Slurm's queue without a trace"};
+  const auto told = run_slurm({"scontrol", "show", "job", "--oneliner", id}).out;
+  static const std::regex kExitCode(R"(\bExitCode=(\d+):(\d+))");
+  std::smatch found;
+  if (std::regex_search(told, found, kExitCode))
+    end.status = {.code = std::stoi(found[1].str()), .signal = std::stoi(found[2].str())};
+  if (job != nullptr) end.text = "ended as " + job->state + (job->nodes.empty() ? "" : " on " + job->nodes);
+  if (!end.status.ok()) end.text += " with " + end.status.text();
+  if (end.status.code == static_cast<int>(Status::kInterrupted)) {
+    end.status = {.code = 1};
+    end.text =
+        "was stopped at the end of its time, or for another job, before it had come further than where it began: "
+        "it needs a longer --time (with --slurm)";
+  }
+  if (job != nullptr && job->state == "TIMEOUT")
+    end.text +=
+        ": it was told to save, and its time ended before it had; it needs a longer --time, or a longer "
+        "warning (--signal=TERM@SECONDS), with --slurm";
+  if (end.status.ok()) end.status.code = 1;
+  return end;
 }
 
 bool cancel_submission(const fs::path& folder, const Submission& submission, bool is_waiting) {

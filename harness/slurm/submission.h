@@ -32,6 +32,14 @@ std::optional<std::string> submit_script(const std::filesystem::path& script,
 std::optional<Submission> submit_or_adopt(const SlurmRequest& request, const std::filesystem::path& worker,
                                           const SlurmQueue& queue, std::string& why);
 
+/// How a job that is no longer alive ended: "ended as FAILED on n1 with signal 9 (Killed)". `job`: what the
+/// queue still says of it; nullptr for nothing. The status is never that of a success.
+struct SlurmEnd {
+  ExitStatus status;
+  std::string text;
+};
+SlurmEnd end_of_job(const std::string& id, const QueuedJob* job);
+
 /// Takes a job out of the queue, or tells it to save and end. False if Slurm no longer has it.
 bool cancel_submission(const std::filesystem::path& folder, const Submission& submission, bool is_waiting);
 

@@ -13,6 +13,8 @@
 #include <numeric>
 #include <thread>
 
+#include "core/event_log.h"
+
 namespace harness {
 namespace {
 
@@ -245,6 +247,49 @@ TEST_F(Chain, TheNumberOfProcessesOfARunChangesNoRowEvenWhereSomeAreKilledOnTheW
                              .get<std::string>()) /
                 "job.json");
   EXPECT_FALSE(job.at("identity").contains("ranks"));
+}
+
+// What a batch script asks of a worker.
+TEST_F(Chain, AJobIsNotDoneTwiceNorGoneOnWithOnAnotherKindOfMachineAndTheOneThatIsTakenOverEnds) {
+  const auto worker = kHarness + "-worker ";
+  const auto outcome_of = [](const std::string& line) { return shell(line + " 2>&1 </dev/null"); };
+  patch_table({{"scales", {{"smoke", {{"checkpoints", {4, 12}}, {"settings", {{"updates", 12}}}}}}}});
+  expect_reproduced("a");
+  const auto folder = fs::path(json_rows("a", "SELECT folder FROM runs WHERE method = 'ratio-norm'")[0]
+                                   .at("folder")
+                                   .get<std::string>());
+  const auto log = folder / "events.log";
+  const auto whole = read_file(log);
+  EXPECT_EQ(outcome_of("HARNESS_DETACHED=1 HARNESS_LOG_BEGIN=0 " + worker + "run " + folder.string()).status,
+            0);
+  EXPECT_EQ(read_file(log), whole);
+  EXPECT_EQ(outcome_of(worker + "advanced " + folder.string()).status, 0);
+
+  const auto other = root_ / "other";
+  fs::create_directories(other);
+  fs::copy(folder / "job.json", other / "job.json");
+  EventLogWriter(other / "events.log").append({{"type", "job_started"}, {"cpu", "none of ours"}});
+  const auto refused = outcome_of("HARNESS_DETACHED=1 " + worker + "run " + other.string());
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_PROBLEM(refused.out, "was begun on a machine with none of ours, and this one has ");
+  EXPECT_EQ(outcome_of(worker + "advanced " + other.string()).status, 1);
+
+  const auto shared = root_ / "shared";
+  fs::create_directories(shared);
+  fs::copy(folder / "job.json", shared / "job.json");
+  const auto line =
+      "HARNESS_DETACHED=1 HARNESS_TAKE_OVER=1 " + worker + "run " + shared.string() + " 2>/dev/null";
+  Process former = start("env " + line);
+  const auto has_begun = [&] {
+    return fs::exists(shared / "events.log") && !read_file(shared / "events.log").empty();
+  };
+  ASSERT_TRUE(wait_until(has_begun));
+  EXPECT_EQ(shell("env " + line).status, 0);
+  EXPECT_EQ(former.wait().code, static_cast<int>(Status::kInterrupted));
+  for (const char* step : {"4", "12"}) {
+    EXPECT_EQ(read_file(shared / "checkpoints" / step / "manifest.json"),
+              read_file(folder / "checkpoints" / step / "manifest.json"));
+  }
 }
 
 TEST_F(Chain, ProcessesThatCannotShareTheFoldsAreRefusedBeforeAnythingRuns) {

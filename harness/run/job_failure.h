@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "core/error.h"
+#include "core/processes/process.h"
+#include "harness/run/task.h"
+
+namespace harness {
+
+/// The reason a worker itself gave for failing; a wrong input of its own is the program's.
+std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended);
+
+/// The error of a worker that could leave no word: what Slurm or the system says, and the end of its log.
+Error death_of(const Task& task, const std::string& what, const std::filesystem::path& log);
+
+}  // namespace harness
