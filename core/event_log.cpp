@@ -13,9 +13,9 @@
 #include <ctime>
 #include <optional>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/file_error.h"
-#include "core/file_lock.h"
 #include "core/files.h"
 
 namespace harness {

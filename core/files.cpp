@@ -12,6 +12,7 @@
 #include "core/descriptor.h"
 #include "core/error.h"
 #include "core/file_error.h"
+#include "core/host.h"
 #include "core/text.h"
 
 namespace harness {
@@ -35,6 +36,12 @@ Descriptor open_descriptor(const fs::path& path, int flags, const fs::path& name
               reason == EACCES || reason == EPERM ? permissions_hint(path) : "check the path");
 }
 
+/// Where PATH is written first: a name of this process, since another one that writes PATH may live
+/// elsewhere.
+fs::path aside_of(const fs::path& path) {
+  return path.string() + fmt::format(".tmp-{}-{}", host_name(), ::getpid());
+}
+
 void write_all(int file, std::string_view bytes, const fs::path& path) {
   while (!bytes.empty()) {
     const auto written = ::write(file, bytes.data(), bytes.size());
@@ -51,9 +58,8 @@ void sync_path(const fs::path& path, int flags) {
   if (::fsync(file.get()) != 0 && errno != EINVAL) fail("cannot sync", path);
 }
 
-void rename_path(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) fail("cannot rename to", to);
-  const auto parent = to.parent_path();
+void sync_parent(const fs::path& path) {
+  const auto parent = path.parent_path();
   sync_path(parent.empty() ? "." : parent, O_RDONLY | O_DIRECTORY);
 }
 
@@ -91,8 +97,7 @@ std::string read_file(const fs::path& path) {
 }
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
-  fs::path aside = path;
-  aside += fmt::format(".tmp{}", ::getpid());
+  const auto aside = aside_of(path);
   try {
     const auto file = open_descriptor(aside, O_WRONLY | O_CREAT | O_TRUNC, path);
     write_all(file.get(), bytes, path);
@@ -101,7 +106,8 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
     ::unlink(aside.c_str());
     throw;
   }
-  rename_path(aside, path);
+  if (::rename(aside.c_str(), path.c_str()) != 0) fail("cannot rename to", path);
+  sync_parent(path);
 }
 
 void write_file(const fs::path& path, std::string_view bytes) {
@@ -110,8 +116,7 @@ void write_file(const fs::path& path, std::string_view bytes) {
 }
 
 void write_folder_atomically(const fs::path& path, const std::function<void(const fs::path&)>& fill) {
-  fs::path aside = path;
-  aside += ".tmp";
+  const auto aside = aside_of(path);
   fs::remove_all(aside);
   make_folder(aside);
   fill(aside);
@@ -119,16 +124,23 @@ void write_folder_atomically(const fs::path& path, const std::function<void(cons
     sync_path(entry.path(), entry.is_directory() ? O_RDONLY | O_DIRECTORY : O_RDONLY);
   }
   sync_path(aside, O_RDONLY | O_DIRECTORY);
-  if (fs::exists(path)) {
-    fs::path old = path;
-    old += ".old";
+  const fs::path old = aside.string() + ".old";
+  fs::remove_all(old);
+  while (::rename(aside.c_str(), path.c_str()) != 0) {
+    if (errno != ENOTEMPTY && errno != EEXIST) fail("cannot rename to", path);
+    if (::rename(path.c_str(), old.c_str()) != 0 && errno != ENOENT) fail("cannot rename", path);
     fs::remove_all(old);
-    rename_path(path, old);
-    rename_path(aside, path);
-    fs::remove_all(old);
-  } else {
-    rename_path(aside, path);
   }
+  sync_parent(path);
+}
+
+void remove_asides(const fs::path& folder) {
+  if (!fs::exists(folder)) return;
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename().string().find(".tmp") != std::string::npos) left.push_back(entry.path());
+  }
+  for (const auto& path : left) fs::remove_all(path);
 }
 
 fs::path backup_name(const fs::path& path, const std::vector<std::string>& beside) {

@@ -27,10 +27,14 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
 /// above.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
-/// Lets `fill` write into PATH.tmp, syncs every file in it, then renames the folder to PATH (replacing an
-/// older one).
+/// Lets `fill` write into a folder beside PATH, syncs every file in it, then renames the folder to PATH
+/// (replacing an older one). Of several processes that do so at a time the last one's stays.
 void write_folder_atomically(const std::filesystem::path& path,
                              const std::function<void(const std::filesystem::path&)>& fill);
+
+/// Removes from a folder what killed processes had begun to write with the two above. Another process that
+/// writes there fails.
+void remove_asides(const std::filesystem::path& folder);
 
 /// The first PATH.bak-N, from 1, that is not there, nor with any ending of `beside` behind it.
 std::filesystem::path backup_name(const std::filesystem::path& path,

@@ -178,7 +178,7 @@ class GrpoLoop {
     if (ranks_.is_root()) hooks_.on_resume(update_);
     while (update_ < settings_.updates) {
       if (ranks_.any(hooks_.should_stop())) {
-        save_resume_point();
+        if (ranks_.of_root(ranks_.is_root() && hooks_.may_save())) save_resume_point();
         return {.done = false, .law = {}};
       }
       const auto epoch_number = update_ / settings_.updates_of_an_epoch() + 1;
@@ -681,7 +681,8 @@ class GrpoLoop {
 
   void go_on_from_resume_point() {
     const auto warn = [](const std::string& message) { tell("warning: {}\n", message); };
-    const auto state = read_resume_point(job_.folder, job_.resume_key, weights_, optimiser_, ema_, warn);
+    const auto state = read_resume_point(job_.folder, job_.resume_key, job_.recorded_updates, weights_,
+                                         optimiser_, ema_, warn);
     require_same_point(state ? state->at("update").get<std::int64_t>() : 0);
     if (!state) return;
     const auto where = (job_.folder / "resume").string();

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <future>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -55,6 +56,7 @@ struct TrainHooks {
       on_resume;  ///< once: the update that it goes on from, 0: the start
   std::function<bool()> should_stop = [] { return false; };  ///< asked between epochs
   std::function<bool()> should_save = [] { return true; };   ///< at each epoch's end: a resume point?
+  std::function<bool()> may_save = [] { return true; };  ///< when it stops: not where another one has gone on
   /// What the rewards' side has to find again when the run goes on, kept in resume points.
   std::function<Json()> reward_state = [] { return Json::object(); };
   std::function<void(const Json& state, const std::string& where)> restore_rewards =
@@ -70,6 +72,8 @@ struct TrainJob {
   std::filesystem::path folder;  ///< of the run: checkpoints/ and resume/ are written there
   BackboneSource source;         ///< of the backbone, for the KL term's reference
   std::string resume_key;        ///< must be equal for a resume point to be taken: build and CPU features
+  /// Updates whose records are kept: a resume point behind them would leave a gap.
+  std::int64_t recorded_updates = std::numeric_limits<std::int64_t>::max();
 };
 
 /// The prompts of all epochs, in their order.

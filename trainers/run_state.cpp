@@ -105,15 +105,23 @@ void write_resume_point(const fs::path& run, std::int64_t update, const std::vec
              {"optimiser.safetensors", optimiser.state()},
              {"ema.safetensors", ema.state()}},
             {{"state", state}});
-  const auto updates = resume_updates(run);
-  for (std::size_t i = kKept; i < updates.size(); ++i) fs::remove_all(resume_folder(run, updates[i]));
+  std::size_t kept = 0;
+  for (const auto there : resume_updates(run)) {
+    const bool is_kept = there <= update && kept < kKept;
+    if (is_kept) ++kept;
+    if (!is_kept) fs::remove_all(resume_folder(run, there));
+  }
 }
 
-std::optional<Json> read_resume_point(const fs::path& run, const std::string& key,
+std::optional<Json> read_resume_point(const fs::path& run, const std::string& key, std::int64_t last,
                                       std::vector<NamedTensor> weights, AdamW& optimiser, Ema& ema,
                                       const std::function<void(const std::string&)>& warn) {
   for (const auto update : resume_updates(run)) {
     const auto folder = resume_folder(run, update);
+    if (update > last) {
+      warn(fmt::format("resume point {} is not used: the log ends at update {}", folder.string(), last));
+      continue;
+    }
     try {
       const auto manifest = read_manifest(folder);
       const Json state = manifest.at("state");

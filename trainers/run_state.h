@@ -22,15 +22,16 @@ std::string write_checkpoint(const std::filesystem::path& folder, const std::vec
 /// Throws Error naming the file that is missing, changed or truncated.
 void read_checkpoint(const std::filesystem::path& folder, bool ema, std::vector<NamedTensor> weights);
 
-/// Everything needed to go on bit for bit, in RUN/resume/<update>/. The last two are kept.
+/// Everything needed to go on bit for bit, in RUN/resume/<update>/. Only it and the one before it are kept.
 void write_resume_point(const std::filesystem::path& run, std::int64_t update,
                         const std::vector<NamedTensor>& weights, const AdamW& optimiser, const Ema& ema,
                         const Json& state);
 
-/// Restores the newest whole resume point and returns its state, if there is one. A point of another `key` is
-/// an Error that asks for --fresh; a damaged one is left for the one before it, and `warn` says so.
+/// Restores the newest whole resume point of at most `last` updates and returns its state, if there is one. A
+/// point of another `key` is an Error that asks for --fresh; a damaged one is left for the one before it, and
+/// `warn` says so.
 std::optional<Json> read_resume_point(const std::filesystem::path& run, const std::string& key,
-                                      std::vector<NamedTensor> weights, AdamW& optimiser, Ema& ema,
-                                      const std::function<void(const std::string&)>& warn);
+                                      std::int64_t last, std::vector<NamedTensor> weights, AdamW& optimiser,
+                                      Ema& ema, const std::function<void(const std::string&)>& warn);
 
 }  // namespace harness

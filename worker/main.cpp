@@ -6,8 +6,8 @@
 
 #include "core/error.h"
 #include "core/event_log.h"
+#include "core/host.h"
 #include "core/json.h"
-#include "core/processes/host.h"
 #include "core/processes/rank_place.h"
 #include "core/streams.h"
 #include "models/nn/device.h"

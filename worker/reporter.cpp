@@ -12,7 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "core/processes/host.h"
+#include "core/host.h"
 #include "core/source_sums/source_sums.h"
 #include "models/nn/device.h"
 
@@ -130,7 +130,11 @@ void Reporter::failed(const std::string& what, const std::string& where, const s
 }
 
 bool Reporter::should_stop() const {
-  return stop_ || terminated != 0 || (log_ && log_->is_superseded());
+  return stop_ || terminated != 0 || is_superseded();
+}
+
+bool Reporter::is_superseded() const {
+  return log_ && log_->is_superseded();
 }
 
 void Reporter::say(const std::string& line) {

@@ -6,6 +6,8 @@
 
 #include "backbones/backbone.h"
 #include "core/error.h"
+#include "core/event_log.h"
+#include "core/files.h"
 #include "models/nn/device.h"
 #include "trainers/grpo_loop.h"
 #include "trainers/method.h"
@@ -41,6 +43,21 @@ std::vector<TrainingPrompt> training_prompts(const WorkerJob& job) {
   return prompts;
 }
 
+/// A process that lived on after its job was taken over, or a machine that lost its power, may have left
+/// resume points of updates that the log does not hold.
+std::int64_t recorded_updates(const WorkerJob& job) {
+  std::int64_t last = 0;
+  for (const auto& event : Events(job.folder / "events.log")) {
+    if (event.value("type", "") == "update") last = std::max(last, event.value("update_index", last));
+  }
+  return last;
+}
+
+/// What a killed process was writing.
+void remove_what_was_begun(const WorkerJob& job) {
+  for (const auto* folder : {"resume", "checkpoints"}) remove_asides(job.folder / folder);
+}
+
 void require_same_source(const WorkerJob& job) {
   const auto name = job.get<std::string>("method");
   const auto found = methods().find(name);
@@ -53,6 +70,7 @@ void require_same_source(const WorkerJob& job) {
 
 bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
   require_same_source(job);
+  if (ranks.is_root()) remove_what_was_begun(job);
   const auto where = job.file() + ": identity";
   const auto task = job.get<std::string>("task");
   TrainJob training{.settings = read_train_settings(
@@ -62,7 +80,8 @@ bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) 
                     .prompts = training_prompts(job),
                     .folder = job.folder,
                     .source = backbone_source(job),
-                    .resume_key = worker_build() + " " + device_identity(job.device)};
+                    .resume_key = worker_build() + " " + device_identity(job.device),
+                    .recorded_updates = recorded_updates(job)};
   training.source.prompts = prompts_of_all_epochs(training);
   const auto weights = hold_weights(job);
   const auto backbone = Backbone::load(training.source);
@@ -122,6 +141,7 @@ bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) 
     reporter.wake();
   };
   hooks.should_stop = [&] { return reporter.should_stop(); };
+  hooks.may_save = [&] { return !reporter.is_superseded(); };
   hooks.should_save = [&] { return resume_points.is_due(); };
   hooks.reward_state = [&] { return scoring.state(); };
   hooks.restore_rewards = [&](const Json& state, const std::string& place) { scoring.restore(state, place); };

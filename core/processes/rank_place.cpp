@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/error.h"
-#include "core/processes/host.h"
+#include "core/host.h"
 #include "core/text.h"
 
 namespace harness {

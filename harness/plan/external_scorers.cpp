@@ -50,9 +50,10 @@ EvaluatorInfo evaluator_info(const ExternalScorerSpec& scorer) {
   return info;
 }
 
-Json column_of(const ExternalScorerSpec& scorer, const MetricInfo& metric) {
-  return {{"name", metric.name},     {"title", metric.title},       {"unit", metric.unit},
-          {"better", metric.better}, {"decimals", metric.decimals}, {"note", help_of(scorer, metric)}};
+/// `better`: as the table takes it, whose task may give the metric a side.
+Json column_of(const ExternalScorerSpec& scorer, const MetricInfo& metric, const std::string& better) {
+  return {{"name", metric.name}, {"title", metric.title},       {"unit", metric.unit},
+          {"better", better},    {"decimals", metric.decimals}, {"note", help_of(scorer, metric)}};
 }
 
 bool has_column(const Json& columns, const std::string& name) {
@@ -97,14 +98,16 @@ TableSpec with_external_metrics(const TableSpec& spec, const std::vector<Externa
   if (spec.is_training() || scorers.empty()) return spec;
   Json document = spec.document;
   const auto named = spec.metrics();
+  const MetricCatalogue metrics(registry.evaluators);
+  const auto of_task = metrics.of_task(spec.task);
   for (const auto& scorer : scorers) {
     for (const auto& metric : scorer.metrics) {
       if (std::ranges::count(named, metric.name) == 0) document["metrics"]["optional"].push_back(metric.name);
       if (!has_column(document.at("columns"), metric.name))
-        document["columns"].push_back(column_of(scorer, metric));
+        document["columns"].push_back(column_of(scorer, metric, of_task.find(metric.name)->better));
     }
   }
-  return parse_table_spec(std::move(document), spec.file, MetricCatalogue(registry.evaluators));
+  return parse_table_spec(std::move(document), spec.file, metrics);
 }
 
 void try_external_scorers(const std::vector<ExternalScorerSpec>& scorers, const Json& identities) {

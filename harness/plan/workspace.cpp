@@ -13,10 +13,10 @@
 #include <sstream>
 #include <string_view>
 
+#include "core/descriptor.h"
 #include "core/error.h"
-#include "core/file_lock.h"
 #include "core/files.h"
-#include "core/processes/host.h"
+#include "core/host.h"
 #include "core/text.h"
 #include "results/schema/database_file.h"
 #include "results/store/journal.h"

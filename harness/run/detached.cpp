@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/processes/host.h"
+#include "core/host.h"
 #include "core/text.h"
 #include "harness/run/job_failure.h"
 #include "harness/slurm/command.h"

@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "core/error.h"
-#include "core/processes/host.h"
+#include "core/host.h"
 #include "core/processes/process.h"
 #include "core/require.h"
 #include "core/text.h"

@@ -18,8 +18,8 @@
 
 #include "core/error.h"
 #include "core/event_log.h"
+#include "core/host.h"
 #include "core/json.h"
-#include "core/processes/host.h"
 #include "core/text.h"
 #include "harness/run/job_failure.h"
 
@@ -78,7 +78,8 @@ class Scheduler {
     try {
       step();
     } catch (...) {
-      if (!failure_) failure_ = std::current_exception();
+      if (failure_) return;
+      failure_ = std::current_exception();
       stop_all();
     }
   }
@@ -151,7 +152,7 @@ class Scheduler {
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (error) return;
       forgive_own_absence();
-      look_around();
+      guarded([this] { look_around(); });
       guarded([this] { ingest_grown(); });
       kill_the_silent_and_the_slow();
       reap();
@@ -196,7 +197,8 @@ class Scheduler {
 
   void reap() {
     for (std::size_t i = 0; i < workers_.size();) {
-      const auto status = workers_[i]->ended();
+      std::optional<ExitStatus> status;
+      guarded([&] { status = workers_[i]->ended(); });
       if (!status) {
         ++i;
         continue;

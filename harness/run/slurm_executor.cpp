@@ -94,8 +94,7 @@ class SlurmJob : public RunningJob {
 
   void ask_to_stop() override {
     if (std::exchange(is_asked_to_stop_, true) || !submission_) return;
-    const auto* job = queue_.find(submission_->job);
-    cancel_submission(task.folder, *submission_, job == nullptr || job->is_waiting());
+    cancel_submission(task.folder, *submission_);
   }
 
   void kill() override {
@@ -118,7 +117,7 @@ class SlurmJob : public RunningJob {
     submission_ = submit_or_adopt(request_, worker_, queue_, trouble_);
     if (!submission_) return;
     offset_ = submission_->log_begin;
-    if (is_asked_to_stop_) cancel_submission(task.folder, *submission_, true);
+    if (is_asked_to_stop_) cancel_submission(task.folder, *submission_);
   }
 
   void read_log() {

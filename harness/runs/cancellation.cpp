@@ -53,7 +53,7 @@ std::vector<Cancelled> cancel_jobs(const Workspace& workspace, const std::vector
     if (job == nullptr || job->name != noted->name || !job->is_alive()) continue;
     const bool is_ours_to_save = folder != workspace.folder;
     if (is_ours_to_save) {
-      cancel_submission(folder, *noted, job->is_waiting());
+      cancel_submission(folder, *noted);
     } else {
       run_slurm({"scancel", noted->job});
     }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/processes/host.h"
+#include "core/host.h"
 #include "core/text.h"
 #include "harness/slurm/command.h"
 

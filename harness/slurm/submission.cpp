@@ -121,10 +121,10 @@ SlurmEnd end_of_job(const std::string& id, const QueuedJob* job) {
   return end;
 }
 
-bool cancel_submission(const fs::path& folder, const Submission& submission, bool is_waiting) {
+void cancel_submission(const fs::path& folder, const Submission& submission) {
   write_file(folder / kStopMarker, "");
-  if (is_waiting) return run_slurm({"scancel", submission.job}).status.ok();
-  return run_slurm({"scancel", "--signal=TERM", submission.job}).status.ok();
+  run_slurm({"scancel", "--state=PENDING", submission.job});
+  run_slurm({"scancel", "--signal=TERM", submission.job});
 }
 
 }  // namespace harness

@@ -40,7 +40,7 @@ struct SlurmEnd {
 };
 SlurmEnd end_of_job(const std::string& id, const QueuedJob* job);
 
-/// Takes a job out of the queue, or tells it to save and end. False if Slurm no longer has it.
-bool cancel_submission(const std::filesystem::path& folder, const Submission& submission, bool is_waiting);
+/// Takes a job out of the queue if it waits, and tells it to save and end if it runs.
+void cancel_submission(const std::filesystem::path& folder, const Submission& submission);
 
 }  // namespace harness

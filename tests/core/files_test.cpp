@@ -1,6 +1,8 @@
 #include "core/files.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <fstream>
@@ -30,6 +32,48 @@ TEST(Files, AFolderIsReplacedWholeOrNotAtAll) {
                Error);
   EXPECT_EQ(read_file(temporary.path() / "a/x"), "1");
   EXPECT_FALSE(std::filesystem::exists(temporary.path() / "a/y"));
+}
+
+TEST(Files, OfTwoProcessesThatReplaceAFolderAtATimeBothSucceed) {
+  const TemporaryFolder temporary;
+  const auto folder = temporary.path() / "a";
+  constexpr int kTimes = 200;
+  const auto replace_often = [&] {
+    for (int i = 0; i < kTimes; ++i) {
+      write_folder_atomically(folder, [](const auto& aside) { write_file(aside / "x", "whole"); });
+    }
+  };
+  const auto child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    try {
+      replace_often();
+    } catch (...) {
+      ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  EXPECT_NO_THROW(replace_often());
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(read_file(folder / "x"), "whole");
+}
+
+TEST(Files, WhatAKilledProcessHadBegunIsRemovedAndNothingElse) {
+  const TemporaryFolder temporary;
+  write_folder_atomically(temporary.path() / "4", [](const auto& aside) { write_file(aside / "x", "1"); });
+  std::filesystem::path begun;
+  EXPECT_THROW(write_folder_atomically(temporary.path() / "8",
+                                       [&](const auto& aside) {
+                                         begun = aside;
+                                         throw Error("no");
+                                       }),
+               Error);
+  ASSERT_TRUE(std::filesystem::exists(begun));
+  remove_asides(temporary.path());
+  EXPECT_FALSE(std::filesystem::exists(begun));
+  EXPECT_EQ(read_file(temporary.path() / "4/x"), "1");
 }
 
 TEST(Files, AWriteThatFailsNamesThePathAndTheReason) {

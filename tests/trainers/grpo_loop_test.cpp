@@ -51,7 +51,8 @@ class GrpoLoop : public testing::Test {
                  .prompts = {},
                  .folder = root_ / folder,
                  .source = {.name = "glyph", .folder = weights},
-                 .resume_key = "k"};
+                 .resume_key = "k",
+                 .recorded_updates = recorded_};
     fs::create_directories(job.folder);
     for (int i = 0; i < 10; ++i) {
       const auto target = fmt::format("T{}", i);
@@ -93,7 +94,8 @@ class GrpoLoop : public testing::Test {
   Json method_settings_ = Json::object();
   int threads_ = 2;
   bool scorer_fails_ = false;
-  std::set<int> equal_rewards_;  ///< prompts whose images all have the same reward
+  std::int64_t recorded_ = kWhole;  ///< updates that the log holds
+  std::set<int> equal_rewards_;     ///< prompts whose images all have the same reward
 };
 
 /// NaN (an untrained step, a statistic that does not exist) equals NaN here.
@@ -181,6 +183,15 @@ TEST_F(GrpoLoop, ADamagedResumePointIsNotUsed) {
   const auto again = run("a", "ratio-norm");
   EXPECT_TRUE(again.done);
   EXPECT_EQ(again.updates.front().update_index, 3) << "the point before it";
+  EXPECT_EQ(text_of(again.updates.back()), text_of(run("b", "ratio-norm").updates.back()));
+}
+
+TEST_F(GrpoLoop, AResumePointBehindTheLogsEndIsNotUsed) {
+  run("a", "ratio-norm", 4);
+  ASSERT_TRUE(fs::exists(root_ / "a/resume/4"));
+  recorded_ = 3;
+  const auto again = run("a", "ratio-norm");
+  EXPECT_EQ(again.updates.front().update_index, 3) << "from the point before it";
   EXPECT_EQ(text_of(again.updates.back()), text_of(run("b", "ratio-norm").updates.back()));
 }
 

@@ -277,15 +277,16 @@ TEST_F(Chain, AJobIsNotDoneTwiceNorGoneOnWithOnAnotherKindOfMachineAndTheOneThat
   const auto shared = root_ / "shared";
   fs::create_directories(shared);
   fs::copy(folder / "job.json", shared / "job.json");
-  const auto line =
-      "HARNESS_DETACHED=1 HARNESS_TAKE_OVER=1 " + worker + "run " + shared.string() + " 2>/dev/null";
-  Process former = start("env " + line);
+  const auto line = "env HARNESS_DETACHED=1 HARNESS_TAKE_OVER=1 " + worker + "run " + shared.string();
+  const auto said = root_ / "former.log";
+  Process former = start(line + " 2>" + said.string());
   const auto has_begun = [&] {
     return fs::exists(shared / "events.log") && !read_file(shared / "events.log").empty();
   };
   ASSERT_TRUE(wait_until(has_begun));
-  EXPECT_EQ(shell("env " + line).status, 0);
-  EXPECT_EQ(former.wait().code, static_cast<int>(Status::kInterrupted));
+  const auto later = outcome_of(line);
+  EXPECT_EQ(later.status, 0) << later.out;
+  EXPECT_EQ(former.wait().code, static_cast<int>(Status::kInterrupted)) << read_file(said);
   for (const char* step : {"4", "12"}) {
     EXPECT_EQ(read_file(shared / "checkpoints" / step / "manifest.json"),
               read_file(folder / "checkpoints" / step / "manifest.json"));

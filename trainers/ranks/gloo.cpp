@@ -2,7 +2,7 @@
 
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
-#include "core/processes/host.h"
+#include "core/host.h"
 
 namespace harness {
 

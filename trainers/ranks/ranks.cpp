@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "core/error.h"
-#include "core/processes/host.h"
+#include "core/host.h"
 #include "core/processes/port.h"
 #include "torch/csrc/distributed/c10d/PrefixStore.hpp"
 #include "torch/csrc/distributed/c10d/TCPStore.hpp"

@@ -1,4 +1,4 @@
-#include "core/file_lock.h"
+#include "core/descriptor.h"
 
 #include <sys/file.h>
 

@@ -1,4 +1,4 @@
-#include "core/processes/host.h"
+#include "core/host.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
