@@ -41,6 +41,7 @@ struct Workload {
   std::int64_t training_images = 0;    ///< of a shard; 0: no training
   std::int64_t evaluation_images = 0;  ///< of a shard; 0: no evaluation
   bool guided = false;                 ///< guidance is other than 1
+  std::int64_t epoch_latents = 0;      ///< latents of an epoch's rollouts that a process keeps for training
   int shards_at_once = 1;              ///< worker threads with a shard each
 };
 
@@ -161,9 +162,9 @@ Json without_model_choices(Json settings, const std::string& backbone);
 std::vector<Setting> backbone_settings();
 
 /// What a worker takes, in bytes, from headers and configurations alone, which it checks: "memory":
-/// {"velocity_network", "image_decoder", "largest_text_encoder", "training", "activations", "total"},
-/// encoders one at a time; "stored": {"trained_weights", "image", "prompt"}, each of one. Throws as
-/// Backbone::load.
+/// {"velocity_network", "image_decoder", "largest_text_encoder", "training", "activations", "rollouts",
+/// "runtime" (what CUDA and its libraries take), "total"}, encoders one at a time; "stored":
+/// {"trained_weights", "image", "prompt"}, each of one. Throws as Backbone::load.
 Json estimate_resources(const BackboneSource& source, const Workload& workload);
 
 /// The precision of large networks on a device.

@@ -102,15 +102,17 @@ Json flux_folder_resources(const BackboneSource& source, const Workload& workloa
   const StreamSize stream{.tokens = backbone->image_tokens() + text_tokens,
                           .width = config.width(),
                           .heads = config.num_attention_heads,
+                          .text_tokens = text_tokens,
                           .dtype = dtype,
                           .keeps_attention = source.device.is_cpu()};
+  const auto batch = workload.shards_at_once * workload.training_images;
   return folder_resources(
       *backbone,
       {.network = transformer.get(),
        .vae = backbone->autoencoder(),
        .largest_encoder = largest_encoder(source.folder, dtype),
-       .training_kept = training_kept(config, stream, workload.shards_at_once * workload.training_images,
-                                      source.choices.recompute),
+       .training_kept = training_kept(config, stream, batch, source.choices.recompute) +
+                        batch * adapter_inputs(*backbone->adapter(), stream, source.choices.recompute),
        .text_values = text_tokens * config.joint_attention_dim + config.pooled_projection_dim},
       workload);
 }

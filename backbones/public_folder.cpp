@@ -1,6 +1,9 @@
 #include "backbones/public_folder.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
 
 #include "models/nn/random_weights.h"
 
@@ -12,6 +15,22 @@ constexpr std::int64_t kOptimiserCopies = 5;  // gradient, two moments, average,
 
 std::int64_t bytes(std::int64_t values, torch::ScalarType dtype) {
   return values * static_cast<std::int64_t>(c10::elementSize(dtype));
+}
+
+constexpr std::int64_t kCudaBytes =
+    2'000'000'000;  // context, cuBLAS' workspaces, what the allocator leaves unused
+
+/// "transformer_blocks.3" of a layer's name.
+std::string block_of(const std::string& layer) {
+  const auto number = layer.find("blocks.") + std::string_view("blocks.").size();
+  return layer.substr(0, layer.find('.', number));
+}
+
+std::int64_t tokens_into(const std::string& layer, const StreamSize& stream) {
+  if (layer.starts_with("single_")) return stream.tokens;
+  const bool is_of_text =
+      layer.find("add_") != std::string::npos || layer.find("_context") != std::string::npos;
+  return is_of_text ? stream.text_tokens : stream.tokens - stream.text_tokens;
 }
 
 std::int64_t decoding(const AutoencoderConfig& c, std::int64_t pixels, std::int64_t images) {
@@ -52,6 +71,22 @@ std::int64_t StreamSize::block(std::int64_t units) const {
   return values(units) + (keeps_attention ? bytes(2 * heads * tokens * tokens, dtype) : 0);
 }
 
+std::int64_t adapter_inputs(const LoraAdapter& adapter, const StreamSize& stream, bool recompute) {
+  if (stream.dtype == torch::kFloat32) return 0;
+  std::map<std::string, std::int64_t> by_block;
+  for (const auto& weight : adapter.parameters()) {
+    if (!weight.name.ends_with(".lora_A.weight")) continue;
+    by_block[block_of(weight.name)] +=
+        bytes(weight.tensor.size(1) * tokens_into(weight.name, stream), torch::kFloat32);
+  }
+  std::int64_t sum = 0, largest = 0;
+  for (const auto& [_, block] : by_block) {
+    sum += block;
+    largest = std::max(largest, block);
+  }
+  return recompute ? largest : sum;
+}
+
 std::int64_t weight_bytes(const torch::nn::Module& module, torch::ScalarType dtype) {
   std::int64_t count = 0;
   for (const auto& [_, tensor] : state_of(module)) count += tensor.numel();
@@ -69,8 +104,11 @@ Json folder_resources(Backbone& backbone, const FolderCosts& costs, const Worklo
              decoder = weight_bytes(*costs.vae, torch::kFloat32), trained = trained_bytes(backbone);
   const auto training = workload.training_images > 0 ? trained * kOptimiserCopies : 0;
   const auto activations = std::max(costs.training_kept, decoding(vae, pixels, images));
+  const auto rollouts = bytes(workload.epoch_latents * latent.size(), torch::kFloat32);
+  const auto runtime = backbone.device().is_cuda() ? kCudaBytes : 0;
   // Prompts are encoded before anything else is read.
-  const auto total = std::max(costs.largest_encoder, network + decoder + training + activations);
+  const auto total =
+      runtime + std::max(costs.largest_encoder, network + decoder + training + activations + rollouts);
   return {
       {"memory",
        {{"velocity_network", network},
@@ -78,6 +116,8 @@ Json folder_resources(Backbone& backbone, const FolderCosts& costs, const Worklo
         {"largest_text_encoder", costs.largest_encoder},
         {"training", training},
         {"activations", activations},
+        {"rollouts", rollouts},
+        {"runtime", runtime},
         {"total", total}}},
       {"stored",
        {{"trained_weights", trained}, {"image", 3 * pixels}, {"prompt", bytes(costs.text_values, dtype)}}}};

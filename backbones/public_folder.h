@@ -29,6 +29,7 @@ struct FolderCosts {
 /// Sizes of the tokens that blocks work on, for what a training step keeps of them.
 struct StreamSize {
   std::int64_t tokens = 0, width = 0, heads = 0;
+  std::int64_t text_tokens = 0;  ///< of `tokens`
   torch::ScalarType dtype = torch::kFloat32;
   bool keeps_attention = false;  ///< the matrix of attention weights: on the CPU
 
@@ -40,6 +41,10 @@ struct StreamSize {
 /// Values that a joint block keeps for its gradient, in copies of the stream: inputs of its norms, products
 /// and activations of both streams, counted for the network with dual attention.
 inline constexpr std::int64_t kKeptByJointBlock = 34;
+
+/// Bytes of an adapter's inputs, which each of its layers takes as float32 and keeps for its gradient, of one
+/// image; 0 where the stream is float32 itself. recompute: of the largest block alone.
+std::int64_t adapter_inputs(const LoraAdapter& adapter, const StreamSize& stream, bool recompute);
 
 std::int64_t weight_bytes(const torch::nn::Module& module, torch::ScalarType dtype);
 

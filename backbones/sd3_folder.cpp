@@ -126,6 +126,7 @@ Json sd3_folder_resources(const BackboneSource& source, const Workload& workload
       .tokens = latent.rows / config.patch_size * (latent.columns / config.patch_size) + text_tokens,
       .width = config.width(),
       .heads = config.num_attention_heads,
+      .text_tokens = text_tokens,
       .dtype = dtype,
       .keeps_attention = source.device.is_cpu()};
   const auto batch = (workload.guided ? 2 : 1) * workload.shards_at_once * workload.training_images;
@@ -134,7 +135,8 @@ Json sd3_folder_resources(const BackboneSource& source, const Workload& workload
       {.network = transformer.get(),
        .vae = backbone->autoencoder(),
        .largest_encoder = largest_encoder(source.folder, dtype),
-       .training_kept = training_kept(config, stream, batch, source.choices.recompute),
+       .training_kept = training_kept(config, stream, batch, source.choices.recompute) +
+                        batch * adapter_inputs(*backbone->adapter(), stream, source.choices.recompute),
        .text_values = text_tokens * config.joint_attention_dim + config.pooled_projection_dim},
       workload);
 }

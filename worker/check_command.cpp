@@ -42,6 +42,9 @@ class Check {
           .task = task, .latent_size = kAnyLatentSize, .late_steps = train.late_steps};
       make_method(row.at("method"), row.at("settings"), context, where);
       require_shared_folds(train, ranks_, where + ": --ranks");
+      // Latents before, between and behind the steps; of each step the old policy's mean and velocity.
+      workload_.epoch_latents = std::max(workload_.epoch_latents,
+                                         train.images_per_epoch() / ranks_ * (3 * train.sampling_steps + 1));
       workload_.training_images = std::max(workload_.training_images, train.shard_prompts * train.group_size);
       expect_moved_average(train, where);
       note(row.at("loop"), train.guidance, where);

@@ -137,7 +137,7 @@ void print_backbone(const Plan& plan, const Json& resources) {
 void print_memory(const Json& memory) {
   std::vector<std::string> parts;
   for (const auto& [name, bytes] : memory.items()) {
-    if (name != "total") parts.push_back(fmt::format("{} {}", name, bytes_text(bytes)));
+    if (name != "total" && bytes > 0) parts.push_back(fmt::format("{} {}", name, bytes_text(bytes)));
   }
   for (auto& part : parts) std::replace(part.begin(), part.end(), '_', ' ');
   put("Memory per worker: {}{}.\n", join(parts, ", "),

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kFile = "submission.json";
+constexpr int kNoLogOnNode = 53;  // the "signal" of a job whose output file its node cannot open
 
 /// Its lines in one, without the names of its commands.
 std::string said_by_slurm(const std::string& text) {
@@ -112,6 +113,12 @@ SlurmEnd end_of_job(const std::string& id, const QueuedJob* job) {
     end.text =
         "was stopped at the end of its time, or for another job, before it had come further than where it began: "
         "it needs a longer --time (with --slurm)";
+  }
+  if (end.status.signal == kNoLogOnNode) {
+    end.text = fmt::format(
+        "could not write its log{}: put the workspace (--out), the program and LibTorch (HARNESS_DEPS) "
+        "on a file system that all nodes see",
+        job == nullptr || job->nodes.empty() ? "" : " on " + job->nodes);
   }
   if (job != nullptr && job->state == "TIMEOUT")
     end.text +=

@@ -3,7 +3,9 @@
 #include <limits>
 #include <set>
 
+#include "backbones/public_folder.h"
 #include "backbones/sd3_backbone.h"
+#include "backbones/sd3_folder.h"
 #include "tests/models/small_sd3.h"
 #include "tests/recorded_cases.h"
 
@@ -25,6 +27,37 @@ TEST(Backbone, GuidanceOneEqualsThePlainVelocityAndZeroTheUnconditional) {
   const auto doubled = backbone.velocity(x, 0.5, condition, 2);
   EXPECT_TRUE(torch::allclose(backbone.velocity(x, 0.5, condition, 0), free, 1e-4, 1e-4));
   EXPECT_TRUE(torch::allclose(doubled, free + 2 * (plain - free), 1e-3, 1e-3));
+}
+
+TEST(MemoryEstimate, OnAGpuAnAdaptersLayersKeepTheirInputsInFloat32) {
+  const auto backbone = load_sd3_folder({.name = "sd35-medium",
+                                         .folder = case_folder("sd3_pipeline_sd35m") / "model",
+                                         .choices = {.image_size = 32, .text_tokens = 16}});
+  const auto& adapter = *backbone->adapter();
+  constexpr std::int64_t kWidth = 24, kImage = 6, kText = 4;  // values of a token; tokens
+  StreamSize stream{
+      .tokens = kImage + kText, .width = kWidth, .text_tokens = kText, .dtype = torch::kBFloat16};
+  // Two blocks: q, k, v and out of both streams, but for the last block's text, which nothing reads.
+  const auto of_image = 4 * kWidth * kImage, of_text = 4 * kWidth * kText;
+  EXPECT_EQ(adapter_inputs(adapter, stream, false), 4 * (2 * of_image + 2 * of_text - kWidth * kText));
+  EXPECT_EQ(adapter_inputs(adapter, stream, true), 4 * (of_image + of_text))
+      << "recomputed, one block at a time";
+  stream.dtype = torch::kFloat32;
+  EXPECT_EQ(adapter_inputs(adapter, stream, false), 0) << "nothing is converted";
+}
+
+TEST(MemoryEstimate, CountsTheRolloutsThatAnEpochKeeps) {
+  const BackboneSource source{.name = "sd35-medium",
+                              .folder = case_folder("sd3_pipeline_sd35m") / "model",
+                              .choices = {.image_size = 32, .text_tokens = 16}};
+  const auto memory_of = [&](std::int64_t latents) {
+    return estimate_resources(source, {.training_images = 1, .epoch_latents = latents}).at("memory");
+  };
+  const auto none = memory_of(0), some = memory_of(100);
+  const auto size = Backbone::load(source)->latent().size();
+  EXPECT_EQ(some.at("rollouts"), 100 * size * 4);
+  EXPECT_EQ(some.at("runtime"), 0) << "no CUDA on the CPU";
+  EXPECT_GE(some.at("total"), none.at("total"));
 }
 
 TEST(Backbone, PixelsThatAreNotFiniteAreNoImage) {

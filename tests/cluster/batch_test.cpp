@@ -138,6 +138,22 @@ TEST_F(ByBatchJobs, WhatSlurmRefusesIsAnErrorOfUsage) {
   EXPECT_PROBLEM(refused.out, "Slurm refuses the job: invalid partition specified: nowhere");
 }
 
+TEST_F(ByBatchJobs, AWorkspaceThatTheNodesDoNotSeeIsNamed) {
+  const auto here_alone = root_ / "unseen";
+  fs::create_directories(here_alone);
+  const auto with_it = [&](const std::string& command) {
+    return shell(
+        fmt::format("unshare -m sh -c 'mount -t tmpfs none {} && {}' 2>&1", here_alone.string(), command));
+  };
+  if (with_it("true").status != 0) GTEST_SKIP() << "this machine gives no file system of one's own";
+  EXPECT_PROBLEM(
+      with_it(fmt::format("{} doctor --executor slurm --out {}/a", kHarness, here_alone.string())).out,
+      "nothing that it wrote in the workspace is here");
+  const auto table = with_it(by_slurm("unseen/a"));
+  EXPECT_EQ(table.status, 1) << table.out;
+  EXPECT_PROBLEM(table.out, "could not write its log on n");
+}
+
 TEST_F(ByBatchJobs, DoctorProvesTheNodesByAJob) {
   const auto proved =
       shell(fmt::format("{} doctor --executor slurm --out {}/none 2>&1", kHarness, root_.string()));
