@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "core/error.h"
 #include "core/host.h"
@@ -12,6 +14,7 @@
 #include "torch/csrc/distributed/c10d/PrefixStore.hpp"
 #include "torch/csrc/distributed/c10d/TCPStore.hpp"
 #include "trainers/ranks/gloo.h"
+#include "trainers/ranks/nccl.h"
 
 namespace harness {
 namespace {
@@ -22,6 +25,7 @@ constexpr const char* kFailure = "failure";                   ///< key: why the 
 constexpr const char* kLeft = "left";                         ///< key: how many guests have gone
 constexpr milliseconds kFarewell{3000};                       ///< that the host waits for its guests
 constexpr milliseconds kExchange = std::chrono::minutes(60);  ///< for a process that is at work and slow
+constexpr milliseconds kGpuExchange = std::chrono::minutes(20);  ///< NCCL does not see that one has ended
 
 std::vector<std::uint8_t> bytes_of(const std::string& text) {
   return {text.begin(), text.end()};
@@ -62,6 +66,8 @@ struct Ranks::Meeting {
   c10::intrusive_ptr<c10d::TCPStore> place;
   c10::intrusive_ptr<c10d::Store> store;  ///< the job's part of it
   c10::intrusive_ptr<c10d::Backend> group;
+  c10::intrusive_ptr<c10d::Backend> gpus;  ///< once tensors of GPUs have been exchanged
+  bool are_gpus_known = false;
   bool is_host = false;
 };
 
@@ -92,6 +98,8 @@ Ranks::Ranks(const RankPlace& place, const std::string& name, std::chrono::secon
 
 Ranks::~Ranks() {
   if (!meeting_) return;
+  if (meeting_->gpus) meeting_->gpus->shutdown();
+  meeting_->gpus.reset();
   meeting_->group.reset();
   try {
     if (!meeting_->is_host) {
@@ -112,14 +120,28 @@ Ranks::Part Ranks::part_of(std::size_t count, int rank) const {
   return {.first = each * static_cast<std::size_t>(rank), .last = each * static_cast<std::size_t>(rank + 1)};
 }
 
+c10d::Backend* Ranks::group_of_gpus(int gpu) const {
+  if (!std::exchange(meeting_->are_gpus_known, true)) {
+    const auto own = fmt::format("{} {} {}", host_name(), environment("CUDA_VISIBLE_DEVICES"), gpu);
+    const auto all = gather(has_nccl() ? own : std::string());
+    const std::set<std::string> different(all.begin(), all.end());
+    const bool can = static_cast<int>(different.size()) == size_ && !different.contains("");
+    if (can)
+      meeting_->gpus = open_nccl(c10::make_intrusive<c10d::PrefixStore>("nccl", meeting_->store), rank_,
+                                 size_, kGpuExchange);
+  }
+  return meeting_->gpus.get();
+}
+
 torch::Tensor Ranks::gather(const torch::Tensor& own) const {
   if (!meeting_) return own.unsqueeze(0);
   const torch::NoGradGuard no_grad;
-  const auto mine = own.detach().to(torch::kCPU).contiguous().view({-1});
+  auto* gpus = own.is_cuda() ? group_of_gpus(own.get_device()) : nullptr;
+  const auto mine = (gpus != nullptr ? own.detach() : own.detach().to(torch::kCPU)).contiguous().view({-1});
   auto all = torch::empty({size_ * mine.numel()}, mine.options());
   try {
     auto into = all, from = mine;  // c10d takes references that it may change
-    meeting_->group->_allgather_base(into, from)->wait();
+    (gpus != nullptr ? gpus : meeting_->group.get())->_allgather_base(into, from)->wait();
   } catch (const std::exception& error) {
     fail(first_line(error.what()));
   }

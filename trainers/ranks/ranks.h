@@ -9,6 +9,10 @@
 #include "core/processes/rank_place.h"
 #include "models/nn/torch.h"
 
+namespace c10d {
+class Backend;
+}
+
 namespace harness {
 
 /// The processes (ranks) that share one job. They exchange bytes and add nothing on the way, so that what is
@@ -40,7 +44,8 @@ class Ranks {
   Part part_of(std::size_t count) const { return part_of(count, rank_); }
   Part part_of(std::size_t count, int rank) const;
 
-  /// [size, ...]: each process' tensor, of the same shape and type everywhere, on the device of `own`.
+  /// [size, ...]: each process' tensor, of the same shape and type everywhere, on the device of `own`. Over
+  /// NCCL between GPUs that nobody shares, where all processes have its module; else through the CPU.
   torch::Tensor gather(const torch::Tensor& own) const;
   /// Each process' text, of any length.
   std::vector<std::string> gather(const std::string& own) const;
@@ -58,6 +63,8 @@ class Ranks {
 
  private:
   struct Meeting;
+  /// The group of all processes' GPUs, if they can have one.
+  c10d::Backend* group_of_gpus(int gpu) const;
   [[noreturn]] void fail(const std::string& what) const;
 
   int rank_ = 0, size_ = 1;
