@@ -58,6 +58,7 @@ Json describe(const BackboneType& type) {
   add("default_weights", type.default_weights);
   add("files", type.files);
   add("threads", type.threads);
+  add("fills_a_node", type.fills_a_node);
   add("needs_target", type.needs_target);
   add("note", type.note);
   if (type.random_weights != nullptr) described["random_weights"] = type.random_weights();

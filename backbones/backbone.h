@@ -132,9 +132,10 @@ struct BackboneType {
   Json (*random_weights)() = nullptr;   ///< what random weights follow from besides the seed
   Json precision = "fp32";              ///< one text, or one a kind of device
   int threads = 0;                      ///< that a worker makes good use of; 0: as many as there are
-  bool needs_target = false;            ///< it draws the quoted text of a prompt and nothing else
-  std::string images = kSceneImages;    ///< their kind, for evaluators that are made for one (core/image.h)
-  std::string note = {};                ///< what a table says of its numbers, without a full stop
+  bool fills_a_node = false;          ///< --ranks auto: a run on all GPUs of a node, not several side by side
+  bool needs_target = false;          ///< it draws the quoted text of a prompt and nothing else
+  std::string images = kSceneImages;  ///< their kind, for evaluators that are made for one (core/image.h)
+  std::string note = {};              ///< what a table says of its numbers, without a full stop
   SettingRows<ModelChoices> choices = {};  ///< choice_rows, where an adapter is trained
   std::unique_ptr<Backbone> (*load)(const BackboneSource&) = nullptr;
   Json (*resources)(const BackboneSource&, const Workload&) = nullptr;  ///< for estimate_resources

@@ -91,9 +91,7 @@ std::unique_ptr<FluxBackbone> load_flux_folder(const BackboneSource& source) {
 }
 
 Json flux_folder_resources(const BackboneSource& source, const Workload& workload) {
-  auto headers_only = source;
-  headers_only.headers_only = true;
-  const auto backbone = load_flux_folder(headers_only);
+  const auto backbone = load_flux_folder(by_headers(source));
   check_texts(source.folder);
   const auto dtype = large_model_dtype(source.device);
   const auto transformer = backbone->transformer();
@@ -108,7 +106,8 @@ Json flux_folder_resources(const BackboneSource& source, const Workload& workloa
   const auto batch = workload.shards_at_once * workload.training_images;
   return folder_resources(
       *backbone,
-      {.network = transformer.get(),
+      {.device = source.device,
+       .network = transformer.get(),
        .vae = backbone->autoencoder(),
        .largest_encoder = largest_encoder(source.folder, dtype),
        .training_kept = training_kept(config, stream, batch, source.choices.recompute) +

@@ -58,6 +58,12 @@ TextSource text_source(const BackboneSource& source) {
           .identity = source.weights_sha256};
 }
 
+BackboneSource by_headers(BackboneSource source) {
+  source.headers_only = true;
+  source.device = torch::kCPU;
+  return source;
+}
+
 void add_new_adapter(Backbone& backbone, const BackboneSource& source) {
   backbone.add_adapter(source.choices.lora, mixed_seed({source.seed, 301}),
                        "settings lora_targets, lora_rank");
@@ -94,7 +100,7 @@ std::int64_t weight_bytes(const torch::nn::Module& module, torch::ScalarType dty
 }
 
 Json folder_resources(Backbone& backbone, const FolderCosts& costs, const Workload& workload) {
-  const auto dtype = large_model_dtype(backbone.device());
+  const auto dtype = large_model_dtype(costs.device);
   const auto& latent = backbone.latent();
   const auto& vae = costs.vae->config();
   const auto pixels = latent.rows * latent.columns * vae.reduction() * vae.reduction();
@@ -105,7 +111,7 @@ Json folder_resources(Backbone& backbone, const FolderCosts& costs, const Worklo
   const auto training = workload.training_images > 0 ? trained * kOptimiserCopies : 0;
   const auto activations = std::max(costs.training_kept, decoding(vae, pixels, images));
   const auto rollouts = bytes(workload.epoch_latents * latent.size(), torch::kFloat32);
-  const auto runtime = backbone.device().is_cuda() ? kCudaBytes : 0;
+  const auto runtime = costs.device.is_cuda() ? kCudaBytes : 0;
   // Prompts are encoded before anything else is read.
   const auto total =
       runtime + std::max(costs.largest_encoder, network + decoder + training + activations + rollouts);

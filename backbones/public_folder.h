@@ -17,8 +17,12 @@ TextSource text_source(const BackboneSource& source);
 /// The adapter that a training begins with.
 void add_new_adapter(Backbone& backbone, const BackboneSource& source);
 
+/// The folder, to be checked without its weights and on a machine that may lack the device.
+BackboneSource by_headers(BackboneSource source);
+
 /// What a public folder's model, loaded by its headers alone, brings to an estimate.
 struct FolderCosts {
+  torch::Device device = torch::kCPU;  ///< that the work is for; nothing is put there
   const torch::nn::Module* network = nullptr;
   AutoencoderKl vae{nullptr};
   std::int64_t largest_encoder = 0;  ///< bytes

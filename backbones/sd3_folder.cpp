@@ -113,9 +113,7 @@ std::unique_ptr<Sd3Backbone> load_sd3_folder(const BackboneSource& source) {
 }
 
 Json sd3_folder_resources(const BackboneSource& source, const Workload& workload) {
-  auto headers_only = source;
-  headers_only.headers_only = true;
-  const auto backbone = load_sd3_folder(headers_only);
+  const auto backbone = load_sd3_folder(by_headers(source));
   check_texts(source.folder);
   const auto dtype = large_model_dtype(source.device);
   const auto transformer = backbone->transformer();
@@ -132,7 +130,8 @@ Json sd3_folder_resources(const BackboneSource& source, const Workload& workload
   const auto batch = (workload.guided ? 2 : 1) * workload.shards_at_once * workload.training_images;
   return folder_resources(
       *backbone,
-      {.network = transformer.get(),
+      {.device = source.device,
+       .network = transformer.get(),
        .vae = backbone->autoencoder(),
        .largest_encoder = largest_encoder(source.folder, dtype),
        .training_kept = training_kept(config, stream, batch, source.choices.recompute) +

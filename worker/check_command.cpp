@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "backbones/backbone.h"
 #include "core/error.h"
 #include "core/streams.h"
@@ -19,7 +21,9 @@ class Check {
  public:
   explicit Check(const Json& request)
       : fields_(request, "check"), backbone_(fields_.required<std::string>("backbone")) {
-    workload_.shards_at_once = fields_.required<int>("threads");
+    const auto threads = fields_.required<int>("threads");
+    device_ = fields_.required<std::string>("device_kind");
+    workload_.shards_at_once = device_ == "cpu" ? threads : 1;
     ranks_ = fields_.required<int>("ranks");
   }
 
@@ -42,6 +46,7 @@ class Check {
           .task = task, .latent_size = kAnyLatentSize, .late_steps = train.late_steps};
       make_method(row.at("method"), row.at("settings"), context, where);
       require_shared_folds(train, ranks_, where + ": --ranks");
+      folds_ = std::gcd(folds_, train.gradient_folds);
       // Latents before, between and behind the steps; of each step the old policy's mean and velocity.
       workload_.epoch_latents = std::max(workload_.epoch_latents,
                                          train.images_per_epoch() / ranks_ * (3 * train.sampling_steps + 1));
@@ -60,10 +65,9 @@ class Check {
 
   /// The folder is read up to the headers of its weights.
   Json resources() {
-    const auto device = fields_.required<std::string>("device_kind");
     auto resources = estimate_resources({.name = backbone_,
                                          .folder = fields_.required<std::string>("weights"),
-                                         .device = torch::Device(device),
+                                         .device = torch::Device(device_),
                                          .choices = choices_},
                                         workload_);
     if (scorer_bytes_ > 0) {
@@ -73,6 +77,8 @@ class Check {
     }
     return resources;
   }
+
+  std::int64_t shared_folds() const { return folds_; }
 
  private:
   /// An average that no update has reached yet is the starting weights, and its evaluation says nothing.
@@ -94,10 +100,11 @@ class Check {
   }
 
   Fields fields_;
-  std::string backbone_;
+  std::string backbone_, device_;
   ModelChoices choices_;
   Workload workload_;
   int ranks_ = 1;
+  std::int64_t folds_ = 0;  ///< that all methods' updates can be shared by
   bool uses_ema_ = false;
   std::int64_t scorer_bytes_ = 0;  ///< of the weights, which a worker's threads share
 };
@@ -109,7 +116,8 @@ int check_command(const Json& request) {
   check.evaluations();
   check.methods();
   check.scorers();
-  put("{}\n", Json{{"ok", true}, {"resources", check.resources()}}.dump());
+  put("{}\n",
+      Json{{"ok", true}, {"resources", check.resources()}, {"shared_folds", check.shared_folds()}}.dump());
   return 0;
 }
 

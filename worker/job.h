@@ -17,6 +17,9 @@ struct WorkerJob {
   std::string checkpoint_sha256;  ///< of the manifest of the checkpoint to evaluate; empty: not known
   std::filesystem::path folder;
 
+  /// A GPU has one; the CPU one per thread. Other threads read texts and score.
+  int shards_at_once() const { return device == "cpu" ? threads : 1; }
+
   /// What the log calls device_identity: "cpu" or "gpu".
   const char* device_field() const { return device == "cpu" ? "cpu" : "gpu"; }
 

@@ -84,7 +84,7 @@ class Evaluation {
         backbone_(Backbone::load(source_of(job, prompts_))),
         schedule_(schedule_for(*backbone_, settings_.grid, settings_.steps, settings_.shift)),
         scoring_(open_scorers(job)),
-        pool_(job.threads, use_one_thread),
+        pool_(job.shards_at_once(), use_one_thread),
         shown_metric_(job.get<std::vector<std::string>>("metrics").at(0)) {
     load_checkpoint(job, *backbone_, settings_.use_ema);
     weights_.expect_unchanged();

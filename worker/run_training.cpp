@@ -146,7 +146,7 @@ bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) 
   hooks.reward_state = [&] { return scoring.state(); };
   hooks.restore_rewards = [&](const Json& state, const std::string& place) { scoring.restore(state, place); };
   hooks.on_saved = [&](Clock::duration cost) { resume_points.saved(cost); };
-  WorkerPool pool(job.threads, use_one_thread);
+  WorkerPool pool(job.shards_at_once(), use_one_thread);
   const auto outcome = train(training, *backbone, *configured.method, pool, ranks, hooks);
   if (!outcome.done) return false;
   Json notes = Json::array();

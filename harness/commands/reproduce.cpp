@@ -16,6 +16,7 @@
 #include "harness/plan/plan_check.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/worker_request.h"
+#include "harness/run/dealing.h"
 #include "harness/run/detached.h"
 #include "harness/run/estimate.h"
 #include "harness/run/executor.h"
@@ -44,14 +45,10 @@ struct ReproduceOptions {
   PlanRequest request;
   WorkspaceChoice place;
   std::vector<std::string> seeds;  ///< as typed
-  std::optional<int> jobs;         ///< at a time; unset: as many as keep the cores busy
-  int ranks = 1;                   ///< processes of a job
-  std::string executor = "local";
-  std::string slurm;    ///< options of sbatch
+  DealingOptions dealing;
   bool detach = false;  ///< hand all that is ready to Slurm, with a job that goes on, and end
   bool dry_run = false, fresh = false, json = false;
 
-  bool is_on_slurm() const { return executor == kSlurmExecutor; }
   bool verbose = false;  ///< the whole table on a terminal too
 };
 
@@ -106,50 +103,6 @@ void expect_jobs(const Plan& plan, Store& store, const Shares& shares, Progress&
   }
 }
 
-constexpr int kManyJobs = 1024;
-
-/// That jobs on this machine share; none where they run elsewhere, on the CPU or on one that was named.
-std::vector<std::string> gpus_of(const ReproduceOptions& options, const Plan& plan) {
-  const bool shares_gpus = options.executor == "local" && plan.device == kAllGpus;
-  return shares_gpus ? visible_gpus() : std::vector<std::string>();
-}
-
-/// As asked for, or jobs side by side where one cannot use all cores. Each thread has a shard of its own; a
-/// GPU has one.
-Shares shares_of(const ReproduceOptions& options, const Plan& plan) {
-  if (options.is_on_slurm()) {
-    // Slurm decides how many there are at a time, and where.
-    const int cores = cpus_per_task(options.slurm).value_or(std::max(1, plan.backbone.threads));
-    return {.jobs = options.jobs.value_or(kManyJobs), .ranks = options.ranks, .threads = cores};
-  }
-  const auto room = room_of(options.executor);
-  if (const auto gpus = gpus_of(options, plan); !gpus.empty()) {
-    const auto most = static_cast<int>(gpus.size()) / options.ranks;
-    const int jobs = options.jobs.value_or(most);
-    if (jobs > most || most == 0) {
-      throw Error(
-          fmt::format(
-              "{} of {} each need {} GPUs, and {} are visible", counted(std::max(1, jobs), "job"),
-              options.ranks == 1 ? std::string("1 process") : fmt::format("{} processes", options.ranks),
-              std::max(1, jobs) * options.ranks, gpus.size()),
-          "--device cuda", "take fewer --jobs or --ranks");
-    }
-    return {
-        .jobs = jobs, .ranks = options.ranks, .threads = std::max(1, room.cores / (jobs * options.ranks))};
-  }
-  Shares shares{.jobs = std::max(1, room.nodes / options.ranks), .ranks = options.ranks};
-  if (options.jobs) {
-    shares.jobs = *options.jobs;
-  } else if (plan.backbone.threads > 0) {
-    const auto trained = static_cast<int>(plan.methods.size() * plan.seeds.size());
-    shares.jobs = std::clamp(room.cores / (plan.backbone.threads * shares.ranks), 1, std::max(1, trained));
-  }
-  if (plan.device_kind == "cpu")
-    shares.threads =
-        std::clamp(room.cores / (shares.jobs * shares.ranks), 1, std::max(1, room.cores / room.nodes));
-  return shares;
-}
-
 /// What each job asks Slurm for, by what earlier ones took.
 SlurmExecutor::RequestOf slurm_requests(const ReproduceOptions& options, const Plan& plan,
                                         const Shares& shares, const Rates& rates, Store* store) {
@@ -157,14 +110,14 @@ SlurmExecutor::RequestOf slurm_requests(const ReproduceOptions& options, const P
   for (const auto& job : planned_jobs(plan, store, rates)) seconds[job.key] = job.seconds;
   return [=](const Task& task) {
     return slurm_request({.id = task.id, .folder = task.folder, .seconds = seconds.at(task.progress_key)},
-                         plan, shares, rates, options.slurm);
+                         plan, shares, rates, options.dealing.slurm);
   };
 }
 
 std::unique_ptr<Executor> make_executor(const ReproduceOptions& options, const Plan& plan,
                                         const Shares& shares, const SchedulerSettings& settings,
                                         Store& store) {
-  if (!options.is_on_slurm()) return std::make_unique<LocalExecutor>(settings);
+  if (!options.dealing.is_on_slurm()) return std::make_unique<LocalExecutor>(settings);
   const auto rates = measured_rates(&store, plan.backbone.name, shares, Json::object());
   return std::make_unique<SlurmExecutor>(settings.worker,
                                          slurm_requests(options, plan, shares, rates, &store));
@@ -178,15 +131,16 @@ class PlanWork {
         plan_(plan),
         store_(store),
         progress_(progress),
-        shares_(shares_of(options, plan)),
+        shares_(shares_of(options.dealing, plan)),
         runner_(plan, store, shares_),
         settings_(SchedulerSettings::from_environment()) {
     settings_.worker = worker_program();
     settings_.jobs = shares_.jobs;
     settings_.ranks = shares_.ranks;
-    settings_.launcher = launcher_words(options.executor, plan, shares_);
-    settings_.gpus = gpus_of(options, plan);
-    runner_.require_same_build(settings_.worker, settings_.launcher.empty() && !options.is_on_slurm());
+    settings_.launcher = launcher_words(options.dealing.executor, plan, shares_);
+    settings_.gpus = gpus_of(options.dealing, plan);
+    runner_.require_same_build(settings_.worker,
+                               settings_.launcher.empty() && !options.dealing.is_on_slurm());
   }
 
   /// All of it. Throws Error (Status::kInterrupted) with the command that goes on.
@@ -306,7 +260,7 @@ Json batch_lines(const ReproduceOptions& options, const Plan& plan, const std::v
     if (job.done || job.folder.empty() || lines.contains(job.kind)) continue;
     lines[job.kind] =
         batch_options(slurm_request({.id = job.id, .folder = job.folder, .seconds = job.seconds}, plan,
-                                    shares_of(options, plan), rates, options.slurm));
+                                    shares_of(options.dealing, plan), rates, options.dealing.slurm));
   }
   return lines;
 }
@@ -320,16 +274,16 @@ void print_batch_lines(const Json& lines) {
 
 /// Says what one table takes, by what check_plan said of it, and returns the document of --json.
 Json dry_run(const ReproduceOptions& options, const Plan& plan, const Json& resources, Store* known) {
-  const auto shares = shares_of(options, plan);
+  const auto shares = shares_of(options.dealing, plan);
   const auto rates = measured_rates(known, plan.backbone.name, shares, resources);
   const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
   auto document = dry_run_json(plan, jobs, rates, shares);
-  if (options.is_on_slurm()) document["slurm"] = batch_lines(options, plan, jobs, rates);
+  if (options.dealing.is_on_slurm()) document["slurm"] = batch_lines(options, plan, jobs, rates);
   if (options.detach)
-    document["slurm"]["(the one that goes on)"] = continuation_options(plan.workspace, options.slurm);
+    document["slurm"]["(the one that goes on)"] = continuation_options(plan.workspace, options.dealing.slurm);
   if (options.json) return document;
   print_dry_run(plan, jobs, rates, shares);
-  if (options.is_on_slurm()) print_batch_lines(document["slurm"]);
+  if (options.dealing.is_on_slurm()) print_batch_lines(document["slurm"]);
   return document;
 }
 
@@ -356,7 +310,7 @@ int dry_run(const ReproduceOptions& options, const Plans& plans) {
   if (fs::exists(db)) store.emplace(db, OpenMode::kReadOnly);
   std::vector<Json> resources, documents;
   for (const auto& plan : plans.all) {
-    resources.push_back(check_plan(plan, shares_of(options, plan)));
+    resources.push_back(check_plan(plan, shares_of(options.dealing, plan)));
     try_scorers(plan);
   }
   for (std::size_t i = 0; i < plans.all.size(); ++i) {
@@ -420,9 +374,9 @@ std::vector<Finished> prepare(const ReproduceOptions& options, const std::vector
     if (!finished.back()) unfinished.push_back(&plan);
   }
   for (const auto* plan : unfinished) {
-    check_plan(*plan, shares_of(options, *plan));
+    check_plan(*plan, shares_of(options.dealing, *plan));
     try_scorers(*plan);
-    if (!options.is_on_slurm()) {
+    if (!options.dealing.is_on_slurm()) {
       require_none_with_slurm(*plan);
       wait_for_left_workers(*plan, [&](const std::string& text) { progress.say(text); });
     }
@@ -434,7 +388,7 @@ std::vector<Finished> prepare(const ReproduceOptions& options, const std::vector
       forget_runs(*plan, store, progress);
     }
     // Those of the first one are, once its logs were read.
-    if (plan != unfinished.front()) expect_jobs(*plan, store, shares_of(options, *plan), progress);
+    if (plan != unfinished.front()) expect_jobs(*plan, store, shares_of(options.dealing, *plan), progress);
   }
   return finished;
 }
@@ -455,7 +409,7 @@ bool detach(const ReproduceOptions& options, const std::vector<Plan>& plans, std
   if (jobs.empty() && failures.empty()) return false;
   if (jobs.empty()) throw failures.front();
   for (const auto& failure : failures) progress.say(fmt::format("error: {}", failure.what()));
-  const auto next = submit_continuation(workspace, resume_command(), options.slurm, jobs);
+  const auto next = submit_continuation(workspace, resume_command(), options.dealing.slurm, jobs);
   progress.say(fmt::format(
       "{} with Slurm ({}); job {} goes on with the table when one of them has ended. See "
       "`harness status{}`; `harness runs cancel{}` ends them",
@@ -492,9 +446,10 @@ TableModel write_table(const ReproduceOptions& options, Store& store, const Expe
 }
 
 /// Plan, run what is not done, select, test, compare, write and print the table.
-int reproduce(const ReproduceOptions& options) {
+int reproduce(ReproduceOptions options) {
   const auto workspace = find_workspace(options.place);
   const auto plans = make_plans(options.request, workspace);
+  settle_ranks(options.dealing, plans.all);
   require_own_database(workspace.db);
   if (options.dry_run) return dry_run(options, plans);
   make_folder(workspace.folder);
@@ -526,19 +481,15 @@ int reproduce(const ReproduceOptions& options) {
 int run(ReproduceOptions options) {
   options.request.seeds = parse_seeds(options.seeds);
   options.request.methods = comma_list(options.request.methods, "--methods");
-  if (options.jobs) require_range(*options.jobs, 1, 1024, "--jobs");
-  require_range(options.ranks, 1, 1024, "--ranks");
-  require_choice(options.executor, executor_names(), "executor", "--executor");
-  require_executor(options.executor);
-  if (!options.is_on_slurm() && (options.detach || !options.slurm.empty())) {
+  check_dealing(options.dealing);
+  if (!options.dealing.is_on_slurm() && (options.detach || !options.dealing.slurm.empty())) {
     throw Error("is for batch jobs of Slurm", options.detach ? "--detach" : "--slurm",
                 "add --executor slurm");
   }
-  if (options.detach && options.jobs)
+  if (options.detach && options.dealing.jobs)
     throw Error("is not for --detach", "--jobs", "leave it out: Slurm decides how many jobs run at a time");
-  require_slurm_arguments(options.slurm);
-  options.request.runs_elsewhere = options.is_on_slurm();
-  return reproduce(options);
+  options.request.runs_elsewhere = options.dealing.is_on_slurm();
+  return reproduce(std::move(options));
 }
 
 void add_inputs(Command& command, InputOptions& inputs) {
@@ -605,17 +556,19 @@ Examples:
   command.add("--device", &r.device, "auto, cpu, cuda (every visible GPU, a job on each) or cuda:N",
               {.offers = choices({"auto", "cpu", "cuda", "cuda:0"})});
   add_workspace_options(command, o->place);
-  command.add("--jobs", &o->jobs, "jobs at a time, which share the cores (default: by backbone)");
-  command.add("--ranks", &o->ranks,
-              "processes per job, which share its shards; their number changes no result", {.value = "N"});
+  command.add("--jobs", &o->dealing.jobs, "jobs at a time, which share the cores (default: by backbone)");
+  command.add("--ranks", &o->dealing.ranks_text,
+              "processes per job, which share its shards; their number changes no result (auto: FLUX takes "
+              "the GPUs of a node, other backbones 1)",
+              {.value = "N|auto"});
   command.add(
-      "--executor", &o->executor,
+      "--executor", &o->dealing.executor,
       "what starts the processes: local, srun inside an allocation of Slurm, or slurm, which asks for "
       "a batch job per run and evaluation",
       {.offers = executor_names, .value = "NAME"});
   command.add("--detach", &o->detach,
               "with --executor slurm: hand all that is ready to Slurm, with a job that goes on, and end");
-  command.add("--slurm", &o->slurm, "options of sbatch for each job: '--partition=gpu --account=lab'",
+  command.add("--slurm", &o->dealing.slurm, "options of sbatch for each job: '--partition=gpu --account=lab'",
               {.value = "OPTIONS"});
   command.add("--dry-run", &o->dry_run, "show the jobs and what they take; write nothing");
   command.add("--fresh", &o->fresh,

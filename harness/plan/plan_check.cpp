@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "core/error.h"
@@ -56,14 +57,26 @@ double memory_of_device(const Plan& plan) {
   return std::strtod(mebibytes.c_str(), nullptr) * 1024 * 1024;
 }
 
-}  // namespace
-
-Json check_plan(const Plan& plan, const Shares& shares) {
+Json ask(const Plan& plan, const Shares& shares) {
   const Json answer = ask_worker("check", request_of(plan, shares));
   if (answer.contains("error")) {
     const Json& error = answer.at("error");
     throw Error(error.value("what", ""), error.value("where", ""), error.value("hint", ""));
   }
+  return answer;
+}
+
+}  // namespace
+
+int ranks_up_to(int most, const Plan& plan) {
+  const auto folds = ask(plan, Shares()).value("shared_folds", 1);
+  int ranks = std::max(1, most);
+  while (folds % ranks != 0) --ranks;
+  return ranks;
+}
+
+Json check_plan(const Plan& plan, const Shares& shares) {
+  const Json answer = ask(plan, shares);
   Json resources = answer.value("resources", Json::object());
   if (resources.empty()) return resources;
   const double needed = resources.at("memory").at("total"), there = memory_of_device(plan);

@@ -10,4 +10,7 @@ namespace harness {
 /// for settings that do not fit together, a folder that cannot be read, and a model that is too large.
 Json check_plan(const Plan& plan, const Shares& shares);
 
+/// The most processes up to `most` that can share each update of a plan's runs. Throws like the above.
+int ranks_up_to(int most, const Plan& plan);
+
 }  // namespace harness

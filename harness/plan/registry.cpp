@@ -56,6 +56,7 @@ BackboneInfo read_backbone(const Json& value, const std::string& where) {
           .precisions = read_precisions(fields),
           .files = fields.optional<std::vector<std::string>>("files", {}),
           .threads = fields.optional<int>("threads", 0),
+          .fills_a_node = fields.optional<bool>("fills_a_node", false),
           .needs_target = fields.optional<bool>("needs_target", false),
           .is_default = fields.optional<bool>("default", false),
           .images = fields.optional<std::string>("images", ""),

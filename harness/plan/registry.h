@@ -30,6 +30,7 @@ struct BackboneInfo {
   std::map<std::string, std::string> precisions;  ///< by kind of device; "": on any
   std::vector<std::string> files = {};            ///< that a weights folder must hold, relative to it
   int threads = 0;            ///< that a worker makes good use of; 0: as many as there are
+  bool fills_a_node = false;  ///< --ranks auto: a run on all GPUs of a node, not several side by side
   bool needs_target = false;  ///< it draws the quoted text of a prompt and nothing else
   bool is_default = false;    ///< where nothing is chosen
   std::string images = {};    ///< their kind (core/image.h)

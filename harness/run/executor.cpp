@@ -103,14 +103,17 @@ int Room::nodes_for(const Shares& shares, bool on_gpus) const {
 std::vector<std::string> launcher_words(const std::string& executor, const Plan& plan, const Shares& shares) {
   if (executor != kSrun) return {};
   const bool on_gpus = plan.device_kind != "cpu";
+  const int nodes = room_of(executor).nodes_for(shares, on_gpus);
   std::vector<std::string> words = {"srun",
                                     "--exact",
                                     "--quiet",
                                     "--kill-on-bad-exit=1",
-                                    fmt::format("--nodes={}", room_of(executor).nodes_for(shares, on_gpus)),
+                                    fmt::format("--nodes={}", nodes),
                                     fmt::format("--ntasks={}", shares.ranks),
                                     fmt::format("--cpus-per-task={}", shares.threads)};
-  if (on_gpus) words.emplace_back("--gpus-per-task=1");
+  // Ranks of one node see all GPUs of the job there, and choose by their local rank: with one each they
+  // could not reach one another's memory.
+  if (on_gpus) words.push_back(fmt::format("--gpus-per-node={}", (shares.ranks + nodes - 1) / nodes));
   return words;
 }
 

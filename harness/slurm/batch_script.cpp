@@ -23,6 +23,12 @@ int lead_seconds(const SlurmRequest& request) {
   return static_cast<int>(std::clamp(wanted, kShortest, kLongest));
 }
 
+std::optional<int> number_found(const std::string& text, const std::regex& pattern) {
+  std::smatch found;
+  if (!std::regex_search(text, found, pattern)) return std::nullopt;
+  return std::stoi(found[1].str());
+}
+
 bool says(const SlurmRequest& request, const char* beginning) {
   return request.arguments.find(beginning) != std::string::npos;
 }
@@ -100,9 +106,13 @@ void require_slurm_arguments(const std::string& arguments) {
 
 std::optional<int> cpus_per_task(const std::string& arguments) {
   static const std::regex kCpus(R"((?:^|\s)(?:--cpus-per-task[= ]|-c ?)([1-9][0-9]{0,4})(?:\s|$))");
-  std::smatch found;
-  if (!std::regex_search(arguments, found, kCpus)) return std::nullopt;
-  return std::stoi(found[1].str());
+  return number_found(arguments, kCpus);
+}
+
+std::optional<int> gpus_per_node(const std::string& arguments) {
+  static const std::regex kGpus(
+      R"((?:^|\s)(?:--gpus-per-node[= ]|--gres[= ]gpu:)(?:[a-zA-Z][^\s:]*:)?([1-9][0-9]{0,2})(?:\s|$))");
+  return number_found(arguments, kGpus);
 }
 
 }  // namespace harness

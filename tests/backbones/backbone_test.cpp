@@ -46,6 +46,18 @@ TEST(MemoryEstimate, OnAGpuAnAdaptersLayersKeepTheirInputsInFloat32) {
   EXPECT_EQ(adapter_inputs(adapter, stream, false), 0) << "nothing is converted";
 }
 
+TEST(MemoryEstimate, OfAGpuIsMadeOnAMachineWithoutOne) {
+  BackboneSource source{.name = "sd35-medium",
+                        .folder = case_folder("sd3_pipeline_sd35m") / "model",
+                        .choices = {.image_size = 32, .text_tokens = 16}};
+  const Workload workload{.training_images = 1};
+  const auto here = estimate_resources(source, workload).at("memory");
+  source.device = torch::Device("cuda");
+  const auto there = estimate_resources(source, workload).at("memory");
+  EXPECT_EQ(2 * there.at("velocity_network").get<double>(), here.at("velocity_network")) << "bfloat16";
+  EXPECT_GT(there.at("runtime"), 0);
+}
+
 TEST(MemoryEstimate, CountsTheRolloutsThatAnEpochKeeps) {
   const BackboneSource source{.name = "sd35-medium",
                               .folder = case_folder("sd3_pipeline_sd35m") / "model",

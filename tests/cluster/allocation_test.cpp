@@ -13,9 +13,11 @@ class InAnAllocation : public OnSlurm {
   std::string submit(const std::string& out, const std::string& more) const {
     const auto script = root_ / (out + ".sh");
     // The shell is signalled, not what it has started; a wait that a signal ends says 143.
-    write_file(script, "#!/bin/bash\n" + reproduce(out, more) +
-                           " & pid=$!\ntrap 'kill -TERM $pid' TERM\nwait $pid; status=$?\n"
-                           "while [ $status = 143 ]; do wait $pid; status=$?; done\necho status $status\n");
+    write_file(
+        script,
+        "#!/bin/bash\n" + reproduce(out, more) +
+            " & pid=$!\ntrap 'kill -TERM $pid' TERM\nwait $pid; status=$?\n"
+            "while [ $status = 143 ] && kill -0 $pid; do wait $pid; status=$?; done\necho status $status\n");
     const auto sent = shell(
         fmt::format("sbatch --parsable --nodes=2 --ntasks-per-node=1 --cpus-per-task=4 --output={} {} 2>&1",
                     log(out), script.string()));

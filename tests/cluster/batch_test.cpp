@@ -132,6 +132,22 @@ TEST_F(ByBatchJobs, AnInterruptedCommandAndRunsCancelLeaveNothingInTheQueue) {
   EXPECT_TRUE(wait_until([&] { return queue().empty(); })) << queue();
 }
 
+TEST_F(ByBatchJobs, RanksAutoTakesTheGpusOfANodeForFluxAndOneForOthers) {
+  const auto planned = [&](const std::string& more) {
+    return shell(
+        fmt::format("{} reproduce --scale smoke --executor slurm --device cuda --ranks auto --dry-run "
+                    "--out {}/none {} 2>&1",
+                    kHarness, root_.string(), more));
+  };
+  const auto flux = "--table flux-ocr --backbone flux-dev --weights " +
+                    (kTree / "tests/data/parity/flux_pipeline/model").string();
+  const auto unknown = planned(flux);
+  EXPECT_EQ(unknown.status, 2) << unknown.out;
+  EXPECT_PROBLEM(unknown.out, "--ranks auto: cannot know how many GPUs a node has");
+  EXPECT_PROBLEM(planned(flux + " --slurm --gres=gpu:h100:3").out, "#SBATCH --ntasks=2");
+  EXPECT_PROBLEM(planned("--table sd35-ocr").out, "#SBATCH --ntasks=1");
+}
+
 TEST_F(ByBatchJobs, WhatSlurmRefusesIsAnErrorOfUsage) {
   const auto refused = shell(by_slurm("refused", "--slurm --partition=nowhere") + " 2>&1");
   EXPECT_EQ(refused.status, 2) << refused.out;
