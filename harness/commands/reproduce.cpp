@@ -13,6 +13,7 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
+#include "harness/plan/asked_runs.h"
 #include "harness/plan/plan_check.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/worker_request.h"
@@ -382,6 +383,7 @@ std::vector<Finished> prepare(const ReproduceOptions& options, const std::vector
     }
     require_own_folders(*plan, store);
   }
+  if (!unfinished.empty()) note_asked_runs(plans.front().workspace, unfinished);
   for (const auto* plan : unfinished) {
     if (options.fresh) {
       warn_of_experiments_lost(*plan, store, progress);

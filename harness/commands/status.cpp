@@ -149,8 +149,15 @@ bool is_with_slurm(const WorkspaceStatus& status) {
          std::ranges::any_of(status.runs, [](const RunStatus& run) { return !run.queue.empty(); });
 }
 
+/// Started by hand, or left by a command that was killed.
+bool has_workers(const WorkspaceStatus& status) {
+  return std::ranges::any_of(status.runs,
+                             [](const RunStatus& run) { return run.state == RunState::kRunning; });
+}
+
 std::string holder_text(const WorkspaceStatus& status) {
-  if (!status.holder) return is_with_slurm(status) ? "with Slurm" : "not running";
+  if (!status.holder && is_with_slurm(status)) return "with Slurm";
+  if (!status.holder) return has_workers(status) ? "workers without a command" : "not running";
   return *status.holder > 0 ? fmt::format("running, pid {}", *status.holder) : "running on another machine";
 }
 

@@ -304,6 +304,15 @@ Figure guardrails_figure(Store& store, const Experiment& experiment, const Figur
   return figure;
 }
 
+/// The paper's figures of the law are about a comparison of training statistics.
+void require_training(const Experiment& experiment, const FigureRequest& request) {
+  if (experiment.is_training()) return;
+  throw Error(fmt::format("is of a table of training statistics (tiny-sd3-zclip), and {} is none",
+                          experiment.table_id),
+              "figure " + request.name,
+              "draw law-audit of it: `harness figure law-audit --table " + experiment.table_id + "`");
+}
+
 Figure law_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
   if (request.method.empty()) return law_audit(store, experiment, request.name, experiment.methods.back());
   require_choice(request.method, experiment.methods, "method", "--method");
@@ -311,10 +320,12 @@ Figure law_figure(Store& store, const Experiment& experiment, const FigureReques
 }
 
 Figure law_baseline_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
+  require_training(experiment, request);
   return law_audit(store, experiment, request.name, experiment.effective.baseline);
 }
 
 Figure law_zclip_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
+  require_training(experiment, request);
   std::vector<std::string> methods = {experiment.effective.baseline};
   std::ranges::remove_copy(experiment.methods, std::back_inserter(methods), experiment.effective.baseline);
   return law_comparison(store, experiment, request.name, methods);
@@ -347,10 +358,10 @@ const std::vector<KnownFigure>& figures() {
        law_figure,
        true},
       {{"law-audit-baseline", "the same of the baseline (the paper's first figure)",
-        "a table of training statistics", "tiny-sd3-zclip"},
+        "a table of training statistics (tiny-sd3-zclip)", "tiny-sd3-zclip"},
        law_baseline_figure},
       {{"law-audit-zclip", "baseline and z-clip side by side (the paper's second figure)",
-        "a table of training statistics", "tiny-sd3-zclip"},
+        "a table of training statistics (tiny-sd3-zclip)", "tiny-sd3-zclip"},
        law_zclip_figure},
       {{"grid", "test prompts chosen by rule with their images (also `harness grid`)",
         "a table of evaluations", ""},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "core/error.h"
@@ -144,7 +145,7 @@ Json sizes_on_disk(const fs::path& folder) {
   return bytes;
 }
 
-/// Rows of (checkpoint, split), one for a checkpoint without evaluations, with the mean of every metric.
+/// A row per evaluation, one for a checkpoint without any, with the mean of every metric.
 Json checkpoints_of(Store& store, const std::string& run) {
   constexpr auto kSql = R"sql(
     SELECT c.step, c.path, c.lambda_late, c.clip_fraction, e.split, e.state, e.n, m.name, avg(m.value),
@@ -153,7 +154,9 @@ Json checkpoints_of(Store& store, const std::string& run) {
            (SELECT value FROM train_stats AS s
             WHERE s.run_id = c.run_id AND s.update_index = c.step AND s.name = 'ema_lag'),
            (SELECT value FROM train_stats AS s
-            WHERE s.run_id = c.run_id AND s.update_index = c.step AND s.name = 'ema_start_share')
+            WHERE s.run_id = c.run_id AND s.update_index = c.step AND s.name = 'ema_start_share'),
+           e.id, (SELECT group_concat(table_id || ' (' || scale || ')', ', ')
+                  FROM (SELECT * FROM table_evaluations WHERE evaluation_id = e.id ORDER BY table_id, scale))
     FROM checkpoints AS c
     LEFT JOIN evaluations AS e ON e.checkpoint_id = c.id
     LEFT JOIN metrics AS m ON m.evaluation_id = e.id
@@ -165,16 +168,19 @@ Json checkpoints_of(Store& store, const std::string& run) {
   using Whole = std::optional<std::int64_t>;
   Json rows = Json::array();
   for (const auto& [step, path, lambda_late, clip_fraction, split, state, n, metric, mean, missing, selected,
-                    peek, ema_lag, ema_start_share] :
+                    peek, ema_lag, ema_start_share, evaluation, tables] :
        rows_of<std::int64_t, Text, Real, Real, Text, Text, Whole, Text, Real, std::int64_t, bool, bool, Real,
-               Real>(store, kSql, run)) {
-    if (rows.empty() || rows.back().at("step") != step || rows.back().at("split") != or_null(split)) {
+               Real, Text, Text>(store, kSql, run)) {
+    if (rows.empty() || rows.back().at("step") != step ||
+        rows.back().at("evaluation") != or_null(evaluation)) {
       rows.push_back({{"step", step},
                       {"path", path.value_or("")},
                       {"lambda_late", or_null(lambda_late)},
                       {"clip_fraction", or_null(clip_fraction)},
                       {"ema_lag", or_null(ema_lag)},
                       {"ema_start_share", or_null(ema_start_share)},
+                      {"evaluation", or_null(evaluation)},
+                      {"tables", or_null(tables)},
                       {"split", or_null(split)},
                       {"state", or_null(state)},
                       {"n", or_null(n)},
@@ -283,7 +289,7 @@ void print_times(const Json& report) {
   for (const auto& [phase, time] : report.at("wall_time").items()) {
     const auto jobs = time.at("jobs").get<int>(), starts = time.at("starts").get<int>();
     std::string detail;
-    if (jobs > 1) detail += fmt::format(", {} checkpoints", jobs);
+    if (jobs > 1) detail += fmt::format(", {} evaluations", jobs);
     if (starts > jobs) detail += fmt::format(", {} starts", starts);
     put("  {:<26} {}{}{}\n", phase, duration_text(time.at("seconds").get<double>()),
         phase == "training" ? "" : " (sampling and scoring)", detail);
@@ -320,11 +326,16 @@ void print_checkpoints(const Json& report) {
     columns.push_back("average lags");
     columns.push_back("start in it");
   }
+  std::set<std::string> tables;
+  for (const auto& checkpoint : report.at("checkpoints")) tables.insert(text_of(checkpoint, "tables"));
+  tables.erase("");
+  if (tables.size() > 1) columns.insert(columns.begin() + 2, "for table");
   for (const auto& checkpoint : report.at("checkpoints")) {
     const bool selected = checkpoint.at("selected");
     Json row = {
         {"checkpoint", fmt::format("{}{}", checkpoint.at("step").get<int>(), selected ? " selected" : "")},
         {"split", checkpoint.at("split")},
+        {"for table", checkpoint.at("tables")},
         {"n", checkpoint.at("n")},
         {"lambda_late", number_cell(checkpoint.at("lambda_late"), "{:.4g}")},
         {"clipped", number_cell(checkpoint.at("clip_fraction"), "{:.3g}")},

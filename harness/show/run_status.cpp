@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/streams.h"
 #include "core/text.h"
+#include "harness/plan/asked_runs.h"
 #include "harness/plan/lock_holder.h"
 #include "harness/show/job_log.h"
 #include "harness/show/recorded_runs.h"
@@ -414,11 +416,14 @@ std::vector<ExperimentStatus> under_way_of(const std::vector<const ReadRun*>& ru
   return experiments;
 }
 
-/// Whether the experiment that it was begun for may still be finished. What was left before another one was
-/// finished has been given up, unless somebody works on it.
-bool is_current(const RunStatus& run, const RecordedRun& known, const RecordedRuns& records) {
+/// Whether the experiment that it was begun for may still be finished: one of the runs that were asked for
+/// last. Where that is not known, what was left before another experiment was finished has been given up,
+/// unless somebody works on it.
+bool is_current(const RunStatus& run, const RecordedRun& known, const RecordedRuns& records,
+                const std::optional<std::set<std::string>>& asked) {
   if (run.state == RunState::kRunning) return true;
   if (known.is_finished) return false;
+  if (asked) return asked->contains(run.id);
   const auto last_sign = std::max(known.recorded, utc_text(run.last_event.value_or(0)));
   return last_sign >= records.last_recorded;
 }
@@ -472,12 +477,13 @@ struct StatusReader::Impl {
     const Reading reading(workspace, records, status.holder || !status.continuation.empty(), queue);
     std::map<std::string, ReadRun> read;
     std::vector<const ReadRun*> current;
+    const auto asked = asked_runs(workspace);
     for (const auto& id : records.order) {
       const auto& known = records.runs.at(id);
       // What is finished is read where it is shown.
       if (known.is_finished && scope != StatusScope::kAll) continue;
       const auto& run = read.emplace(id, reading.read(known, status.notes)).first->second;
-      if (is_current(run.status, known, records)) current.push_back(&run);
+      if (is_current(run.status, known, records, asked)) current.push_back(&run);
     }
     status.under_way = under_way_of(current);
     if (records.last) status.last = records.experiments[*records.last];

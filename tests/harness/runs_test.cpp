@@ -1,4 +1,5 @@
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 
 #include <algorithm>
@@ -63,6 +64,25 @@ TEST_F(RunsShow, SaysWhatARunIsWhatItTookAndWhereItIs) {
             "n\n1\n");
   ok({"runs", "show", id},
      {"dual on glyph, task ocr, seed 42", "wall time", "on disk", "selected", "gamma=0.2"});
+}
+
+TEST_F(RunsShow, OfARunThatTwoTablesUseEachEvaluationHasItsOwnRow) {
+  place.write("short.json", {{"extends", "sd35-ocr"},
+                             {"id", "short"},
+                             {"scales", {{"smoke", {{"limit", {{"validation", 10}, {"test", 12}}}}}}}});
+  ok(smoke_of("short.json"));
+  const auto base = run_of(place, "base");
+  const auto report = place.json({"runs", "show", base, "--json"});
+  ASSERT_EQ(report.at("checkpoints").size(), 4U) << report.at("checkpoints");
+  for (const auto& row : report.at("checkpoints")) {
+    const auto sql = fmt::format(
+        "SELECT count(*) AS n, avg(value) AS mean FROM metrics WHERE name = 'exact_match' AND evaluation_id = '{}'",
+        row.at("evaluation").get<std::string>());
+    const auto stored = place.json({"query", sql, "--format", "json"});
+    EXPECT_EQ(row.at("n"), stored.at(0).at("n")) << row;
+    EXPECT_EQ(row.at("metrics").at("exact_match"), stored.at(0).at("mean")) << row;
+  }
+  ok({"runs", "show", base}, {"for table", "short (smoke)", "2 evaluations"});
 }
 
 TEST_F(RunsShow, SaysHowFarTheAverageOfACheckpointLagsBehindThePolicy) {

@@ -86,6 +86,14 @@ TEST_F(Status, OfAnInterruptedRunSaysAtWhichUpdateAndHowToGoOn) {
   ok(smoke({"--seeds", "7"}));
   ok({"status"}, {"last finished: experiment 1, 4 runs done"});
   EXPECT_EQ(entry(place.json(with(kStatus, {"--all"})), {{"name", id}}).at("state"), "interrupted");
+  // Asked for once more it is under way as a whole.
+  const auto again = place.start_busy(kSmoke, "train", 1'000'000);
+  const auto is_shown = [&] {
+    return place.run({"status"}).out.find("sd35-ocr (glyph, smoke): 2 of 17 jobs done") != std::string::npos;
+  };
+  EXPECT_TRUE(wait_until(is_shown)) << place.run({"status"}).out;
+  EXPECT_EQ(place.json(kStatus).size(), 4U);
+  place.end(again, SIGKILL);
 }
 
 TEST_F(Status, OfARunThatFailedSaysWhy) {
