@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "core/image.h"
+#include "core/text.h"
 #include "tests/programs.h"
 #include "tests/recorded_cases.h"
 
@@ -23,6 +25,17 @@ namespace harness {
 
 inline const std::filesystem::path kTree = HARNESS_SOURCE_DIR;
 inline const std::string kHarness = std::string(HARNESS_BINARY_DIR) + "/harness";
+
+/// That two answers of thousands of rows are equal; where they are not, the first lines that differ.
+inline void expect_equal_rows(const std::string& a, const std::string& b) {
+  if (a == b) return;
+  const auto of_a = split(a, '\n'), of_b = split(b, '\n');
+  const auto [at_a, at_b] = std::ranges::mismatch(of_a, of_b);
+  ADD_FAILURE() << of_a.size() << " and " << of_b.size() << " rows; first different, line "
+                << at_a - of_a.begin() + 1 << ":\n"
+                << (at_a == of_a.end() ? "(none)" : *at_a) << "\n"
+                << (at_b == of_b.end() ? "(none)" : *at_b);
+}
 
 class Chain : public testing::Test {
  protected:

@@ -45,7 +45,7 @@ TEST_F(InAnAllocation, ATableOfStepsOfAnAllocationHasTheRowsOfALocalOne) {
   expect_reproduced("local");
   const auto said = finished(submit("steps", "--executor srun --jobs 2"), "steps");
   EXPECT_PROBLEM(said, "status 0");
-  EXPECT_EQ(rows("local"), rows("steps"));
+  expect_equal_rows(rows("local"), rows("steps"));
   EXPECT_EQ(table("local"), table("steps"));
 }
 
@@ -56,7 +56,7 @@ TEST_F(InAnAllocation, RanksOfAStepOnTwoNodesLeaveTheRowsOfOneProcess) {
   // Four threads each: no node has room for both ranks.
   const auto said = finished(submit("ranks", four_folds + "--executor srun --ranks 2 --jobs 1"), "ranks");
   EXPECT_PROBLEM(said, "status 0");
-  EXPECT_EQ(rows("local"), rows("ranks"));
+  expect_equal_rows(rows("local"), rows("ranks"));
 }
 
 TEST_F(InAnAllocation, AnAllocationThatIsTakenBackEndsInOrderAndTheNextOneGoesOn) {
@@ -81,7 +81,7 @@ TEST_F(InAnAllocation, AnAllocationThatIsTakenBackEndsInOrderAndTheNextOneGoesOn
   if (said.find("status 0") == std::string::npos)
     said = finished(submit("taken", "--executor srun"), "taken");
   EXPECT_PROBLEM(said, "status 0");
-  EXPECT_EQ(rows("local"), rows("taken"));
+  expect_equal_rows(rows("local"), rows("taken"));
   EXPECT_EQ(table("local"), table("taken"));
 }
 

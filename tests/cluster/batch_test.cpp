@@ -76,7 +76,7 @@ TEST_F(ByBatchJobs, AKilledCommandFindsItsJobsAgainAndNoneRunsTwice) {
   }
   const auto last = shell(by_slurm("batch") + " 2>&1");
   ASSERT_EQ(last.status, 0) << last.out;
-  EXPECT_EQ(rows("batch"), local_rows());
+  expect_equal_rows(rows("batch"), local_rows());
   const auto logs = logs_of("batch");
   EXPECT_EQ(logs.size(), 10U);
   for (const auto& log : logs) EXPECT_EQ(count_of("\"type\":\"job_started\"", log), 1U) << log;
@@ -95,7 +95,7 @@ TEST_F(ByBatchJobs, ADetachedTableIsFinishedWithNobodyThereThoughAJobHadToSave) 
   ASSERT_TRUE(wait_until([&] { return fs::exists(root_ / "detached/chain/table.json"); }, 300))
       << read_file(root_ / "detached/continue.log");
   expect_reproduced("local");
-  EXPECT_EQ(rows("detached"), rows("local"));
+  expect_equal_rows(rows("detached"), rows("local"));
   EXPECT_GE(count_of("\"type\":\"job_started\"", folder / "events.log"), 2U);
 }
 
@@ -112,7 +112,7 @@ TEST_F(ByBatchJobs, ADeadWorkerIsNamedAndRanksGoOnFromWhatItLeft) {
   EXPECT_PROBLEM(said, "ended as FAILED on n");
   const auto again = shell(by_slurm("dead", four_folds + " --ranks 2") + " 2>&1");
   ASSERT_EQ(again.status, 0) << again.out;
-  EXPECT_EQ(rows("dead"), local_rows(four_folds));
+  expect_equal_rows(rows("dead"), local_rows(four_folds));
 }
 
 TEST_F(ByBatchJobs, AnInterruptedCommandAndRunsCancelLeaveNothingInTheQueue) {

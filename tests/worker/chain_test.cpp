@@ -213,7 +213,7 @@ TEST_F(Chain, KilledWorkersAndOrchestratorsLeaveTheSameRowsWhenTheCommandIsRepea
   }
   EXPECT_GE(kills, 4);
   expect_reproduced("killed");
-  EXPECT_EQ(rows("whole"), rows("killed"));
+  expect_equal_rows(rows("whole"), rows("killed"));
   EXPECT_EQ(table("whole"), table("killed"));
 }
 
@@ -239,7 +239,7 @@ TEST_F(Chain, TheNumberOfProcessesOfARunChangesNoRowEvenWhereSomeAreKilledOnTheW
   }
   EXPECT_GE(kills, 3);
   expect_reproduced("several", four_folds + "--ranks 2");
-  EXPECT_EQ(rows("one"), rows("several"));
+  expect_equal_rows(rows("one"), rows("several"));
   EXPECT_EQ(table("one"), table("several"));
   const auto job =
       read_json(fs::path(json_rows("several", "SELECT folder FROM runs WHERE method = 'ratio-norm'")[0]
