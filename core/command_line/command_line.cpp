@@ -168,12 +168,15 @@ void refuse_negative_counts(const Command& command, const CLI::App& app) {
   }
 }
 
-/// An option that needs a value and has none: "--db: 1 required ..."
+/// An option that needs a value and has none, or has two: "--db: 1 required ...", "--db: At Most 1 required
+/// ..."
 Error missing_value(const Command& command, const std::string& message, const std::string& where,
                     const std::string& help) {
   const auto* option = option_named(command, message.substr(0, message.find(':')));
   if (option == nullptr) return Error(message, where, help);
   const auto name = message.substr(0, message.find(':'));
+  if (message.find("At Most") != std::string::npos)
+    return Error(fmt::format("{} is given twice", name), where, "give it once");
   return Error(fmt::format("needs a value: {} {}", name, value_name(*option)), where, help);
 }
 

@@ -426,7 +426,8 @@ std::optional<Registry> known_registry() {
 struct Options {
   WorkspaceChoice place;
   std::string weights, prompts, scorers;  ///< folders to look into besides the usual places
-  std::string executor = "local", slurm;  ///< as of reproduce
+  std::string executor = "local";         ///< as of reproduce
+  std::vector<std::string> slurm;
   bool json = false;
 };
 
@@ -454,7 +455,7 @@ std::vector<Finding> examine(const Options& options) {
   add("pictures", pictures());
   add("checks", checks());
   add("workspace", workspace_findings(workspace));
-  if (options.executor == kSlurmExecutor) add("Slurm", slurm(workspace, options.slurm));
+  if (options.executor == kSlurmExecutor) add("Slurm", slurm(workspace, join(options.slurm, " ")));
   return all;
 }
 
@@ -489,7 +490,7 @@ Json findings_json(const std::vector<Finding>& findings, bool healthy) {
 
 int doctor(const Options& o) {
   require_choice(o.executor, {"local", kSlurmExecutor}, "executor", "--executor");
-  require_slurm_arguments(o.slurm);
+  require_slurm_arguments(join(o.slurm, " "));
   const auto findings = examine(o);
   const bool healthy = std::ranges::all_of(findings, [](const Finding& f) { return f.found || !f.needed; });
   return print_answer(
@@ -519,7 +520,7 @@ Examples:
               "slurm: also run a one-minute job, which proves that nodes find all",
               {.offers = choices({"local", kSlurmExecutor}), .value = "NAME"});
   command.add("--slurm", &o->slurm, "options of sbatch for that job: '--partition=gpu'",
-              {.value = "OPTIONS"});
+              {.one_each = true, .value = "OPTIONS"});
   return with_json(std::move(command), o, doctor);
 }
 

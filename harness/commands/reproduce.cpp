@@ -47,7 +47,8 @@ struct ReproduceOptions {
   WorkspaceChoice place;
   std::vector<std::string> seeds;  ///< as typed
   DealingOptions dealing;
-  bool detach = false;  ///< hand all that is ready to Slurm, with a job that goes on, and end
+  std::vector<std::string> slurm;  ///< as typed
+  bool detach = false;             ///< hand all that is ready to Slurm, with a job that goes on, and end
   bool dry_run = false, fresh = false, json = false;
 
   bool verbose = false;  ///< the whole table on a terminal too
@@ -483,6 +484,7 @@ int reproduce(ReproduceOptions options) {
 int run(ReproduceOptions options) {
   options.request.seeds = parse_seeds(options.seeds);
   options.request.methods = comma_list(options.request.methods, "--methods");
+  options.dealing.slurm = join(options.slurm, " ");
   check_dealing(options.dealing);
   if (!options.dealing.is_on_slurm() && (options.detach || !options.dealing.slurm.empty())) {
     throw Error("is for batch jobs of Slurm", options.detach ? "--detach" : "--slurm",
@@ -570,8 +572,8 @@ Examples:
       {.offers = executor_names, .value = "NAME"});
   command.add("--detach", &o->detach,
               "with --executor slurm: hand all that is ready to Slurm, with a job that goes on, and end");
-  command.add("--slurm", &o->dealing.slurm, "options of sbatch for each job: '--partition=gpu --account=lab'",
-              {.value = "OPTIONS"});
+  command.add("--slurm", &o->slurm, "options of sbatch for each job: '--partition=gpu --account=lab'",
+              {.one_each = true, .value = "OPTIONS"});
   command.add("--dry-run", &o->dry_run, "show the jobs and what they take; write nothing");
   command.add("--fresh", &o->fresh,
               "train these runs again; the old ones go to the trash (`harness runs restore`)");

@@ -91,7 +91,8 @@ Room room_of(const std::string& executor) {
   if (executor == kSlurmExecutor) return {.cores = kManyCores};
   return {.cores = cpus_of_allocation(environment("SLURM_JOB_CPUS_PER_NODE")),
           .nodes = number_in(environment("SLURM_JOB_NUM_NODES"), 1),
-          .gpus = number_in(environment("SLURM_GPUS_ON_NODE"), 0)};
+          .gpus = number_in(environment("SLURM_GPUS_ON_NODE"), 0),
+          .memory_mb = number_in(environment("SLURM_MEM_PER_NODE"), 0)};
 }
 
 int Room::nodes_for(const Shares& shares, bool on_gpus) const {
@@ -103,7 +104,8 @@ int Room::nodes_for(const Shares& shares, bool on_gpus) const {
 std::vector<std::string> launcher_words(const std::string& executor, const Plan& plan, const Shares& shares) {
   if (executor != kSrun) return {};
   const bool on_gpus = plan.device_kind != "cpu";
-  const int nodes = room_of(executor).nodes_for(shares, on_gpus);
+  const auto room = room_of(executor);
+  const int nodes = room.nodes_for(shares, on_gpus);
   std::vector<std::string> words = {"srun",
                                     "--exact",
                                     "--quiet",
@@ -111,6 +113,9 @@ std::vector<std::string> launcher_words(const std::string& executor, const Plan&
                                     fmt::format("--nodes={}", nodes),
                                     fmt::format("--ntasks={}", shares.ranks),
                                     fmt::format("--cpus-per-task={}", shares.threads)};
+  // A step that names no memory takes all of its node's, and the others wait for it.
+  const int of_a_node = (shares.jobs * nodes + room.nodes - 1) / room.nodes;
+  if (room.memory_mb > 0) words.push_back(fmt::format("--mem={}M", room.memory_mb / of_a_node));
   // Ranks of one node see all GPUs of the job there, and choose by their local rank: with one each they
   // could not reach one another's memory.
   if (on_gpus) words.push_back(fmt::format("--gpus-per-node={}", (shares.ranks + nodes - 1) / nodes));

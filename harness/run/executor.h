@@ -24,6 +24,8 @@ class Executor {
   virtual std::vector<std::string> look() { return {}; }
   /// Whether jobs go on without us, so that a closed terminal is no reason to stop them.
   virtual bool jobs_outlive_us() const { return false; }
+  /// Whether a job that was started may have to wait for room, and say nothing meanwhile.
+  virtual bool lets_jobs_wait() const { return false; }
   /// Of a job: "started"
   virtual std::string how_started() const { return "started"; }
   /// How long a job may take to end after it was asked to.
@@ -38,6 +40,7 @@ class LocalExecutor : public Executor {
 
   std::unique_ptr<RunningJob> start(boost::asio::io_context& io, Task task,
                                     RunningJob::OnLine on_line) override;
+  bool lets_jobs_wait() const override { return !settings_.launcher.empty(); }
   std::chrono::milliseconds stop_limit() const override { return settings_.stop_limit; }
 
  private:
@@ -57,7 +60,8 @@ inline constexpr const char* kSlurmExecutor = "slurm";
 struct Room {
   int cores = 1;  ///< in all
   int nodes = 1;
-  int gpus = 0;  ///< of a node
+  int gpus = 0;       ///< of a node
+  int memory_mb = 0;  ///< of a node; 0: not limited, or by core
 
   /// That a job's processes are spread over, as few as hold them.
   int nodes_for(const Shares& shares, bool on_gpus) const;

@@ -44,6 +44,7 @@ class RunningJob {
 
   const Task task;
   Clock::time_point last_sign = Clock::now();
+  bool has_spoken = false;
   bool log_has_grown = false, silent = false;
 };
 

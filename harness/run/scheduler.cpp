@@ -104,6 +104,7 @@ class Scheduler {
 
   void handle_line(RunningJob& worker, std::string_view line) {
     worker.last_sign = Clock::now();
+    worker.has_spoken = true;
     if (line == "wake") worker.log_has_grown = true;
     constexpr std::string_view kNote = "note ";
     if (line.starts_with(kNote))
@@ -189,6 +190,7 @@ class Scheduler {
     const auto now = Clock::now();
     for (auto& worker : workers_) {
       if (stopping() && now - stop_time_ > executor_.stop_limit()) worker->kill();
+      if (!worker->has_spoken && executor_.lets_jobs_wait()) continue;
       if (worker->silent || now - worker->last_sign < settings_.silence_limit) continue;
       worker->silent = true;
       worker->kill();

@@ -1,9 +1,15 @@
 #include "harness/runs/cancellation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
+#include <set>
+#include <thread>
 
 #include "core/error.h"
 #include "harness/slurm/command.h"
+#include "harness/slurm/queue.h"
 #include "harness/slurm/submission.h"
 
 namespace harness {
@@ -21,14 +27,13 @@ std::vector<fs::path> with_its_folders(const fs::path& folder) {
   return folders;
 }
 
-/// The command that goes on comes first: it would ask for jobs again.
+/// Of the runs that were named, or of all.
 std::vector<fs::path> folders_of(const Workspace& workspace, const std::vector<std::string>& runs) {
   if (!fs::is_directory(workspace.folder))
     throw Error("there is no workspace", workspace.folder.string(), "name the folder with --out");
   std::vector<fs::path> chosen, all;
   for (const auto& run : runs) chosen.push_back(workspace.run_folder(run));
   if (runs.empty()) {
-    all.push_back(workspace.folder);
     const auto inside = with_its_folders(workspace.folder);
     chosen.assign(inside.begin() + 1, inside.end());
   }
@@ -39,25 +44,46 @@ std::vector<fs::path> folders_of(const Workspace& workspace, const std::vector<s
   return all;
 }
 
+/// The small jobs that go on with a detached table: one may work, and the next one wait for its turn. Waits
+/// until they have gone, since one that works still asks for jobs.
+std::vector<Cancelled> cancel_continuations(const Workspace& workspace, SlurmQueue& queue) {
+  constexpr auto kPatience = std::chrono::seconds(60);
+  constexpr auto kPause = std::chrono::milliseconds(300);
+  std::vector<Cancelled> cancelled;
+  const auto noted = read_submission(workspace.folder);
+  if (!noted) return cancelled;
+  std::set<std::string> told;
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (auto left = queue.living(noted->name); !left.empty(); left = queue.living(noted->name)) {
+    for (const auto& job : left) {
+      if (!told.insert(job.id).second) continue;
+      run_slurm({"scancel", job.id});
+      cancelled.push_back({job.id, job.name, workspace.folder, job.is_waiting()});
+    }
+    if (std::chrono::steady_clock::now() > until) {
+      throw Error(fmt::format("job {} of Slurm, which asks for more, has not ended a minute after scancel",
+                              left.front().id),
+                  workspace.folder.string(), "repeat the command once it has", Status::kFailed);
+    }
+    std::this_thread::sleep_for(kPause);
+    queue.read();
+  }
+  return cancelled;
+}
+
 }  // namespace
 
 std::vector<Cancelled> cancel_jobs(const Workspace& workspace, const std::vector<std::string>& runs) {
-  const auto folders = folders_of(workspace, runs);
   SlurmQueue queue;
   queue.read();
-  std::vector<Cancelled> cancelled;
-  for (const auto& folder : folders) {
+  auto cancelled = runs.empty() ? cancel_continuations(workspace, queue) : std::vector<Cancelled>();
+  for (const auto& folder : folders_of(workspace, runs)) {
     const auto noted = read_submission(folder);
-    const auto* job = noted ? queue.find(noted->job) : nullptr;
-    // Numbers begin anew with a new Slurm; names do not.
-    if (job == nullptr || job->name != noted->name || !job->is_alive()) continue;
-    const bool is_ours_to_save = folder != workspace.folder;
-    if (is_ours_to_save) {
-      cancel_submission(folder, *noted);
-    } else {
-      run_slurm({"scancel", noted->job});
+    if (!noted) continue;
+    for (const auto& job : queue.living(noted->name)) {
+      cancel_submission(folder, {.job = job.id, .name = job.name});
+      cancelled.push_back({job.id, job.name, folder, job.is_waiting()});
     }
-    cancelled.push_back({noted->job, noted->name, folder, job->is_waiting()});
   }
   return cancelled;
 }

@@ -116,6 +116,14 @@ const QueuedJob* SlurmQueue::find(const std::string& id) const {
   return found == jobs_.end() ? nullptr : &found->second;
 }
 
+std::vector<QueuedJob> SlurmQueue::living(const std::string& name) const {
+  std::vector<QueuedJob> found;
+  for (const auto& [id, job] : jobs_) {
+    if (job.name == name && job.is_alive()) found.push_back(job);
+  }
+  return found;
+}
+
 const QueuedJob* SlurmQueue::find_living(const std::string& name) const {
   const QueuedJob* newest = nullptr;
   for (const auto& [id, job] : jobs_) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/processes/process.h"
 
@@ -40,6 +41,8 @@ class SlurmQueue {
   const QueuedJob* find(const std::string& id) const;
   /// The newest job of a name that is alive.
   const QueuedJob* find_living(const std::string& name) const;
+  /// All of them: one may wait for another one's end.
+  std::vector<QueuedJob> living(const std::string& name) const;
 
   /// Whole answers so far.
   std::int64_t answers() const { return answers_; }
