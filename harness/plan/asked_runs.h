@@ -16,7 +16,12 @@ namespace harness {
 /// Writes down the runs of the plans that a command begins or goes on with.
 void note_asked_runs(const Workspace& workspace, const std::vector<const Plan*>& plans);
 
-/// Ids; nothing where none were written down, or what was cannot be read.
-std::optional<std::set<std::string>> asked_runs(const Workspace& workspace);
+struct AskedRuns {
+  std::set<std::string> ids;
+  std::string at;  ///< UTC, ISO 8601
+};
+
+/// Nothing where none were written down, or what was cannot be read.
+std::optional<AskedRuns> asked_runs(const Workspace& workspace);
 
 }  // namespace harness

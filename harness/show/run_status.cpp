@@ -111,8 +111,9 @@ class QueueAnswer {
 class Reading {
  public:
   /// `is_cared_for`: somebody works here, or will.
-  Reading(const Workspace& workspace, const RecordedRuns& records, bool is_cared_for, QueueAnswer& queue)
-      : workspace_(workspace), records_(records), is_cared_for_(is_cared_for), queue_(queue) {}
+  Reading(const Workspace& workspace, const RecordedRuns& records, bool is_cared_for,
+          const std::optional<AskedRuns>& asked, QueueAnswer& queue)
+      : workspace_(workspace), records_(records), is_cared_for_(is_cared_for), asked_(asked), queue_(queue) {}
 
   ReadRun read(const RecordedRun& known, std::vector<std::string>& notes) const {
     ReadRun run{.status = facts_of(known), .jobs = {}, .shape = shape_of(known.record)};
@@ -245,10 +246,16 @@ class Reading {
 
   /// A worker that died could say nothing: the orchestrator did, unless somebody went on since.
   void add_failure(JobOfRun& job) const {
+    const auto was_asked_again = [&](const std::string& failed) {
+      return is_cared_for_ && asked_ && failed < asked_->at;
+    };
+    if (job.log.state == ReadLog::kFailed && was_asked_again(utc_text(job.log.last_event)))
+      job.log.state = ReadLog::kStopped;
     const auto found = records_.failures.find(job.id);
     if (found == records_.failures.end() || !job.queue.empty()) return;
     if (job.log.state == ReadLog::kRunning || job.log.state == ReadLog::kDone) return;
     if (found->second.recorded < utc_text(job.log.last_event)) return;
+    if (was_asked_again(found->second.recorded)) return;
     job.log.state = ReadLog::kFailed;
     job.log.failure = found->second.what;
   }
@@ -320,6 +327,7 @@ class Reading {
   const Workspace& workspace_;
   const RecordedRuns& records_;
   bool is_cared_for_;
+  const std::optional<AskedRuns>& asked_;
   QueueAnswer& queue_;
 };
 
@@ -420,10 +428,10 @@ std::vector<ExperimentStatus> under_way_of(const std::vector<const ReadRun*>& ru
 /// last. Where that is not known, what was left before another experiment was finished has been given up,
 /// unless somebody works on it.
 bool is_current(const RunStatus& run, const RecordedRun& known, const RecordedRuns& records,
-                const std::optional<std::set<std::string>>& asked) {
+                const std::optional<AskedRuns>& asked) {
   if (run.state == RunState::kRunning) return true;
   if (known.is_finished) return false;
-  if (asked) return asked->contains(run.id);
+  if (asked) return asked->ids.contains(run.id);
   const auto last_sign = std::max(known.recorded, utc_text(run.last_event.value_or(0)));
   return last_sign >= records.last_recorded;
 }
@@ -474,10 +482,10 @@ struct StatusReader::Impl {
       status.notes.emplace_back(error.what());
     }
     status.continuation = continuation();
-    const Reading reading(workspace, records, status.holder || !status.continuation.empty(), queue);
+    const auto asked = asked_runs(workspace);
+    const Reading reading(workspace, records, status.holder || !status.continuation.empty(), asked, queue);
     std::map<std::string, ReadRun> read;
     std::vector<const ReadRun*> current;
-    const auto asked = asked_runs(workspace);
     for (const auto& id : records.order) {
       const auto& known = records.runs.at(id);
       // What is finished is read where it is shown.

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string_view>
 
 #include "core/error.h"
+#include "core/host.h"
 #include "core/text.h"
 
 namespace harness {
@@ -15,6 +17,13 @@ namespace {
 
 /// Which Slurm it is; all else with this beginning is about an allocation.
 constexpr std::string_view kWhichSlurm = "SLURM_CONF=", kPrefix = "SLURM_";
+
+bool is_on_path(const char* program) {
+  const auto folders = environment("PATH");
+  return std::ranges::any_of(split(folders, ':'), [&](const std::string& folder) {
+    return ::access((std::filesystem::path(folder) / program).c_str(), X_OK) == 0;
+  });
+}
 
 }  // namespace
 
@@ -38,6 +47,16 @@ Finished run_slurm(std::vector<std::string> words) {
               "put Slurm's commands on PATH");
 }
 
+std::string said_by_slurm(const std::string& text) {
+  std::vector<std::string> parts;
+  for (const auto& line : split(text, '\n')) {
+    const auto at = line.find("error: ");
+    const auto part = trim(std::string_view(line).substr(at == std::string::npos ? 0 : at + 7));
+    if (!part.empty()) parts.emplace_back(part);
+  }
+  return join(parts, "; ");
+}
+
 bool may_pass(const std::string& message) {
   constexpr std::array<std::string_view, 6> kPassing = {"Unable to contact slurm controller",
                                                         "Socket timed out",
@@ -50,13 +69,13 @@ bool may_pass(const std::string& message) {
 }
 
 void require_slurm(const std::string& option) {
-  if (output_of({"sbatch", "--version"}).empty()) {
+  if (!is_on_path("sbatch")) {
     throw Error("the command sbatch cannot be started", option,
                 "put Slurm's commands on PATH, or use --executor local");
   }
   const auto answer = run_slurm({"squeue", "--me", "--noheader", "--states=PENDING"});
   if (answer.status.ok()) return;
-  throw Error("Slurm does not answer: " + std::string(trim(answer.err)), option,
+  throw Error("Slurm does not answer: " + said_by_slurm(answer.err), option,
               "see whether `squeue` works here");
 }
 

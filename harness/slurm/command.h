@@ -15,6 +15,9 @@ Finished run_slurm(std::vector<std::string> words);
 /// The words that run_slurm runs, for a process of one's own.
 std::vector<std::string> slurm_words(std::vector<std::string> words);
 
+/// What one of them wrote on standard error, in one line and without the commands' names.
+std::string said_by_slurm(const std::string& text);
+
 /// Whether what a command of Slurm says on standard error is of those that pass: the controller does not
 /// answer, or is busy. Whether it did what was asked is then not known.
 bool may_pass(const std::string& message);

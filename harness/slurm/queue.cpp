@@ -96,7 +96,7 @@ void SlurmQueue::poll() {
 }
 
 void SlurmQueue::take(const Finished& answer) {
-  trouble_ = answer.status.ok() ? "" : std::string(trim(answer.err));
+  trouble_ = answer.status.ok() ? "" : said_by_slurm(answer.err);
   if (!answer.status.ok()) {
     if (trouble_.empty()) trouble_ = "squeue ended with " + answer.status.text();
     return;

@@ -19,17 +19,6 @@ namespace {
 constexpr const char* kFile = "submission.json";
 constexpr int kNoLogOnNode = 53;  // the "signal" of a job whose output file its node cannot open
 
-/// Its lines in one, without the names of its commands.
-std::string said_by_slurm(const std::string& text) {
-  std::vector<std::string> parts;
-  for (const auto& line : split(text, '\n')) {
-    const auto at = line.find("error: ");
-    const auto part = trim(std::string_view(line).substr(at == std::string::npos ? 0 : at + 7));
-    if (!part.empty()) parts.emplace_back(part);
-  }
-  return join(parts, "; ");
-}
-
 std::uint64_t size_of_log(const fs::path& folder) {
   std::error_code absent;
   const auto size = fs::file_size(folder / "events.log", absent);

@@ -1,8 +1,10 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
+#include "core/descriptor.h"
 #include "core/text.h"
 #include "tests/harness/workplace.h"
 
@@ -104,6 +106,15 @@ TEST_F(Status, OfARunThatFailedSaysWhy) {
   place.environment["HARNESS_FAKE_MODE"] = "crash";
   fails(1, kSmoke);
   ok({"status"}, {"died with signal 6"});
+  // Until a command that works here was asked for it again.
+  const auto file = runs / ".asked.json";
+  Json asked = read_json(file);
+  asked["at"] = "2999-01-01T00:00:00.000Z";
+  write_file_atomically(file, asked.dump());
+  ok({"status"}, {"died with signal 6"});
+  const Descriptor lock(::open((runs / ".lock").c_str(), O_RDWR));
+  ASSERT_EQ(try_lock(lock.get()), LockState::kTaken);
+  EXPECT_EQ(entry(place.json(kStatus), {{"method", "ratio-norm"}}).at("state"), "waiting");
 }
 
 TEST_F(Status, DisturbsNobody) {
