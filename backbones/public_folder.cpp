@@ -12,13 +12,12 @@ namespace {
 
 constexpr std::int64_t kHeldByDecoder = 12;   // decoder's widest layer: copies alive at once, and scratch
 constexpr std::int64_t kOptimiserCopies = 5;  // gradient, two moments, average, gradients being added up
+// Of CUDA's context, cuBLAS' workspaces, and what the allocator leaves unused.
+constexpr std::int64_t kCudaBytes = 2'000'000'000;
 
 std::int64_t bytes(std::int64_t values, torch::ScalarType dtype) {
   return values * static_cast<std::int64_t>(c10::elementSize(dtype));
 }
-
-constexpr std::int64_t kCudaBytes =
-    2'000'000'000;  // context, cuBLAS' workspaces, what the allocator leaves unused
 
 /// "transformer_blocks.3" of a layer's name.
 std::string block_of(const std::string& layer) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
+#include "core/text.h"
 
 namespace harness {
 
@@ -15,6 +16,14 @@ std::string host_name() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
   return name.data();
+}
+
+std::optional<std::filesystem::path> program_on_path(const std::string& name) {
+  for (const auto& folder : split(environment("PATH"), ':')) {
+    const auto file = std::filesystem::path(folder) / name;
+    if (::access(file.c_str(), X_OK) == 0 && !std::filesystem::is_directory(file)) return file;
+  }
+  return std::nullopt;
 }
 
 bool is_set(const char* variable) {

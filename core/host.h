@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -8,6 +9,9 @@ namespace harness {
 
 /// Of this machine, as it calls itself.
 std::string host_name();
+
+/// The file that a shell would run for a program's name; nothing if PATH has none.
+std::optional<std::filesystem::path> program_on_path(const std::string& name);
 
 /// False for a variable that is unset or empty.
 bool is_set(const char* variable);

@@ -172,9 +172,9 @@ void refuse_negative_counts(const Command& command, const CLI::App& app) {
 /// ..."
 Error missing_value(const Command& command, const std::string& message, const std::string& where,
                     const std::string& help) {
-  const auto* option = option_named(command, message.substr(0, message.find(':')));
-  if (option == nullptr) return Error(message, where, help);
   const auto name = message.substr(0, message.find(':'));
+  const auto* option = option_named(command, name);
+  if (option == nullptr) return Error(message, where, help);
   if (message.find("At Most") != std::string::npos)
     return Error(fmt::format("{} is given twice", name), where, "give it once");
   return Error(fmt::format("needs a value: {} {}", name, value_name(*option)), where, help);

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/files.h"
+#include "core/host.h"
 #include "core/processes/process.h"
 #include "core/sha256.h"
 #include "core/source_sums/build_info.h"
@@ -64,15 +65,6 @@ std::optional<std::string> first_line(const std::vector<std::string>& words, con
   return std::nullopt;
 }
 
-std::optional<fs::path> in_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  for (const auto& folder : split(path == nullptr ? "" : path, ':')) {
-    const auto file = fs::path(folder) / program;
-    if (::access(file.c_str(), X_OK) == 0 && !fs::is_directory(file)) return file;
-  }
-  return std::nullopt;
-}
-
 using Detail = std::optional<std::string>;
 using Look = std::function<Detail()>;
 
@@ -95,7 +87,7 @@ Finding look_for(
 
 Finding program_finding(const std::string& name, const std::string& program, const std::string& hint) {
   return look_for({.name = name, .hint = hint}, [&]() -> Detail {
-    const auto file = in_path(program);
+    const auto file = program_on_path(program);
     if (!file) return std::nullopt;
     return first_line({file->string(), "--version"}).value_or(file->string());
   });
@@ -170,7 +162,7 @@ std::vector<Finding> gpu() {
       look_for({.name = "CUDA toolkit", .hint = for_gpu + "install nvcc 13 and build the preset \"cuda\""},
                []() -> Detail {
                  for (const fs::path& nvcc :
-                      {in_path("nvcc").value_or(""), fs::path("/usr/local/cuda/bin/nvcc")}) {
+                      {program_on_path("nvcc").value_or(""), fs::path("/usr/local/cuda/bin/nvcc")}) {
                    if (fs::exists(nvcc))
                      return first_line({nvcc.string(), "--version"}, "release").value_or(nvcc.string());
                  }

@@ -1,7 +1,5 @@
 #include "harness/plan/asked_runs.h"
 
-#include <chrono>
-
 #include "core/files.h"
 #include "core/json.h"
 #include "results/store/journal.h"
@@ -13,10 +11,6 @@ std::filesystem::path file_of(const Workspace& workspace) {
   return workspace.folder / ".asked.json";
 }
 
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 }  // namespace
 
 void note_asked_runs(const Workspace& workspace, const std::vector<const Plan*>& plans) {
@@ -24,8 +18,7 @@ void note_asked_runs(const Workspace& workspace, const std::vector<const Plan*>&
   for (const auto* plan : plans) {
     for (const auto& run : plan->runs) runs.push_back(run.job.id);
   }
-  write_file_atomically(file_of(workspace),
-                        Json{{"at", utc_text(now_seconds())}, {"runs", std::move(runs)}}.dump() + "\n");
+  write_file_atomically(file_of(workspace), Json{{"at", utc_now()}, {"runs", std::move(runs)}}.dump() + "\n");
 }
 
 std::optional<AskedRuns> asked_runs(const Workspace& workspace) {

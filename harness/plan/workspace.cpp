@@ -96,7 +96,7 @@ std::string WorkspaceChoice::options() const {
 
 std::string with_place(const std::string& text, const std::string& options) {
   static const std::regex kCommand(
-      "`harness (db|runs|list runs|list experiments|check|verify|table|reproduce)\\b[^`]*");
+      "`harness (db|runs|list runs|list experiments|check|verify|table|reproduce|status)\\b[^`]*");
   std::string placed;
   auto copied = text.begin();
   for (std::sregex_iterator at(text.begin(), text.end(), kCommand), end; at != end; ++at) {

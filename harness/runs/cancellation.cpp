@@ -29,8 +29,6 @@ std::vector<fs::path> with_its_folders(const fs::path& folder) {
 
 /// Of the runs that were named, or of all.
 std::vector<fs::path> folders_of(const Workspace& workspace, const std::vector<std::string>& runs) {
-  if (!fs::is_directory(workspace.folder))
-    throw Error("there is no workspace", workspace.folder.string(), "name the folder with --out");
   std::vector<fs::path> chosen, all;
   for (const auto& run : runs) chosen.push_back(workspace.run_folder(run));
   if (runs.empty()) {
@@ -74,6 +72,8 @@ std::vector<Cancelled> cancel_continuations(const Workspace& workspace, SlurmQue
 }  // namespace
 
 std::vector<Cancelled> cancel_jobs(const Workspace& workspace, const std::vector<std::string>& runs) {
+  if (!fs::is_directory(workspace.folder))
+    throw Error("there is no workspace", workspace.folder.string(), "name the folder with --out");
   SlurmQueue queue;
   queue.read();
   auto cancelled = runs.empty() ? cancel_continuations(workspace, queue) : std::vector<Cancelled>();

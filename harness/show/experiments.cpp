@@ -11,7 +11,6 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "results/query/experiments.h"
-#include "results/schema/database_file.h"
 #include "results/schema/schema.h"
 #include "results/store/rows.h"
 #include "results/store/seeds.h"
@@ -102,13 +101,10 @@ std::string description_of(const ExperimentFilter& filter) {
                          const ExperimentFilter& filter) {
   const auto place = store.path().string();
   if (records.empty()) {
-    const auto folder = store.path().parent_path();
-    const bool is_usual = folder == "runs" || store.path().filename() != kDatabaseName;
-    const auto options = is_usual ? std::string() : " --out " + shell_word(folder.string());
     throw Error(
         "holds no completed experiment yet", place,
-        fmt::format("run `harness reproduce --table {0}{1}`, or look at `harness status{1}` if it is running",
-                    filter.table.empty() ? "sd35-ocr" : filter.table, options));
+        fmt::format("run `harness reproduce --table {}`, or look at `harness status` if it is running",
+                    filter.table.empty() ? "sd35-ocr" : filter.table));
   }
   std::vector<std::string> tables;
   for (const auto& r : records) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <string_view>
 
 #include "core/error.h"
@@ -17,13 +16,6 @@ namespace {
 
 /// Which Slurm it is; all else with this beginning is about an allocation.
 constexpr std::string_view kWhichSlurm = "SLURM_CONF=", kPrefix = "SLURM_";
-
-bool is_on_path(const char* program) {
-  const auto folders = environment("PATH");
-  return std::ranges::any_of(split(folders, ':'), [&](const std::string& folder) {
-    return ::access((std::filesystem::path(folder) / program).c_str(), X_OK) == 0;
-  });
-}
 
 }  // namespace
 
@@ -69,7 +61,7 @@ bool may_pass(const std::string& message) {
 }
 
 void require_slurm(const std::string& option) {
-  if (!is_on_path("sbatch")) {
+  if (!program_on_path("sbatch")) {
     throw Error("the command sbatch cannot be started", option,
                 "put Slurm's commands on PATH, or use --executor local");
   }
