@@ -263,8 +263,12 @@ std::string latex_figure(const LatexFigure& figure) {
   return latex_file(
       {"graphicx"},
       fmt::format("\\begin{{figure{0}}}[tbp]\n\\centering\n"
-                  "\\sbox0{{{1}}}%\n\\ifdim\\wd0>\\linewidth\\resizebox{{\\linewidth}}{{!}}{{\\usebox0}}"
-                  "\\else\\usebox0\\fi\n\\caption{{{2}}}\n\\label{{{3}}}\n\\end{{figure{0}}}\n",
+                  "\\setbox2\\vbox{{\\caption{{{2}}}\n\\label{{{3}}}}}%\n"
+                  "\\dimen4=\\dimexpr\\textheight-\\ht2-\\dp2-1pt\\relax\n"
+                  "\\sbox0{{{1}}}%\n"
+                  "\\ifdim\\wd0>\\linewidth\\sbox0{{\\resizebox{{\\linewidth}}{{!}}{{\\usebox0}}}}\\fi\n"
+                  "\\ifdim\\ht0>\\dimen4\\sbox0{{\\resizebox{{!}}{{\\dimen4}}{{\\usebox0}}}}\\fi\n"
+                  "\\usebox0\\par\n\\unvbox2\n\\end{{figure{0}}}\n",
                   star, picture, figure.caption, figure.label));
 }
 

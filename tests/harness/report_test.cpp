@@ -254,11 +254,15 @@ TEST_F(ReportCommand, LatexOfTableAndGridsCompiles) {
 TEST_F(ReportCommand, GridsAreTakenInByADocumentWhereHarnessRan) {
   if (!has_program("pdflatex")) GTEST_SKIP() << "pdflatex is not installed";
   ok({"grid", "-o", "figures"});
-  place.write_text("paper.tex",
-                   "\\documentclass{article}\\usepackage{graphicx}\\begin{document}\n"
-                   "\\input{figures/grid-float.tex}\\input{runs/sd35-ocr/grid-float.tex}\n\\end{document}\n");
-  EXPECT_EQ(latex_error(place.folder() / "paper.tex"), "");
-  EXPECT_THAT(read_file(place.folder() / "paper.log"), Not(HasSubstr("too large")));
+  for (const char* document : {"\\documentclass{article}", "\\documentclass[twocolumn]{article}"}) {
+    place.write_text("paper.tex", std::string(document) +
+                                      "\\usepackage{graphicx}\\begin{document}\\listoffigures\n"
+                                      "\\input{figures/grid-float.tex}\\input{runs/sd35-ocr/grid-float.tex}\n"
+                                      "\\end{document}\n");
+    EXPECT_EQ(latex_error(place.folder() / "paper.tex"), "") << document;
+    EXPECT_THAT(read_file(place.folder() / "paper.log"), Not(HasSubstr("too large"))) << document;
+    EXPECT_THAT(read_file(place.folder() / "paper.aux"), HasSubstr("\\newlabel{fig:grid}")) << document;
+  }
 }
 
 }  // namespace
