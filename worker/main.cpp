@@ -35,6 +35,15 @@ void require_equal_machines(const WorkerJob& job, const Ranks& ranks) {
               "start all processes of a run from one installation, on machines of one kind", Status::kFailed);
 }
 
+/// Another kind of GPU or its libraries would give other bits than the job's id stands for.
+void require_planned_device(const WorkerJob& job) {
+  const auto planned = job.get<std::string>("device"), here = planned_device(job.device);
+  if (planned == here) return;
+  throw Error(fmt::format("was planned for {}, and runs on {}", planned, here), job.file(),
+              "choose machines of one kind (of Slurm's nodes: --slurm '--constraint=...'), or repeat the "
+              "command where this kind is, which then gets runs of its own");
+}
+
 /// What was begun on another kind of machine goes on there: here it would get other bits.
 void require_same_machine(const WorkerJob& job) {
   const auto start = last_start(job.folder / "events.log");
@@ -90,6 +99,7 @@ int run_job(const std::filesystem::path& folder) {
   if (job.device == "cuda")
     job.device = fmt::format("cuda:{}", place.local_rank);  // of those that are visible
   if (is_complete_already(folder)) return 0;
+  require_planned_device(job);
   require_same_machine(job);
   Reporter reporter(job, place.is_root());
   try {
@@ -131,10 +141,14 @@ int run_command(int count, char** words) {
     put("{}\n", describe_build().dump(1));
     return 0;
   }
+  if (command == "device" && count == 3) {
+    put("{}\n", planned_device(words[2]));
+    return 0;
+  }
   if (count == 4 && std::string(words[2]) == "--request") return run_request(command, read_json(words[3]));
-  throw Error(
-      "is started by harness, not by hand", "harness-worker",
-      "usage: harness-worker run FOLDER | advanced FOLDER | describe | sample|pretrain|parity --request FILE");
+  throw Error("is started by harness, not by hand", "harness-worker",
+              "usage: harness-worker run FOLDER | advanced FOLDER | describe | device NAME | "
+              "sample|pretrain|parity|check --request FILE");
 }
 
 }  // namespace

@@ -389,7 +389,13 @@ Finding trial_job(const Workspace& workspace, const std::string& arguments) {
                       "put the workspace (--out), the program and LibTorch (HARNESS_DEPS) on a file system "
                       "that all nodes see, and name a partition with --slurm"};
   const auto look = [&]() -> Detail {
-    return run_trial_job(existing_part(workspace.folder), worker_program(), arguments);
+    constexpr int kSeconds = 120;
+    const auto answer = run_trial_job({.place = existing_part(workspace.folder),
+                                       .words = {worker_program().string(), "describe"},
+                                       .arguments = arguments,
+                                       .limit_s = kSeconds});
+    if (!Json::accept(answer.output)) throw Error("harness-worker does not answer on " + answer.node);
+    return fmt::format("job {} on {}: found program, LibTorch and workspace", answer.job, answer.node);
   };
   return look_for(finding, look, [](const Error& error, Finding& missing) {
     missing.detail = error.problem();

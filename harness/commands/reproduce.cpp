@@ -21,6 +21,7 @@
 #include "harness/run/detached.h"
 #include "harness/run/estimate.h"
 #include "harness/run/executor.h"
+#include "harness/run/gpu_identity.h"
 #include "harness/run/left_jobs.h"
 #include "harness/run/plan_runner.h"
 #include "harness/run/record.h"
@@ -285,6 +286,8 @@ Json dry_run(const ReproduceOptions& options, const Plan& plan, const Json& reso
     document["slurm"]["(the one that goes on)"] = continuation_options(plan.workspace, options.dealing.slurm);
   if (options.json) return document;
   print_dry_run(plan, jobs, rates, shares);
+  if (plan.device_identity == kUnknownGpu)
+    put("No node has been asked for its GPU yet, whose kind is part of the ids: none of them is final.\n");
   if (options.dealing.is_on_slurm()) print_batch_lines(document["slurm"]);
   return document;
 }
@@ -451,10 +454,17 @@ TableModel write_table(const ReproduceOptions& options, Store& store, const Expe
 /// Plan, run what is not done, select, test, compare, write and print the table.
 int reproduce(ReproduceOptions options) {
   const auto workspace = find_workspace(options.place);
-  const auto plans = make_plans(options.request, workspace);
+  auto& request = options.request;
+  const auto gpu = known_gpu(options.dealing, request.device, workspace);
+  request.gpu = gpu.value_or(kUnknownGpu);
+  auto plans = make_plans(request, workspace);
   settle_ranks(options.dealing, plans.all);
   require_own_database(workspace.db);
   if (options.dry_run) return dry_run(options, plans);
+  if (!gpu) {
+    request.gpu = ask_for_gpu(options.dealing, request.device, workspace);
+    plans = make_plans(request, workspace);
+  }
   make_folder(workspace.folder);
   const auto lock = lock_workspace(workspace);
   Progress progress;

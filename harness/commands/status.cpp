@@ -1,9 +1,6 @@
 #include <fmt/format.h>
-#include <signal.h>
-#include <time.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <memory>
@@ -15,6 +12,7 @@
 #include "core/text.h"
 #include "harness/commands/command.h"
 #include "harness/show/run_status.h"
+#include "harness/terminal/ctrl_c.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
 #include "harness/terminal/redraw.h"
@@ -226,30 +224,6 @@ std::string block_of(const WorkspaceStatus& status, const std::string& options) 
   lines.insert(lines.end(), last.begin(), last.end());
   return join(lines, "\n") + "\n";
 }
-
-/// Ctrl-C ends a wait instead of the program.
-class CtrlC {
- public:
-  CtrlC() {
-    ::sigemptyset(&signals_);
-    ::sigaddset(&signals_, SIGINT);
-    ::sigprocmask(SIG_BLOCK, &signals_, &before_);
-  }
-  ~CtrlC() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
-  CtrlC(const CtrlC&) = delete;
-  CtrlC& operator=(const CtrlC&) = delete;
-
-  /// True if it was pressed within `seconds`.
-  bool comes_within(double seconds) const {
-    const double whole = std::floor(seconds);
-    const timespec time{.tv_sec = static_cast<time_t>(whole),
-                        .tv_nsec = static_cast<long>((seconds - whole) * 1e9)};
-    return ::sigtimedwait(&signals_, nullptr, &time) == SIGINT;
-  }
-
- private:
-  sigset_t signals_{}, before_{};
-};
 
 int watch(StatusReader& reader, StatusScope scope, double seconds, const std::string& options) {
   const CtrlC ctrl_c;

@@ -115,7 +115,7 @@ Json common_identity(const char* kind, const Plan& plan, std::int64_t seed) {
           {"task", plan.spec.task},
           {"seed", seed},
           {"precision", plan.backbone.precision(plan.device_kind)},
-          {"device", plan.device_kind},
+          {"device", plan.device_identity},
           {"numerics_version", plan.numerics_version}};
 }
 
@@ -346,10 +346,11 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.baseline = has_baseline ? plan.spec.baseline : plan.methods.front();
   plan.seeds = request.seeds.empty() ? plan.spec.seeds : request.seeds;
   plan.checkpoints = plan.scale.checkpoints.value_or(plan.spec.checkpoints);
-  plan.device = request.runs_elsewhere ? device_name(request.device) : choose_device(request.device);
+  plan.device = device_name(request.device);
   if (request.device == kAllGpus) plan.device = kAllGpus;
   plan.runs_elsewhere = request.runs_elsewhere;
   plan.device_kind = plan.device.substr(0, plan.device.find(':'));
+  plan.device_identity = plan.device_kind == "cpu" ? "cpu" : request.gpu;
   plan.settings = resolve_settings(plan.registry, plan.spec, plan.backbone.name, plan.scale.name,
                                    plan.methods, request.sets);
   fit_updates(plan.settings, plan.checkpoints);

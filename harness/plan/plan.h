@@ -23,6 +23,7 @@ struct PlanRequest {
   std::vector<std::int64_t> seeds;
   InputOptions inputs;
   bool runs_elsewhere = false;  ///< on machines that this one cannot look at
+  std::string gpu;  ///< of jobs on a GPU: what their identity says of it (harness/run/gpu_identity.h)
 };
 
 /// How the work of a plan is dealt to processes. It changes no result.
@@ -64,6 +65,7 @@ struct Plan {
   std::vector<std::int64_t> seeds;
   std::vector<int> checkpoints;
   std::string device_kind, device;
+  std::string device_identity;       ///< "cpu", or PlanRequest::gpu
   bool runs_elsewhere = false;       ///< PlanRequest
   std::vector<std::string> metrics;  ///< that evaluations compute
   std::vector<std::pair<std::string, std::string>>

@@ -251,6 +251,7 @@ Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const R
       {"table", plan.spec.id},
       {"backbone", plan.backbone.name},
       {"scale", plan.scale.name},
+      {"device", plan.device_identity},
       {"jobs", std::move(list)},
       {"scorers", plan.scorers},
       {"reward_scorers", plan.reward_scorers},

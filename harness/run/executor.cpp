@@ -122,4 +122,15 @@ std::vector<std::string> launcher_words(const std::string& executor, const Plan&
   return words;
 }
 
+std::vector<std::string> one_per_node_words(const std::string& executor) {
+  if (executor != kSrun) return {};
+  const int nodes = room_of(executor).nodes;
+  return {"srun",
+          "--quiet",
+          fmt::format("--nodes={}", nodes),
+          fmt::format("--ntasks={}", nodes),
+          "--ntasks-per-node=1",
+          "--gpus-per-node=1"};
+}
+
 }  // namespace harness

@@ -77,4 +77,7 @@ Room room_of(const std::string& executor);
 /// The words before `harness-worker run FOLDER` that start all ranks of a job; none: we start them ourselves.
 std::vector<std::string> launcher_words(const std::string& executor, const Plan& plan, const Shares& shares);
 
+/// The words before a program that start it once on every node of an allocation, with a GPU; none for others.
+std::vector<std::string> one_per_node_words(const std::string& executor);
+
 }  // namespace harness

@@ -60,7 +60,7 @@ std::vector<std::string> batch_options(const SlurmRequest& request) {
       fmt::format("--cpus-per-task={}", request.threads),
   };
   // Ranks of one node see all of its GPUs of theirs, and choose by their local rank.
-  if (request.on_gpus && !says(request, "--gpu") && !says(request, "--gres")) {
+  if (request.on_gpus && !asks_for_gpus(request.arguments)) {
     options.emplace_back("--nodes=1");
     options.push_back(fmt::format("--gpus-per-node={}", request.ranks));
   }
@@ -107,6 +107,10 @@ void require_slurm_arguments(const std::string& arguments) {
 std::optional<int> cpus_per_task(const std::string& arguments) {
   static const std::regex kCpus(R"((?:^|\s)(?:--cpus-per-task[= ]|-c ?)([1-9][0-9]{0,4})(?:\s|$))");
   return number_found(arguments, kCpus);
+}
+
+bool asks_for_gpus(const std::string& arguments) {
+  return arguments.find("--gpu") != std::string::npos || arguments.find("--gres") != std::string::npos;
 }
 
 std::optional<int> gpus_per_node(const std::string& arguments) {

@@ -39,6 +39,8 @@ void require_slurm_arguments(const std::string& arguments);
 std::optional<int> cpus_per_task(const std::string& arguments);
 /// GPUs of a node that they ask for, by --gpus-per-node or --gres.
 std::optional<int> gpus_per_node(const std::string& arguments);
+/// Whether they say anything of GPUs.
+bool asks_for_gpus(const std::string& arguments);
 
 /// While it is in the job's folder its script does not go back to the queue.
 inline constexpr const char* kStopMarker = "stop";

@@ -67,4 +67,8 @@ std::string device_identity(const std::string& name) {
                      hooks.versionCuDNN());
 }
 
+std::string planned_device(const std::string& name) {
+  return open_device(name).is_cpu() ? "cpu" : device_identity(name);
+}
+
 }  // namespace harness

@@ -15,4 +15,7 @@ torch::Device open_device(const std::string& name);
 /// name with the versions of LibTorch, CUDA and cuDNN. Throws as open_device does.
 std::string device_identity(const std::string& name);
 
+/// The same as it stands in a job's identity: "cpu" for every CPU.
+std::string planned_device(const std::string& name);
+
 }  // namespace harness

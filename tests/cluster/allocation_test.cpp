@@ -9,18 +9,19 @@ namespace fs = std::filesystem;
 
 class InAnAllocation : public OnSlurm {
  protected:
-  /// Submits `reproduce` to both nodes; the job's number.
-  std::string submit(const std::string& out, const std::string& more) const {
+  /// Submits `reproduce` to both nodes, with these variables and options of sbatch; the job's number.
+  std::string submit(const std::string& out, const std::string& more, const std::string& variables = "",
+                     const std::string& options = "") const {
     const auto script = root_ / (out + ".sh");
     // The shell is signalled, not what it has started; a wait that a signal ends says 143.
     write_file(
         script,
-        "#!/bin/bash\n" + reproduce(out, more) +
+        "#!/bin/bash\n" + variables + reproduce(out, more) +
             " & pid=$!\ntrap 'kill -TERM $pid' TERM\nwait $pid; status=$?\n"
             "while [ $status = 143 ] && kill -0 $pid; do wait $pid; status=$?; done\necho status $status\n");
-    const auto sent = shell(
-        fmt::format("sbatch --parsable --nodes=2 --ntasks-per-node=1 --cpus-per-task=4 --output={} {} 2>&1",
-                    log(out), script.string()));
+    const auto sent = shell(fmt::format(
+        "sbatch --parsable --nodes=2 --ntasks-per-node=1 --cpus-per-task=4 --output={} {} {} 2>&1", log(out),
+        options, script.string()));
     EXPECT_EQ(sent.status, 0) << sent.out;
     return std::string(trim(sent.out));
   }
@@ -47,6 +48,21 @@ TEST_F(InAnAllocation, ATableOfStepsOfAnAllocationHasTheRowsOfALocalOne) {
   EXPECT_PROBLEM(said, "status 0");
   expect_equal_rows(rows("local"), rows("steps"));
   EXPECT_EQ(table("local"), table("steps"));
+}
+
+TEST_F(InAnAllocation, GpusOfItsNodesMustBeOfOneKindWhichIsPartOfTheIds) {
+  const auto fake = (fs::path(HARNESS_BINARY_DIR) / "tests/harness-fake-worker").string();
+  const auto on_gpus = [&](const std::string& out, const std::string& gpu) {
+    const auto variables =
+        fmt::format("HARNESS_WORKER={0} HARNESS_SCORER={0} HARNESS_FAKE_GPU='{1}' ", fake, gpu);
+    return finished(submit(out, "--executor srun --device cuda 2>&1", variables, "--gpus-per-node=2"), out);
+  };
+  const auto mixed = on_gpus("mixed", "by node");
+  EXPECT_PROBLEM(mixed, "status 2");
+  EXPECT_PROBLEM(mixed, "the nodes have 2 kinds of GPU or of libraries");
+  const auto equal = on_gpus("equal", "Toy 1");
+  EXPECT_PROBLEM(equal, "status 0");
+  EXPECT_EQ(query("equal", "SELECT DISTINCT json_extract(config, '$.device') AS d FROM runs"), "d\nToy 1\n");
 }
 
 TEST_F(InAnAllocation, RanksOfAStepOnTwoNodesLeaveTheRowsOfOneProcess) {

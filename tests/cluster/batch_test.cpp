@@ -152,6 +152,30 @@ TEST_F(ByBatchJobs, RanksAutoTakesTheGpusOfANodeForFluxAndOneForOthers) {
   EXPECT_PROBLEM(planned("--table sd35-ocr").out, "#SBATCH --ntasks=1");
 }
 
+TEST_F(ByBatchJobs, TheKindOfGpuIsPartOfTheIdsAndANodeIsAskedOnce) {
+  const auto fake = (fs::path(HARNESS_BINARY_DIR) / "tests/harness-fake-worker").string();
+  const auto on_gpus = [&](const std::string& gpu, const std::string& more) {
+    return shell(fmt::format("HARNESS_WORKER={0} HARNESS_SCORER={0} HARNESS_FAKE_GPU='{1}' {2} 2>&1", fake,
+                             gpu, by_slurm("gpus", "--device cuda " + more)));
+  };
+  const auto planned = on_gpus("Toy 1", "--dry-run");
+  EXPECT_EQ(planned.status, 0) << planned.out;
+  EXPECT_PROBLEM(planned.out, "No node has been asked for its GPU yet");
+  EXPECT_FALSE(fs::exists(root_ / "gpus"));
+  const auto first = on_gpus("Toy 1", "");
+  EXPECT_EQ(first.status, 0) << first.out;
+  EXPECT_PROBLEM(first.out, "Toy 1");
+  EXPECT_EQ(query("gpus", "SELECT DISTINCT json_extract(config, '$.device') AS d FROM runs"), "d\nToy 1\n");
+  const auto second = on_gpus("Toy 2", "");
+  EXPECT_EQ(second.status, 0) << second.out;
+  EXPECT_EQ(second.out.find("asks a node"), std::string::npos) << second.out;
+  EXPECT_EQ(query("gpus", "SELECT count(*) AS n FROM runs"), "n\n3\n");
+  const auto other = on_gpus("Toy 2", "--slurm --exclude=n1");
+  EXPECT_EQ(other.status, 0) << other.out;
+  EXPECT_PROBLEM(other.out, "on n2: Toy 2");
+  EXPECT_EQ(query("gpus", "SELECT count(*) AS n FROM runs"), "n\n6\n");
+}
+
 TEST_F(ByBatchJobs, WhatSlurmRefusesIsAnErrorOfUsage) {
   const auto refused = shell(by_slurm("refused", "--slurm --partition=nowhere") + " 2>&1");
   EXPECT_EQ(refused.status, 2) << refused.out;

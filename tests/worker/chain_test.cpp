@@ -371,19 +371,25 @@ TEST_F(Chain, WeightsThatChangeWhileARunGoesOnEndItAndPutBackItGoesOnAsUndisturb
   EXPECT_EQ(table("whole").at("rows"), table("swapped").at("rows"));
 }
 
-TEST_F(Chain, AJobWhoseWeightsAreNotThePlannedOnesDrawsNothing) {
+TEST_F(Chain, AJobWhoseWeightsOrDeviceAreNotThePlannedOnesDrawsNothing) {
   expect_reproduced("a", "--methods ratio-norm");
   for (const auto& entry : fs::recursive_directory_iterator(root_ / "a")) {
     if (entry.path().filename() != "job.json" || !fs::exists(entry.path().parent_path() / "images")) continue;
-    Json job = read_json(entry.path());
-    job["identity"]["weights_sha256"] = std::string(64, '0');
-    const auto folder = root_ / "job";
-    fs::create_directories(folder);
-    write_file_atomically(folder / "job.json", job.dump());
-    const auto done = shell(fmt::format("{}-worker run {} </dev/zero 2>&1", kHarness, folder.string()));
-    EXPECT_EQ(done.status, 1);
-    EXPECT_PROBLEM(done.out, "holds other weights");
-    EXPECT_FALSE(fs::exists(folder / "images"));
+    const auto expect_refused = [&](const char* name, const std::string& other, int status,
+                                    const std::string& problem) {
+      Json job = read_json(entry.path());
+      job["identity"][name] = other;
+      const auto folder = root_ / "job" / name;
+      fs::create_directories(folder);
+      write_file_atomically(folder / "job.json", job.dump());
+      const auto done = shell(fmt::format("{}-worker run {} </dev/zero 2>&1", kHarness, folder.string()));
+      EXPECT_EQ(done.status, status) << done.out;
+      EXPECT_PROBLEM(done.out, problem);
+      EXPECT_FALSE(fs::exists(folder / "images"));
+    };
+    expect_refused("weights_sha256", std::string(64, '0'), 1, "holds other weights");
+    expect_refused("device", "NVIDIA H200, LibTorch 9", 2,
+                   "was planned for NVIDIA H200, LibTorch 9, and runs on cpu");
     return;
   }
   FAIL() << "no evaluation";

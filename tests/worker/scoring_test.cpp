@@ -144,6 +144,7 @@ class WorkerWithScorers : public testing::Test {
     return {{"kind", kind},
             {"backbone", "glyph"},
             {"weights_sha256", weights_checksum(fs::path(HARNESS_SOURCE_DIR) / "models/backbones/glyph")},
+            {"device", "cpu"},
             {"seed", 42}};
   }
 

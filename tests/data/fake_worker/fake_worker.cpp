@@ -10,6 +10,7 @@
 //   weights draw
 //   HARNESS_FAKE_BLIND  "STEP:SHARE": on the validation images of checkpoint STEP the scorers fail where less
 //   than this share of the text would be read
+//   HARNESS_FAKE_GPU  what it says of the GPU; "by node": each node has a kind of its own
 //   HARNESS_FAKE_SOURCES  the checksum of its sources; unset: it records none, as workers once did
 #include <poll.h>
 #include <unistd.h>
@@ -379,6 +380,11 @@ int main_program(int argc, char** argv) {
   }
   if (command == "describe") {
     say("{}");
+    return 0;
+  }
+  if (command == "device" && argc == 3) {
+    const auto gpu = environment("HARNESS_FAKE_GPU");
+    say(gpu == "by node" ? "GPU of " + environment("SLURMD_NODENAME") : gpu);
     return 0;
   }
   if (command == "parity" && argc == 4) return parity(argv[3]);
