@@ -16,17 +16,6 @@ namespace {
 
 constexpr std::size_t kLogTailLines = 12;
 
-/// The last lines of a text file, for error messages; empty if there is none.
-std::string tail_of_file(const fs::path& file, std::size_t lines) {
-  std::ifstream in(file, std::ios::binary | std::ios::ate);
-  if (!in) return {};
-  constexpr std::streamoff kWindow = 64 << 10;
-  in.seekg(std::max<std::streamoff>(0, in.tellg() - kWindow));
-  auto last = split(std::string(std::istreambuf_iterator<char>(in), {}), '\n');
-  if (last.back().empty()) last.pop_back();
-  return join(std::span(last).last(std::min(lines, last.size())), "\n");
-}
-
 /// A worker on a full disk cannot leave a word, neither in its event log nor in worker.log.
 std::string hint_after_death(const std::filesystem::path& folder) {
   constexpr std::uintmax_t kLittle = 1u << 20;
@@ -38,6 +27,16 @@ std::string hint_after_death(const std::filesystem::path& folder) {
 }
 
 }  // namespace
+
+std::string tail_of_file(const fs::path& file, std::size_t lines) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  if (!in) return {};
+  constexpr std::streamoff kWindow = 64 << 10;
+  in.seekg(std::max<std::streamoff>(0, in.tellg() - kWindow));
+  auto last = split(std::string(std::istreambuf_iterator<char>(in), {}), '\n');
+  if (last.back().empty()) last.pop_back();
+  return join(std::span(last).last(std::min(lines, last.size())), "\n");
+}
 
 std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended) {
   if (ended.signal != 0) return std::nullopt;

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/processes/port.h"
 #include "core/text.h"
+#include "harness/run/job_failure.h"
 
 namespace harness {
 namespace asio = boost::asio;
@@ -44,6 +45,14 @@ std::map<std::string, std::string> environment_of(int rank, const SchedulerSetti
   return said;
 }
 
+/// Whether a launcher says that there is no room to wait for any more: the allocation ends.
+bool has_lost_its_allocation(const fs::path& log) {
+  constexpr std::size_t kLines = 4;
+  const auto said = tail_of_file(log, kLines);
+  return said.find("Unable to create step") != std::string::npos &&
+         said.find("already completing or completed") != std::string::npos;
+}
+
 std::vector<std::string> words_of(const SchedulerSettings& settings, const Task& task) {
   auto words = settings.launcher;
   words.insert(words.end(), {settings.worker.string(), "run", task.folder.string()});
@@ -64,6 +73,7 @@ LocalJob::LocalJob(asio::io_context& io, const SchedulerSettings& settings, Task
                                        .out = kPipe,
                                        .err = open_to_append(task.folder / "worker.log").get(),
                                        .own_group = true}),
+      is_launched_(!settings.launcher.empty()),
       output_(io, root_.out.release()),
       on_line_(std::move(on_line)) {
   for (int rank = 1; rank < settings.ranks && settings.launcher.empty(); ++rank) {
@@ -96,6 +106,8 @@ std::optional<ExitStatus> LocalJob::ended() {
   }
   const auto status = root_.wait();
   drain();
+  if (!status.ok() && is_launched_ && !has_spoken && has_lost_its_allocation(RunningJob::log()))
+    return ExitStatus{.code = static_cast<int>(Status::kInterrupted)};
   return status;
 }
 

@@ -60,6 +60,7 @@ class LocalJob : public RunningJob {
   /// The rank that ended first of all, by a signal or without a word that rank 0 could pass on, and how.
   std::optional<std::pair<int, ExitStatus>> lost_;
   std::optional<Clock::time_point> alone_since_;  ///< one side has ended and the other has not
+  const bool is_launched_;                        ///< by somebody who may wait for room
   boost::asio::posix::stream_descriptor output_;
   OnLine on_line_;
   std::string partial_;

@@ -119,7 +119,21 @@ TEST_F(InAnAllocation, AWorkerStartedByHandWithSrunIsOneOfTwoRanks) {
   }
 }
 
-TEST(Srun, IsRefusedOutsideAnAllocation) {
+using Srun = Chain;
+
+TEST_F(Srun, ThatWaitsForRoomWhenItsAllocationEndsWasInterrupted) {
+  write_file(root_ / "srun",
+             "#!/bin/sh\n[ $1 != --version ] || exec echo slurm\n"
+             "echo 'srun: error: Unable to create step for job 7: Job/step already completing or completed' "
+             ">&2\nexit 1\n");
+  fs::permissions(root_ / "srun", fs::perms::owner_all);
+  const auto ended = shell(fmt::format("SLURM_JOB_ID=7 PATH={}:$PATH {} 2>&1", root_.string(),
+                                       reproduce("ended", "--executor srun")));
+  EXPECT_EQ(ended.status, 130) << ended.out;
+  EXPECT_PROBLEM(ended.out, "all that was finished is kept");
+}
+
+TEST_F(Srun, IsRefusedOutsideAnAllocation) {
   const auto refused =
       shell("env -u SLURM_JOB_ID " + kHarness + " reproduce --table sd35-ocr --executor srun --dry-run 2>&1");
   EXPECT_EQ(refused.status, 2);

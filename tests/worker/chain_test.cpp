@@ -249,6 +249,27 @@ TEST_F(Chain, TheNumberOfProcessesOfARunChangesNoRowEvenWhereSomeAreKilledOnTheW
   EXPECT_FALSE(job.at("identity").contains("ranks"));
 }
 
+TEST_F(Chain, ARankThatIsAskedToStopIsNoLossAndAllOfThemSaveAndEnd) {
+  const std::string two = "--methods ratio-norm --set updates_per_epoch=1 --ranks 2";
+  patch_table({{"scales", {{"smoke", {{"checkpoints", {40}}, {"settings", {{"updates", 40}}}}}}}});
+  const auto said = root_ / "said";
+  Process harness = start(reproduce("asked", two + " 2>" + said.string()));
+  const auto trains = [&] {
+    for (const auto& run : fs::directory_iterator(root_ / "asked")) {
+      const auto log = run.path() / "events.log";
+      if (fs::exists(log) && read_file(log).find("\"type\":\"update\"") != std::string::npos) return true;
+    }
+    return false;
+  };
+  ASSERT_TRUE(wait_for_worker(harness));
+  ASSERT_TRUE(wait_until(trains));
+  ASSERT_TRUE(wait_until([&] { return workers_of(harness.pid()).size() == 2; }));
+  ::kill(workers_of(harness.pid()).back(), SIGTERM);
+  EXPECT_EQ(harness.wait().code, 130) << read_file(said);
+  EXPECT_EQ(read_file(said).find("lost rank"), std::string::npos) << read_file(said);
+  EXPECT_PROBLEM(read_file(said), "was asked to stop by a signal; all that was finished is kept");
+}
+
 // What a batch script asks of a worker.
 TEST_F(Chain, AJobIsNotDoneTwiceNorGoneOnWithOnAnotherKindOfMachineAndTheOneThatIsTakenOverEnds) {
   const auto worker = kHarness + "-worker ";
