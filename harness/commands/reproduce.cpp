@@ -31,6 +31,7 @@
 #include "harness/runs/removal.h"
 #include "harness/show/artifacts.h"
 #include "harness/show/table_model.h"
+#include "harness/slurm/submission.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
 #include "harness/terminal/seeds.h"
@@ -284,11 +285,16 @@ Json dry_run(const ReproduceOptions& options, const Plan& plan, const Json& reso
   if (options.dealing.is_on_slurm()) document["slurm"] = batch_lines(options, plan, jobs, rates);
   if (options.detach)
     document["slurm"]["(the one that goes on)"] = continuation_options(plan.workspace, options.dealing.slurm);
-  if (options.json) return document;
-  print_dry_run(plan, jobs, rates, shares);
-  if (plan.device_identity == kUnknownGpu)
-    put("No node has been asked for its GPU yet, whose kind is part of the ids: none of them is final.\n");
-  if (options.dealing.is_on_slurm()) print_batch_lines(document["slurm"]);
+  if (!options.json) {
+    print_dry_run(plan, jobs, rates, shares);
+    if (plan.device_identity == kUnknownGpu)
+      put("No node has been asked for its GPU yet, whose kind is part of the ids: none of them is final.\n");
+    if (options.dealing.is_on_slurm()) print_batch_lines(document["slurm"]);
+  }
+  if (options.dealing.is_on_slurm()) {
+    for (const auto& [_, lines] : document["slurm"].items())
+      require_acceptable(lines.get<std::vector<std::string>>());
+  }
   return document;
 }
 

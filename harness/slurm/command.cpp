@@ -30,10 +30,10 @@ std::vector<std::string> slurm_words(std::vector<std::string> words) {
   return all;
 }
 
-Finished run_slurm(std::vector<std::string> words) {
+Finished run_slurm(std::vector<std::string> words, int in) {
   constexpr int kNoSuchProgram = 127;  // as env says it
   const auto program = words.front();
-  auto finished = run_program(slurm_words(std::move(words)), {.err = kPipe});
+  auto finished = run_program(slurm_words(std::move(words)), {.in = in, .err = kPipe});
   if (finished.status.code != kNoSuchProgram) return finished;
   throw Error(fmt::format("the command {} cannot be started", program), "--executor slurm",
               "put Slurm's commands on PATH");

@@ -9,8 +9,8 @@ namespace harness {
 
 /// Runs one of Slurm's commands to its end, without what an allocation that we are in has told us about
 /// itself (it is not about the jobs that we ask for). Throws Error (status 2) where Slurm's commands are not
-/// on PATH.
-Finished run_slurm(std::vector<std::string> words);
+/// on PATH. `in`: its standard input, as of ProcessOptions.
+Finished run_slurm(std::vector<std::string> words, int in = kOurs);
 
 /// The words that run_slurm runs, for a process of one's own.
 std::vector<std::string> slurm_words(std::vector<std::string> words);

@@ -19,6 +19,11 @@ namespace {
 constexpr const char* kFile = "submission.json";
 constexpr int kNoLogOnNode = 53;  // the "signal" of a job whose output file its node cannot open
 
+[[noreturn]] void refuse(const std::string& why, const std::string& where) {
+  throw Error(fmt::format("Slurm refuses the job: {}", why), where,
+              "change what it asks for with --slurm (`sinfo` lists partitions and nodes)");
+}
+
 std::uint64_t size_of_log(const fs::path& folder) {
   std::error_code absent;
   const auto size = fs::file_size(folder / "events.log", absent);
@@ -64,8 +69,15 @@ std::optional<std::string> submit_script(const fs::path& script, const std::vect
   }
   why = said_by_slurm(sent.err);
   if (may_pass(why)) return std::nullopt;
-  throw Error(fmt::format("Slurm refuses the job: {}", why), script.string(),
-              "change what it asks for with --slurm (`sinfo` lists partitions and nodes)");
+  refuse(why, script.string());
+}
+
+void require_acceptable(const std::vector<std::string>& options) {
+  std::string script = "#!/bin/bash\n";
+  for (const auto& option : options) script += "#SBATCH " + option + "\n";
+  const auto answer = run_slurm({"sbatch", "--test-only"}, memory_file(script + "true\n").get());
+  const auto why = said_by_slurm(answer.err);
+  if (!answer.status.ok() && !may_pass(why)) refuse(why, "--slurm");
 }
 
 std::optional<Submission> submit_or_adopt(const SlurmRequest& request, const fs::path& worker,

@@ -27,6 +27,10 @@ void write_submission(const std::filesystem::path& folder, const Submission& sub
 std::optional<std::string> submit_script(const std::filesystem::path& script,
                                          const std::vector<std::string>& options, std::string& why);
 
+/// Throws Error (status 2) where Slurm says now that it would refuse a job with these lines of #SBATCH. What
+/// it does not answer is no refusal.
+void require_acceptable(const std::vector<std::string>& options);
+
 /// The job that the queue holds under this name (an earlier command may have asked for it, and have had no
 /// time to note it), or a new one by FOLDER/job.sh; noted in submission.json. Nothing as above.
 std::optional<Submission> submit_or_adopt(const SlurmRequest& request, const std::filesystem::path& worker,

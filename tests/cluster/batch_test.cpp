@@ -180,6 +180,10 @@ TEST_F(ByBatchJobs, WhatSlurmRefusesIsAnErrorOfUsage) {
   const auto refused = shell(by_slurm("refused", "--slurm --partition=nowhere") + " 2>&1");
   EXPECT_EQ(refused.status, 2) << refused.out;
   EXPECT_PROBLEM(refused.out, "Slurm refuses the job: invalid partition specified: nowhere");
+  const auto planned = shell(by_slurm("refused", "--slurm --partition=nowhere --dry-run") + " 2>&1");
+  EXPECT_EQ(planned.status, 2) << planned.out;
+  EXPECT_PROBLEM(planned.out, "Slurm refuses the job");
+  EXPECT_EQ(shell(by_slurm("refused", "--dry-run") + " 2>&1").status, 0);
 }
 
 TEST_F(ByBatchJobs, AWorkspaceThatTheNodesDoNotSeeIsNamed) {
