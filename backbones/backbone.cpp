@@ -105,9 +105,9 @@ LoraAdapter& Backbone::add_adapter(const LoraConfig& config, std::uint64_t seed,
   return *adapter_;
 }
 
-LoraAdapter& Backbone::load_adapter(const std::filesystem::path& folder) {
+LoraAdapter& Backbone::load_adapter(const std::filesystem::path& place) {
   adapter_.reset();
-  adapter_ = load_lora(folder, velocity_network());
+  adapter_ = load_lora(place, velocity_network());
   return *adapter_;
 }
 

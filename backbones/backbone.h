@@ -96,8 +96,10 @@ class Backbone {
 
   /// Adds a new adapter in place of an earlier one; from then on it alone is trained. Throws as LoraAdapter.
   LoraAdapter& add_adapter(const LoraConfig& config, std::uint64_t seed, const std::string& where);
-  /// The same with the adapter of a folder (load_lora).
-  LoraAdapter& load_adapter(const std::filesystem::path& folder);
+  /// The same with the adapter of a folder or file (load_lora).
+  LoraAdapter& load_adapter(const std::filesystem::path& place);
+  /// Takes it away: the whole network is what training changes.
+  void drop_adapter() { adapter_.reset(); }
   /// The velocity network's adapter, or null.
   LoraAdapter* adapter() const { return adapter_.get(); }
 

@@ -640,7 +640,7 @@ class GrpoLoop {
       record.clip_fraction = mean_of(clip_window_);
     }
     const auto* adapter = backbone_.adapter();
-    record.sha256 = write_checkpoint(record.folder, weights_, ema_, {{"step", update_}},
+    record.sha256 = write_checkpoint(record.folder, weights_, ema_.averages(), {{"step", update_}},
                                      adapter != nullptr ? &adapter->config() : nullptr);
     hooks_.on_checkpoint(record);
   }

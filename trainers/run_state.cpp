@@ -79,15 +79,16 @@ fs::path resume_folder(const fs::path& run, std::int64_t update) {
 
 }  // namespace
 
-std::string write_checkpoint(const fs::path& folder, const std::vector<NamedTensor>& weights, const Ema& ema,
-                             const Json& facts, const LoraConfig* lora) {
+std::string write_checkpoint(const fs::path& folder, const std::vector<NamedTensor>& weights,
+                             const std::vector<NamedTensor>& averages, const Json& facts,
+                             const LoraConfig* lora) {
   make_folder(folder.parent_path());
   const auto write_adapter = [&](const fs::path& aside) {
-    if (lora != nullptr) save_lora(aside / "adapter", *lora, ema.averages());
+    if (lora != nullptr) save_lora(aside / "adapter", *lora, averages);
   };
-  return sha256_hex(
-      write_set(folder, {{"model.safetensors", as_map(weights)}, {"ema.safetensors", as_map(ema.averages())}},
-                facts, write_adapter));
+  return sha256_hex(write_set(folder,
+                              {{"model.safetensors", as_map(weights)}, {"ema.safetensors", as_map(averages)}},
+                              facts, write_adapter));
 }
 
 void read_checkpoint(const fs::path& folder, bool ema, std::vector<NamedTensor> weights) {

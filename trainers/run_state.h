@@ -16,7 +16,8 @@ namespace harness {
 /// Writes weights (raw and averaged) and a manifest with their checksums, whose SHA-256 it returns. With
 /// `lora` (or null) the averages also go to FOLDER/adapter/ in peft's form, for other programs.
 std::string write_checkpoint(const std::filesystem::path& folder, const std::vector<NamedTensor>& weights,
-                             const Ema& ema, const Json& facts, const LoraConfig* lora);
+                             const std::vector<NamedTensor>& averages, const Json& facts,
+                             const LoraConfig* lora);
 
 /// Copies one file of a checkpoint ("model" or "ema") into `weights`, after checking it against the manifest.
 /// Throws Error naming the file that is missing, changed or truncated.

@@ -10,6 +10,10 @@ namespace harness {
 /// Runs a training job to its end, or to a resume point when the orchestrator goes. True when complete.
 bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter);
 
+/// Takes in a run's checkpoints of another program, in the form that training writes. True when complete.
+/// Throws Error with the place of one that does not fit the backbone, is not finite, or was changed.
+bool run_import(const WorkerJob& job, const Ranks& ranks, Reporter& reporter);
+
 /// Draws and scores the images of an evaluation; images already in the log are kept. True when complete.
 bool run_evaluation(const WorkerJob& job, const Ranks& ranks, Reporter& reporter);
 

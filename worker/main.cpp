@@ -60,9 +60,10 @@ bool run_shared(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
   try {
     require_equal_machines(job, ranks);
     const auto kind = job.get<std::string>("kind");
-    if (kind != "train" && kind != "evaluate")
-      throw Error(fmt::format("unknown kind of job \"{}\"", kind), job.file());
-    return kind == "train" ? run_training(job, ranks, reporter) : run_evaluation(job, ranks, reporter);
+    if (kind == "train") return run_training(job, ranks, reporter);
+    if (kind == "import") return run_import(job, ranks, reporter);
+    if (kind == "evaluate") return run_evaluation(job, ranks, reporter);
+    throw Error(fmt::format("unknown kind of job \"{}\"", kind), job.file());
   } catch (const std::exception& error) {
     ranks.tell_failure(error.what());
     throw;

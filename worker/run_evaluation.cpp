@@ -32,6 +32,11 @@ std::vector<Prompt> prompts_of(const WorkerJob& job) {
   return prompts;
 }
 
+bool is_imported(const std::filesystem::path& checkpoint) {
+  const auto manifest = checkpoint / "manifest.json";
+  return std::filesystem::exists(manifest) && read_json(manifest).contains("imported");
+}
+
 void load_checkpoint(const WorkerJob& job, Backbone& backbone, bool ema) {
   if (job.get<int>("step") == 0) return;
   if (const auto manifest = job.path("checkpoint") / "manifest.json";
@@ -39,6 +44,12 @@ void load_checkpoint(const WorkerJob& job, Backbone& backbone, bool ema) {
     throw Error("is not the manifest that the training recorded", manifest.string(),
                 "the checkpoint was changed: put it back, or train the run again with --fresh",
                 Status::kFailed);
+  }
+  // One that was taken in need not change what training here does.
+  if (const auto adapter = job.path("checkpoint") / "adapter"; is_imported(job.path("checkpoint"))) {
+    const auto lora = LoraConfig::of_folder(adapter);
+    backbone.drop_adapter();
+    if (lora) backbone.add_adapter(*lora, 0, adapter.string());
   }
   read_checkpoint(job.path("checkpoint"), ema, backbone.trainable());
   if (auto* adapter = backbone.adapter()) adapter->merge();

@@ -168,7 +168,7 @@ Findings check_ids(const CheckedExperiment& experiment, Fields&) {
 Findings check_settings(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint = kRepeat};
   for (const auto& run : experiment.runs) {
-    if (!run.is_base()) check_run_settings(experiment, run, findings);
+    if (run.is_trained()) check_run_settings(experiment, run, findings);
   }
   for (const auto& e : experiment.evaluations) {
     compare_settings(e.config.at("settings"), e.settings, e.name, "its configuration", findings);
@@ -219,7 +219,7 @@ Findings check_pairing(const CheckedExperiment& experiment, Fields&) {
     const auto& first = experiment.runs.front();
     expect_same(first, run,
                 {"weights_sha256", "backbone", "task", "precision", "device", "numerics_version"});
-    if (!first.is_base()) expect_same(first, run, {"train_prompts_sha256", "scorers"});
+    if (first.is_trained()) expect_same(first, run, {"train_prompts_sha256", "scorers"});
   }
   std::map<std::string, const CheckedEvaluation*> firsts;
   for (const auto& e : experiment.evaluations) {

@@ -201,7 +201,7 @@ Findings check_law_audit(const CheckedExperiment& experiment, Fields& rule) {
                         "without its law audit a run's ratios are unproven: restore the DB, or train again"};
   std::int64_t rows = 0;
   for (const auto& run : experiment.runs) {
-    if (run.is_base()) continue;
+    if (!run.is_trained()) continue;
     const Json& settings = run.config.at("settings");
     const int steps = trained_steps(settings);
     const auto updates = settings.at("updates").get<std::int64_t>();
@@ -228,7 +228,7 @@ Findings check_on_policy(const CheckedExperiment& experiment, Fields&) {
       .hint = "a log-ratio at equal policies is an error of the program that ran: do not use the run"};
   std::int64_t rows = 0;
   for (const auto& run : experiment.runs) {
-    if (run.is_base()) continue;
+    if (!run.is_trained()) continue;
     const auto tolerance = run.config.at("settings").value("on_policy_tolerance", 0.0);
     constexpr auto kSql = R"sql(
       SELECT count(*), max(abs(value)) FROM train_stats

@@ -76,7 +76,8 @@ void check_selection_of(const CheckedExperiment& experiment, const CheckedRun& r
                         found.size(), candidates.size());
   }
   if (run.is_base()) return;
-  const auto steps = experiment.effective.checkpoints.size();
+  const auto steps =
+      run.is_trained() ? experiment.effective.checkpoints.size() : run.config.at("imported").size();
   if (candidates.size() != steps)
     findings.add("{}: {} of {} checkpoints were compared", run.name, candidates.size(), steps);
   check_choice(run, found.front(), scored_candidates(experiment.store, candidates, wanted.metric), findings);

@@ -154,7 +154,8 @@ LoggedDatabase::LoggedDatabase(const CheckedExperiment& experiment, Findings& fi
         for (const auto& checkpoint : experiment.store.checkpoints(run.id))
           made_->record_checkpoint(checkpoint);
       } else {
-        read({.id = run.id, .kind = "train", .run_id = run.id, .folder = run.place}, run.name, findings);
+        read({.id = run.id, .kind = run.config.at("kind"), .run_id = run.id, .folder = run.place}, run.name,
+             findings);
       }
     }
     for (const auto& e : experiment.evaluations) {

@@ -287,11 +287,14 @@ Rows list_runs(const ListOptions& options) {
   const auto runs = chosen(store ? store->runs() : std::vector<StoredRun>{}, options);
   const auto states = run_states(find_workspace(options.place));
   // The starting weights are those of every scale.
-  std::map<std::string, std::string> scales;
+  std::map<std::string, std::string> scales, rows;
   if (store) {
-    constexpr auto kScales =
-        "SELECT run_id, group_concat(scale, ', ') FROM (SELECT DISTINCT run_id, scale FROM table_runs) GROUP BY run_id";
-    for (const auto& [run, names] : rows_of<std::string, std::string>(*store, kScales)) scales[run] = names;
+    constexpr auto kNames =
+        "SELECT run_id, group_concat(DISTINCT scale), group_concat(DISTINCT arm) FROM table_runs GROUP BY run_id";
+    for (const auto& [run, of_run, arms] : rows_of<std::string, std::string, std::string>(*store, kNames)) {
+      scales[run] = of_run;
+      rows[run] = arms;
+    }
   }
   return rows_of(runs, [&](const StoredRun& run) -> Json {
     const auto state = live_state(*store, run, states);
@@ -299,7 +302,7 @@ Rows list_runs(const ListOptions& options) {
     const bool is_done = run.method != kBaseMethod || state == run_state_name(RunState::kDone);
     return {{"name", run.id},
             {"table", run.table_id},
-            {"method", run.method},
+            {"method", run.method == kOutsideMethod && rows.contains(run.id) ? rows.at(run.id) : run.method},
             {"seed", run.seed},
             {"backbone", run.backbone},
             {"task", run.task},

@@ -70,7 +70,9 @@ template <class Key>
 std::vector<RecordedJob> done_jobs(Store& store, const std::string& condition, const Key& key,
                                    bool trainings) {
   const auto sql = R"sql(
-    SELECT j.id, j.kind, j.run_id, j.folder, r.method || ' (seed ' || r.seed || ')', ' at ' || c.step || ' on ' || e.split
+    SELECT j.id, j.kind, j.run_id, j.folder,
+      iif(r.method = 'outside', (SELECT max(arm) FROM table_runs WHERE run_id = r.id), r.method)
+        || ' (seed ' || r.seed || ')', ' at ' || c.step || ' on ' || e.split
     FROM jobs AS j JOIN runs AS r ON r.id = j.run_id LEFT JOIN evaluations AS e ON e.id = j.evaluation_id
     LEFT JOIN checkpoints AS c ON c.id = e.checkpoint_id
     WHERE j.state = 'done' AND (j.kind = 'evaluate' OR (j.kind = 'train' AND ?2)) AND )sql" +

@@ -9,7 +9,9 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "core/weights/outside_checkpoint.h"
 #include "harness/plan/model_folder.h"
+#include "harness/plan/outside_runs.h"
 #include "harness/plan/scorers.h"
 #include "results/table/table.h"
 #include "results/verdict/guardrails.h"
@@ -120,7 +122,7 @@ Json common_identity(const char* kind, const Plan& plan, std::int64_t seed) {
 }
 
 RunPlan base_run(const Plan& plan, std::int64_t seed) {
-  RunPlan run{.job = {}, .name = kBaseMethod, .method = kBaseMethod, .seed = seed};
+  RunPlan run{.job = {}, .name = kBaseMethod, .method = kBaseMethod, .seed = seed, .checkpoints = {0}};
   run.job.identity = common_identity("base", plan, seed);
   run.job.identity["method"] = kBaseMethod;
   run.job.paths = {{"weights", plan.inputs.weights_path()}};
@@ -139,7 +141,11 @@ void add_scorer_paths(Json& paths, const Json& scorers, const Plan& plan) {
 }
 
 RunPlan training_run(const Plan& plan, const std::string& name, std::int64_t seed) {
-  RunPlan run{.job = {}, .name = name, .method = plan.spec.arm(name).method, .seed = seed};
+  RunPlan run{.job = {},
+              .name = name,
+              .method = plan.spec.arm(name).method,
+              .seed = seed,
+              .checkpoints = plan.checkpoints};
   Json& identity = run.job.identity = common_identity("train", plan, seed);
   identity["method"] = run.method;
   if (const auto& source = plan.registry.method(run.method, name).source; !source.identity.empty())
@@ -157,14 +163,42 @@ RunPlan training_run(const Plan& plan, const std::string& name, std::int64_t see
   return run;
 }
 
+/// Checkpoints that are there already: its job takes them in.
+RunPlan outside_run(const Plan& plan, const std::string& name, std::int64_t seed, const OutsideRun& places) {
+  RunPlan run{.job = {}, .name = name, .method = kOutsideMethod, .seed = seed};
+  Json& identity = run.job.identity = common_identity("import", plan, seed);
+  run.job.paths = {{"weights", plan.inputs.weights_path()},
+                   {"text_cache", plan.workspace.text_cache_folder()}};
+  identity["method"] = run.method;
+  for (const auto& [step, place] : places) {
+    run.checkpoints.push_back(step);
+    identity["imported"][std::to_string(step)] = find_outside_checkpoint(place).checksum();
+    run.job.paths[fmt::format("checkpoint:{}", step)] = fs::absolute(place).string();
+  }
+  identity["settings"] = {{"checkpoints", run.checkpoints}};
+  run.job.label = fmt::format("take in {} (seed {})", name, seed);
+  return run;
+}
+
 void add_runs(Plan& plan) {
   const auto scorer = scorer_path();
-  for (const auto seed : plan.seeds) {
-    if (!plan.spec.is_training()) plan.runs.push_back(base_run(plan, seed));
-    for (const auto& name : plan.methods) plan.runs.push_back(training_run(plan, name, seed));
+  std::map<std::string, std::vector<OutsideRun>> outside;
+  for (const auto& name : plan.methods) {
+    if (const auto arm = plan.spec.arm(name); arm.is_outside()) outside[name] = outside_runs(arm, plan.seeds);
   }
+  for (std::size_t i = 0; i < plan.seeds.size(); ++i) {
+    const auto seed = plan.seeds[i];
+    if (!plan.spec.is_training()) plan.runs.push_back(base_run(plan, seed));
+    for (const auto& name : plan.methods) {
+      const auto found = outside.find(name);
+      plan.runs.push_back(found != outside.end() ? outside_run(plan, name, seed, found->second[i])
+                                                 : training_run(plan, name, seed));
+    }
+  }
+  // Whether checkpoints from outside fit the backbone is known before anything is trained.
+  std::ranges::stable_partition(plan.runs, [](const RunPlan& run) { return !run.is_trained(); });
   for (auto& run : plan.runs) {
-    if (!run.is_base()) run.job.paths["scorer"] = scorer.string();
+    if (run.is_trained()) run.job.paths["scorer"] = scorer.string();
     run.job.id = job_id(run.job.identity);
     run.job.folder = plan.workspace.run_folder(run.job.id);
   }
@@ -240,6 +274,7 @@ std::int64_t trained_steps(const ResolvedSettings& settings) {
 /// An epoch takes no prompt twice.
 void expect_prompts_for_an_epoch(const Plan& plan) {
   for (const auto& name : plan.methods) {
+    if (plan.spec.arm(name).is_outside()) continue;
     const auto loop = plan.settings.effective_loop(plan.registry, "train", name);
     const auto wanted = loop.value("prompts_per_epoch", std::size_t{0});
     const auto& training = plan.inputs.training;
@@ -291,10 +326,6 @@ const std::vector<int>& Plan::positions(const std::string& split) const {
   return split == "test" ? inputs.test : inputs.validation;
 }
 
-std::vector<int> Plan::validation_steps(const RunPlan& run) const {
-  return run.is_base() ? std::vector<int>{0} : checkpoints;
-}
-
 Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) const {
   Job job;
   job.step = step;
@@ -330,7 +361,7 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
 Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   Plan plan;
   plan.workspace = workspace;
-  plan.spec = load_table_spec(request.table);
+  plan.spec = with_adapters(load_table_spec(request.table), request.adapters);
   plan.scale = plan.spec.scale(request.scale);
   plan.registry = load_registry();
   const ScorerFolders scorer_folders(plan.registry, request.inputs.scorers);
@@ -342,6 +373,11 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.numerics_version = plan.registry.numerics_version;
   plan.backbone = plan.registry.backbone(backbone, "--backbone");
   plan.methods = choose_methods(plan.spec, plan.registry, request.methods);
+  // Who names further rows wants them, whichever others are chosen.
+  for (const auto& text : request.methods.empty() ? std::vector<std::string>() : request.adapters) {
+    const auto name = text.substr(0, text.find('='));
+    if (std::ranges::count(plan.methods, name) == 0) plan.methods.push_back(name);
+  }
   const bool has_baseline = std::ranges::count(plan.methods, plan.spec.baseline) > 0;
   plan.baseline = has_baseline ? plan.spec.baseline : plan.methods.front();
   plan.seeds = request.seeds.empty() ? plan.spec.seeds : request.seeds;

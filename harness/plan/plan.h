@@ -20,6 +20,7 @@ namespace harness {
 struct PlanRequest {
   std::string table, backbone, scale = "default", device = "auto";
   std::vector<std::string> methods, sets;
+  std::vector<std::string> adapters;  ///< NAME=PLACE (with_adapters)
   std::vector<std::int64_t> seeds;
   InputOptions inputs;
   bool runs_elsewhere = false;  ///< on machines that this one cannot look at
@@ -50,9 +51,11 @@ struct Job {
 struct RunPlan {
   Job job;
   std::string name;    ///< of its row in the table
-  std::string method;  ///< the registered method, or kBaseMethod
+  std::string method;  ///< the registered method, or kBaseMethod, or kOutsideMethod
   std::int64_t seed = 0;
+  std::vector<int> checkpoints = {};  ///< that are evaluated on validation: steps; of a base run 0
   bool is_base() const { return method == kBaseMethod; }
+  bool is_trained() const { return !is_base() && method != kOutsideMethod; }
 };
 
 /// A table spec with everything resolved: what will be trained, evaluated, compared, and from which inputs.
@@ -60,7 +63,7 @@ struct Plan {
   TableSpec spec;
   ScaleSpec scale;
   BackboneInfo backbone;
-  std::vector<std::string> methods;  ///< names of the trained rows, in the table's order
+  std::vector<std::string> methods;  ///< names of the rows beside the base, in the table's order
   std::string baseline;              ///< the table's, if it is among them, else the first
   std::vector<std::int64_t> seeds;
   std::vector<int> checkpoints;
@@ -86,8 +89,6 @@ struct Plan {
   /// The evaluation of a run's checkpoint on "validation" or "test". Step 0: the starting weights.
   Job evaluation(const RunPlan& run, int step, const std::string& split) const;
   const std::vector<int>& positions(const std::string& split) const;
-  /// The checkpoints of a run that are evaluated on validation.
-  std::vector<int> validation_steps(const RunPlan& run) const;
 };
 
 /// Writes nothing. Throws Error (status 2) for unknown names, impossible values and absent files.

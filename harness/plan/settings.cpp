@@ -59,8 +59,10 @@ class Resolver {
       if (backbone.empty() || setting.belongs_to(backbone)) loop_settings_.push_back(setting);
     }
     resolved_.loop = defaults_of(loop_settings_);
-    for (const auto& arm : arms)
-      resolved_.methods[arm.name] = defaults_of(registry.method(arm.method, "--methods").settings);
+    for (const auto& arm : arms) {
+      resolved_.methods[arm.name] =
+          arm.is_outside() ? SettingMap() : defaults_of(registry.method(arm.method, "--methods").settings);
+    }
   }
 
   void apply_all(const Json& settings, const std::string& where, const std::string& origin) {
@@ -102,6 +104,9 @@ class Resolver {
     for (const auto& arm : arms_) {
       if (arm.name == owner || arm.method == owner) meant.push_back(&arm);
     }
+    if (!meant.empty() && meant.front()->is_outside())
+      throw Error(fmt::format("{} was trained elsewhere: it has no settings", owner), request.where,
+                  "leave it out");
     const auto& method = meant.empty() ? owner : meant.front()->method;
     const auto& known = registry_.method(method, request.where).settings;
     const auto* own = find_setting(known, name);

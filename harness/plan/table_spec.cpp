@@ -378,8 +378,15 @@ void read_row(TableSpec& spec, const Json& value, const std::string& where) {
   }
   Fields fields(value, where);
   ArmSpec arm;
-  arm.method = fields.required<std::string>("method");
-  arm.name = fields.optional<std::string>("name", arm.method);
+  if (fields.has("adapters")) {
+    arm.method = kOutsideMethod;
+    arm.name = fields.required<std::string>("name");
+    arm.adapters = fields.required<std::vector<std::string>>("adapters");
+    require(!arm.adapters.empty(), "needs a folder or file for each run", where + ": adapters");
+  } else {
+    arm.method = fields.required<std::string>("method");
+    arm.name = fields.optional<std::string>("name", arm.method);
+  }
   read_settings(fields, arm.settings);
   const auto paper = fields.optional<std::string>("paper", "");
   fields.finish();
@@ -515,6 +522,11 @@ void check_whole(const TableSpec& spec) {
   require(std::ranges::all_of(spec.seeds, [](auto seed) { return seed >= 0 && seed <= kLargestSeed; }),
           fmt::format("seeds are 0 to {}", kLargestSeed), where + ": seeds");
   require_choice(spec.baseline, spec.methods, "baseline", where + ": baseline");
+  for (const auto& [name, arm] : spec.arms) {
+    require(!arm.is_outside() || !spec.is_training(),
+            fmt::format("row \"{}\" was trained elsewhere: there are no statistics of its training", name),
+            where + ": methods", "such rows are for evaluation tables");
+  }
   if (spec.is_training()) return;
   if (std::ranges::count(spec.required_metrics, spec.selection.metric) == 0)
     require_no_misspelling_of(spec, spec.selection.metric);
@@ -766,6 +778,32 @@ TableSpec read_table_spec(const fs::path& file) {
   return parse_table_spec(resolved(read_table_document(file), file, {}), file);
 }
 
+TableSpec with_adapters(const TableSpec& spec, const std::vector<std::string>& adapters) {
+  if (adapters.empty()) return spec;
+  require(!spec.is_training(), "is not for training tables: they compare statistics of the training",
+          "--adapter", "leave it out");
+  Json document = spec.document;
+  Json& rows = document.at("methods");
+  const auto own = rows.size();
+  for (const auto& text : adapters) {
+    const auto equals = text.find('=');
+    require(equals != std::string::npos && equals > 0 && equals + 1 < text.size(),
+            fmt::format("{} is no NAME=FOLDER", in_quotes(text)), "--adapter");
+    const auto name = text.substr(0, equals);
+    require(name != kBaseMethod && name.find(',') == std::string::npos,
+            fmt::format("{} cannot be a row's name", in_quotes(name)), "--adapter",
+            "base is the row of the starting weights, and commas separate rows");
+    require(std::ranges::count(spec.methods, name) == 0,
+            fmt::format("{} is a row of the table already", in_quotes(name)), "--adapter",
+            "give the row another name");
+    auto row = own;
+    while (row < rows.size() && rows[row].at("name") != name) ++row;
+    if (row == rows.size()) rows.push_back({{"name", name}, {"adapters", Json::array()}});
+    rows[row]["adapters"].push_back(text.substr(equals + 1));
+  }
+  return parse_table_spec(std::move(document), spec.file);
+}
+
 TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCatalogue& metrics,
                            SpecSource source) {
   if (source == SpecSource::kFile) check_sizes(document, file.string());
@@ -870,7 +908,8 @@ void check_timesteps(const TableSpec& spec, std::int64_t steps) {
 void check_against_registry(const TableSpec& spec, const Registry& registry) {
   const auto where = spec.file.string();
   for (std::size_t i = 0; i < spec.methods.size(); ++i) {
-    registry.method(spec.arm(spec.methods[i]).method, fmt::format("{}: methods[{}]", where, i));
+    const auto arm = spec.arm(spec.methods[i]);
+    if (!arm.is_outside()) registry.method(arm.method, fmt::format("{}: methods[{}]", where, i));
   }
   registry.backbone(spec.backbone, where + ": backbone");
   const auto tasks = names_of(registry.tasks);

@@ -50,10 +50,18 @@ struct WindowSpec {
   std::string unit = "updates";  ///< or "epochs"
 };
 
-/// One trained row of a table: a registered method, alone or with settings under a name of its own.
+/// The method of rows that are not trained here.
+inline constexpr const char* kOutsideMethod = "outside";
+
+/// One row of a table: a registered method, alone or with settings under a name of its own; or one whose
+/// checkpoints come from outside.
 struct ArmSpec {
   std::string name, method;
   Json settings = Json::object();
+  std::vector<std::string> adapters =
+      {};  ///< of a row from outside: where a run's checkpoints lie, one a run
+
+  bool is_outside() const { return method == kOutsideMethod; }
 };
 
 /// A statement of the paper that a table can decide, from the columns of its rows.
@@ -156,6 +164,9 @@ TableSpec for_backbone(TableSpec spec, const std::string& backbone);
 /// type or impossible, a direction or unit that is not the metric's, a text or list that is too long.
 /// `where`: what names it, for messages.
 TableSpec load_table_spec(const std::string& id_or_file, const std::string& where = "--table");
+/// The table with further rows whose checkpoints come from outside: NAME=PLACE[,PLACE...], again for each
+/// further run. Throws Error (at --adapter) for what is no such row, or has the name of another one.
+TableSpec with_adapters(const TableSpec& spec, const std::vector<std::string>& adapters);
 TableSpec read_table_spec(const std::filesystem::path& file);
 
 /// Where a table's document comes from: a file, the record of an experiment, or one from before experiments

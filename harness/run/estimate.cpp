@@ -45,7 +45,7 @@ void measure(Store& store, const std::string& backbone, Rates& rates) {
     JOIN jobs AS j ON j.id = done.job_id
     JOIN runs AS r ON r.id = j.run_id
     LEFT JOIN evaluations AS e ON e.id = j.evaluation_id
-    WHERE done.type = 'job_completed' AND r.backbone = ?1
+    WHERE done.type = 'job_completed' AND j.kind <> 'import' AND r.backbone = ?1
       AND (SELECT count(*) FROM events AS s WHERE s.job_id = j.id AND s.type = 'job_started') = 1)sql";
   for (const auto& [trains, config, images, seconds, peak_mb] :
        rows_of<bool, std::string, double, double, double>(store, kSql, backbone)) {
@@ -95,11 +95,14 @@ struct JobList {
   }
 
   void add_run(const RunPlan& run) {
-    if (!run.is_base())
+    if (run.is_trained()) {
       add("train", run.job, run.job.id,
           training_images(run.job.identity.at("settings")) / rates.train_images_per_second);
+    } else if (!run.is_base()) {
+      add("import", run.job, run.job.id, 0);
+    }
     if (plan.spec.is_training()) return;
-    for (const auto step : plan.validation_steps(run)) {
+    for (const auto step : run.checkpoints) {
       const auto job = plan.evaluation(run, step, "validation");
       add("evaluate", job, job.id, seconds_on("validation"));
     }
@@ -179,11 +182,12 @@ double estimated_disk_mb(const Plan& plan, const Json& resources) {
                      static_cast<double>(plan.inputs.validation.size() + plan.inputs.test.size());
   const auto tested = plan.spec.tests() ? plan.inputs.test.size() : 0;
   for (const auto& run : plan.runs) {
-    const auto evaluations = plan.validation_steps(run).size();
+    const auto evaluations = run.checkpoints.size();
     megabytes += sample * static_cast<double>(evaluations * plan.inputs.validation.size() + tested);
     if (run.is_base()) continue;
     const auto copies =
-        plan.checkpoints.size() * kWeightCopiesPerCheckpoint + kResumePoints * kWeightCopiesPerResume;
+        run.checkpoints.size() * kWeightCopiesPerCheckpoint +
+        (run.is_trained() ? static_cast<std::size_t>(kResumePoints * kWeightCopiesPerResume) : 0);
     megabytes += weights * static_cast<double>(copies);
   }
   return megabytes;

@@ -133,7 +133,7 @@ void PlanRunner::record_run(const RunPlan& run) {
   row.table_id = plan_.spec.id;
   row.arm = run.name;
   row.scale = plan_.scale.name;
-  if (!run.is_base()) row.requested_settings = requested_of(plan_, run);
+  if (run.is_trained()) row.requested_settings = requested_of(plan_, run);
   store_.record_run(row);
 }
 
@@ -154,8 +154,7 @@ void PlanRunner::record_base(const RunPlan& run) {
 void PlanRunner::catch_up(const RunPlan& run) {
   if (!run.is_base()) catch_up(training_job(run.job));
   if (!is_done(run.job.id) || plan_.spec.is_training()) return;
-  for (const auto step : plan_.validation_steps(run))
-    catch_up(run, plan_.evaluation(run, step, "validation"));
+  for (const auto step : run.checkpoints) catch_up(run, plan_.evaluation(run, step, "validation"));
   select(run);
   if (const auto step = selected_step(run); step && plan_.spec.tests())
     catch_up(run, plan_.evaluation(run, *step, "test"));
@@ -229,7 +228,7 @@ std::optional<Task> PlanRunner::next_of(const RunPlan& run) {
     return prepare_training(run);
   }
   if (plan_.spec.is_training()) return std::nullopt;
-  const auto steps = plan_.validation_steps(run);
+  const auto steps = run.checkpoints;
   if (auto task = next_evaluation(run, steps, "validation")) return task;
   select(run);
   // Those that it asks for once more.
@@ -289,7 +288,7 @@ void PlanRunner::record_evaluation(const RunPlan& run, const Job& job) {
 
 std::vector<Candidate> PlanRunner::candidates_of(const RunPlan& run) {
   std::vector<Candidate> candidates;
-  for (const auto step : plan_.checkpoints) {
+  for (const auto step : run.checkpoints) {
     const auto id = plan_.evaluation(run, step, plan_.spec.selection.split).id;
     if (!is_done(id)) return {};
     candidates.push_back(
@@ -379,8 +378,7 @@ bool is_done(Store& store, const std::string& job) {
 std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store) {
   std::vector<std::string> candidates;
   if (!run.is_base()) {
-    for (const auto step : plan.checkpoints)
-      candidates.push_back(plan.evaluation(run, step, "validation").id);
+    for (const auto step : run.checkpoints) candidates.push_back(plan.evaluation(run, step, "validation").id);
   }
   const auto& wanted = plan.spec.selection;
   for (const auto& selection : store.selections(run.job.id)) {
@@ -400,8 +398,7 @@ std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, S
     if (plan.spec.is_training()) continue;
     const auto selection = recorded_selection(plan, run, store);
     if (!selection) return std::nullopt;
-    for (const auto step : plan.validation_steps(run))
-      ids.push_back(plan.evaluation(run, step, "validation").id);
+    for (const auto step : run.checkpoints) ids.push_back(plan.evaluation(run, step, "validation").id);
     if (plan.spec.tests()) ids.push_back(plan.evaluation(run, static_cast<int>(selection->step), "test").id);
   }
   const bool all = std::ranges::all_of(ids, [&](const std::string& id) { return is_done(store, id); });

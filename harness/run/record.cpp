@@ -80,8 +80,25 @@ std::string sampler_text(const Plan& plan) {
       uses == "1" || uses == "-" ? "" : fmt::format(" used {} times each", uses), setting("lr"),
       setting("sampling_steps"), setting("guidance"), setting("noise_level"));
   if (plan.spec.is_training()) return training;
-  return fmt::format("{}; evaluation {} steps, guidance {}, {} weights", training, setting("eval_steps"),
+  const bool trains = std::ranges::any_of(plan.runs, &RunPlan::is_trained);
+  return fmt::format("{}evaluation {} steps, guidance {}, {} weights",
+                     trains ? training + "; " : std::string(), setting("eval_steps"),
                      setting("eval_guidance"), setting("eval_weights"));
+}
+
+/// "mine 80ccc0bee9c1, 91f0...": the checkpoints that were taken in, by run. "" where none were.
+std::string outside_text(const Plan& plan) {
+  std::vector<std::string> rows;
+  for (const auto& name : plan.methods) {
+    if (!plan.spec.arm(name).is_outside()) continue;
+    std::vector<std::string> sums;
+    for (const auto& run : plan.runs) {
+      if (run.name == name)
+        sums.push_back(short_hash(sha256_hex(canonical_json(run.job.identity.at("imported")))));
+    }
+    rows.push_back(fmt::format("{} {}", name, join(sums, ",")));
+  }
+  return rows.empty() ? "" : fmt::format("outside {} | ", join(rows, ", "));
 }
 
 /// One line with all that a reader needs to tell this result from another.
@@ -91,16 +108,30 @@ std::string signature_of(const Plan& plan, Store& store) {
   for (const auto& [name, identity] : used.items()) scorers.push_back(scorer_text(name, identity));
   const auto set = assignments(plan.settings.requested("--set"));
   return fmt::format(
-      "{} v{} scale {} | {} | {} | {}{} | seeds {} | percentile bootstrap {} | numerics {} build {} revision "
+      "{} v{} scale {} | {} | {} | {}{}{} | seeds {} | percentile bootstrap {} | numerics {} build {} revision "
       "{}",
       plan.spec.id, plan.spec.version, plan.scale.name, inputs_text(plan), sampler_text(plan),
-      set.empty() ? "" : fmt::format("set {} | ", set), join(scorers, ", "), fmt::join(plan.seeds, ","),
-      BootstrapSettings{}.resamples, plan.numerics_version, builds_of(plan, store),
-      build_info().git_revision);
+      outside_text(plan), set.empty() ? "" : fmt::format("set {} | ", set), join(scorers, ", "),
+      fmt::join(plan.seeds, ","), BootstrapSettings{}.resamples, plan.numerics_version,
+      builds_of(plan, store), build_info().git_revision);
+}
+
+void add_outside_note(const Plan& plan, std::vector<std::string>& notes) {
+  std::vector<std::string> rows;
+  for (const auto& name : plan.methods) {
+    if (plan.spec.arm(name).is_outside()) rows.push_back(name);
+  }
+  if (rows.empty()) return;
+  notes.push_back(fmt::format(
+      "Trained elsewhere: {}. Prompts, noise, sampler, scorers and the rule of selection are those "
+      "of every row; what its training was is not recorded here, and its columns of training are "
+      "empty.",
+      join(rows, ", ")));
 }
 
 /// What was trained on, where that is not the generated set that the task is about.
 void add_training_note(const Plan& plan, std::vector<std::string>& notes) {
+  if (!std::ranges::any_of(plan.runs, &RunPlan::is_trained)) return;
   const auto& training = plan.inputs.training;
   if (!plan.inputs.training_file_is_ours) {
     notes.push_back(fmt::format("Training prompts: {} ({} prompts, sha256 {}).", training.name,
@@ -166,6 +197,7 @@ std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::str
   }
   notes.insert(notes.end(), plan.inputs.notes.begin(), plan.inputs.notes.end());
   add_training_note(plan, notes);
+  add_outside_note(plan, notes);
   if (plan.inputs.has_evaluation() && !plan.inputs.evaluation.known) {
     notes.push_back(fmt::format("The evaluation prompts are a set of unknown checksum ({}).",
                                 short_hash(plan.inputs.evaluation.sha256)));
@@ -173,7 +205,7 @@ std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::str
   if (const auto set = assignments(plan.settings.requested("--set")); !set.empty())
     notes.push_back(fmt::format("Settings changed on the command line: {}.", set));
   if (plan.inputs.has_evaluation()) {
-    add_overlap_note(plan.inputs, notes);
+    if (std::ranges::any_of(plan.runs, &RunPlan::is_trained)) add_overlap_note(plan.inputs, notes);
     add_repeat_notes(plan, notes);
   }
   notes.insert(notes.end(), plan.scorers_unused.begin(), plan.scorers_unused.end());

@@ -35,6 +35,8 @@ struct Work {
 
 Work work_of(const fs::path& folder) {
   const auto identity = read_json(folder / "job.json").at("identity");
+  if (identity.value("kind", "") == "import")
+    return {.total = static_cast<double>(identity.at("imported").size()), .unit = "checkpoints"};
   if (identity.value("kind", "") != "train")
     return {.total = static_cast<double>(read_json(folder / "positions.json").size()), .unit = "images"};
   const auto& settings = identity.at("settings");
@@ -184,6 +186,7 @@ std::optional<double> seconds_of_an_epoch(const Plan& plan, const Rates& rates) 
   if (!rates.measured) return std::nullopt;
   double longest = 0;
   for (const auto& method : plan.methods) {
+    if (plan.spec.arm(method).is_outside()) continue;
     const auto settings = plan.settings.effective_loop(plan.registry, "train", method);
     const double images = settings.value("prompts_per_epoch", 0.0) * settings.value("group_size", 0.0);
     longest = std::max(longest, images / rates.train_images_per_second);

@@ -314,7 +314,14 @@ void require_training(const Experiment& experiment, const FigureRequest& request
 }
 
 Figure law_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
-  if (request.method.empty()) return law_audit(store, experiment, request.name, experiment.methods.back());
+  if (request.method.empty()) {
+    // The last one that was trained here, if any was.
+    auto method = experiment.methods.back();
+    for (const auto& row : experiment.methods) {
+      if (!experiment.table.arm(row).is_outside()) method = row;
+    }
+    return law_audit(store, experiment, request.name, method);
+  }
   require_choice(request.method, experiment.methods, "method", "--method");
   return law_audit(store, experiment, fmt::format("law-audit-{}", request.method), request.method);
 }

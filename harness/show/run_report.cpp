@@ -247,7 +247,8 @@ void print_facts(const Json& report) {
   print_field("state", state == "failed" && !failure.empty() ? "failed: " + failure : state);
   print_field("planned", readable_time(text_of(report, "created")));
   print_field("started", readable_time(text_of(report, "started")));
-  print_field("trained", readable_time(text_of(report, "finished")));
+  print_field(text_of(report, "method") == kOutsideMethod ? "taken in" : "trained",
+              readable_time(text_of(report, "finished")));
   print_field("last event", readable_time(text_of(report, "last_event")));
   print_field("folder",
               text_of(report, "folder") + (report.at("folder_exists").get<bool>() ? "" : " (missing)"));

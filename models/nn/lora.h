@@ -89,9 +89,11 @@ enum class LoraForm {
 void save_lora(const std::filesystem::path& folder, const LoraConfig& config,
                const std::vector<NamedTensor>& weights, LoraForm form = LoraForm::kPeft);
 
-/// Attaches the adapter of a folder, of whichever form, to a transformer; matrices are widened to float32. A
-/// file of diffusers' form without metadata has the layers, rank and alphas (MODULE.alpha; none: the rank) of
-/// its tensors, as in diffusers. Error at no adapter or two, and at tensors that do not fit, by name.
-std::unique_ptr<LoraAdapter> load_lora(const std::filesystem::path& folder, torch::nn::Module& model);
+/// Attaches the adapter of a folder, of whichever form, or of a .safetensors file to a transformer; matrices
+/// are widened to float32. A file of diffusers' form without metadata has the layers, rank and alphas
+/// (MODULE.alpha; none: the rank) of its tensors, as in diffusers; so has one of kohya's form
+/// (lora_unet_MODULE.lora_down.weight, the module's dots written as underscores). Error at no adapter or two,
+/// and at tensors that do not fit, by name.
+std::unique_ptr<LoraAdapter> load_lora(const std::filesystem::path& place, torch::nn::Module& model);
 
 }  // namespace harness

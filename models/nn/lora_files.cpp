@@ -22,7 +22,10 @@ constexpr auto kPeftPrefix = "base_model.model.";
 constexpr auto kDiffusersStem = "pytorch_lora_weights";
 constexpr auto kDiffusersPrefix = "transformer.";
 constexpr auto kDiffusersMetadata = "lora_adapter_metadata";
+constexpr auto kKohyaPrefix = "lora_unet_";
 constexpr std::string_view kSuffixA = ".lora_A.weight", kAlphaSuffix = ".alpha";
+constexpr const char* kSuffixB = ".lora_B.weight";
+constexpr std::string_view kKohyaA = ".lora_down.weight", kKohyaB = ".lora_up.weight";
 
 /// Fields of peft's LoraConfig that change nothing, or only together with another that is refused.
 const std::set<std::string> kInert = {
@@ -73,46 +76,59 @@ T only_value(const std::optional<T>& old, T found, const char* what, const std::
               where);
 }
 
+/// Of a file of diffusers' form: pipelines write "transformer." before each name, and a model's own
+/// save_lora_adapter nothing.
+std::string prefix_of(const SafetensorsFile& file) {
+  const auto has_it = [](const auto& tensor) { return tensor.first.starts_with(kDiffusersPrefix); };
+  return std::ranges::any_of(file.tensors(), has_it) ? kDiffusersPrefix : "";
+}
+
+void require_whole(const LoraConfig& config, const std::optional<std::int64_t>& rank, std::size_t alphas,
+                   const std::string& where) {
+  if (!rank) {
+    throw Error(fmt::format("holds no LoRA matrix of a transformer ({}MODULE{}, or kohya's {}MODULE{})",
+                            kDiffusersPrefix, kSuffixA, kKohyaPrefix, kKohyaA),
+                where);
+  }
+  if (alphas != 0 && alphas != config.target_modules.size())
+    throw Error(fmt::format("holds {} alphas for {} layers", alphas, config.target_modules.size()), where);
+}
+
 /// What the tensors of diffusers' form say where the file has no metadata.
-LoraConfig config_of_tensors(const SafetensorsFile& file, const std::string& where) {
+LoraConfig config_of_tensors(const SafetensorsFile& file, const std::string& prefix,
+                             const std::string& where) {
   std::optional<std::int64_t> rank;
   std::optional<double> alpha;
   LoraConfig config{.target_modules = {}};
   std::size_t alphas = 0;
   for (const auto& [key, entry] : file.tensors()) {
-    if (!key.starts_with(kDiffusersPrefix)) continue;
+    if (!key.starts_with(prefix)) continue;
     if (key.ends_with(kAlphaSuffix)) {
       alpha = only_value(alpha, read_alpha(file, key, where), "alpha", key, where);
       ++alphas;
     } else if (key.ends_with(kSuffixA) && !entry.shape.empty()) {
       rank = only_value(rank, entry.shape[0], "rank", key, where);
-      const auto name = without_prefix(key, kDiffusersPrefix);
+      const auto name = without_prefix(key, prefix);
       config.target_modules.push_back(name.substr(0, name.size() - kSuffixA.size()));
     }
   }
-  if (!rank) {
-    throw Error(fmt::format("holds no LoRA matrix of a transformer ({}MODULE{})", kDiffusersPrefix, kSuffixA),
-                where);
-  }
-  if (alphas != 0 && alphas != config.target_modules.size()) {
-    throw Error(fmt::format("holds {} alphas for {} layers", alphas, config.target_modules.size()), where);
-  }
+  require_whole(config, rank, alphas, where);
   config.rank = *rank;
   config.alpha = alpha.value_or(static_cast<double>(*rank));
   return config;
 }
 
-/// The configuration that diffusers puts in a file's metadata, its keys prefixed with the model's name.
-LoraConfig config_of_metadata(const std::string& text, const std::string& where) {
+/// The configuration that diffusers puts in a file's metadata, its keys prefixed as the tensors' names are.
+LoraConfig config_of_metadata(const std::string& text, const std::string& prefix, const std::string& where) {
   const auto document = parse_json(text, where);
   if (!document.is_object()) throw Error("is no object", where);
   Json own = Json::object();
   for (const auto& [key, value] : document.items()) {
-    if (!key.starts_with(kDiffusersPrefix)) {
+    if (!key.starts_with(prefix)) {
       throw Error(fmt::format("{} is not of the transformer", in_quotes(key)), where,
                   "adapters of text encoders are not implemented");
     }
-    own[without_prefix(key, kDiffusersPrefix)] = value;
+    own[without_prefix(key, prefix)] = value;
   }
   return LoraConfig::from_json(own, where);
 }
@@ -148,15 +164,84 @@ std::unique_ptr<LoraAdapter> load_peft(const fs::path& folder, torch::nn::Module
   return adapter;
 }
 
-std::unique_ptr<LoraAdapter> load_diffusers(const fs::path& folder, torch::nn::Module& model) {
-  const auto weights = ModelWeights::open(folder, kDiffusersStem);
+/// The network's linear layers by the names that kohya's form gives them.
+std::map<std::string, std::string> kohya_names(const torch::nn::Module& model) {
+  std::map<std::string, std::string> names;
+  for (const auto& item : model.named_modules("", false)) {
+    if (!std::dynamic_pointer_cast<DenseImpl>(item.value())) continue;
+    auto flat = item.key();
+    std::ranges::replace(flat, '.', '_');
+    names[flat] = item.key();
+  }
+  return names;
+}
+
+/// A tensor of kohya's form: "lora_unet_" LAYER "." PART.
+struct KohyaKey {
+  std::string layer, part;
+};
+
+KohyaKey kohya_key(const std::string& key, const std::map<std::string, std::string>& names,
+                   const std::string& where) {
+  const auto dot = key.find('.');
+  const auto flat = without_prefix(key.substr(0, dot), kKohyaPrefix);
+  const auto found = names.find(flat);
+  if (found == names.end()) {
+    throw Error(fmt::format("{} is of no linear layer of this network", in_quotes(key)), where,
+                "it is of another model, of a text encoder, or names fused layers: save it with the layers' "
+                "names of diffusers");
+  }
+  return {.layer = found->second, .part = dot == std::string::npos ? "" : key.substr(dot)};
+}
+
+std::unique_ptr<LoraAdapter> load_kohya(const ModelWeights& weights, const SafetensorsFile& file,
+                                        torch::nn::Module& model) {
+  const auto names = kohya_names(model);
+  const auto& where = weights.where();
+  std::optional<std::int64_t> rank;
+  std::optional<double> alpha;
+  LoraConfig config{.target_modules = {}};
+  std::size_t alphas = 0;
+  for (const auto& [key, entry] : file.tensors()) {
+    const auto [layer, part] = kohya_key(key, names, where);
+    if (part == kAlphaSuffix) {
+      alpha = only_value(alpha, read_alpha(file, key, where), "alpha", key, where);
+      ++alphas;
+    } else if (part == kKohyaA && !entry.shape.empty()) {
+      rank = only_value(rank, entry.shape[0], "rank", key, where);
+      config.target_modules.push_back(layer);
+    }
+  }
+  require_whole(config, rank, alphas, where);
+  config.rank = *rank;
+  config.alpha = alpha.value_or(static_cast<double>(*rank));
+  auto adapter = new_adapter(model, std::move(config), where);
+  TensorMap state;
+  for (const auto& [name, tensor] : adapter->parameters()) state[name] = tensor;
+  const auto name_of = [&](const std::string& key) {
+    const auto [layer, part] = kohya_key(key, names, where);
+    if (part == kAlphaSuffix) return std::string();
+    return layer + (part == kKohyaA ? std::string(kSuffixA) : part == kKohyaB ? kSuffixB : part);
+  };
+  load_state(state, weights, {.device = adapter->parameters().front().tensor.device()}, name_of,
+             "it is of another model");
+  return adapter;
+}
+
+std::unique_ptr<LoraAdapter> load_file(const fs::path& folder, const std::string& stem,
+                                       torch::nn::Module& model) {
+  const auto weights = ModelWeights::open(folder, stem);
   const SafetensorsFile file(weights.where());
+  const auto is_kohya = [](const auto& tensor) { return tensor.first.starts_with(kKohyaPrefix); };
+  if (std::ranges::any_of(file.tensors(), is_kohya)) return load_kohya(weights, file, model);
+  const auto prefix = prefix_of(file);
   const auto found = file.metadata().find(kDiffusersMetadata);
   const bool described = found != file.metadata().end();
-  auto config = described ? config_of_metadata(found->second, weights.where() + ": " + kDiffusersMetadata)
-                          : config_of_tensors(file, weights.where());
+  auto config = described
+                    ? config_of_metadata(found->second, prefix, weights.where() + ": " + kDiffusersMetadata)
+                    : config_of_tensors(file, prefix, weights.where());
   auto adapter = new_adapter(model, std::move(config), weights.where());
-  load_matrices(*adapter, weights, kDiffusersPrefix, !described, "it is of another model");
+  load_matrices(*adapter, weights, prefix, !described, "it is of another model");
   return adapter;
 }
 
@@ -234,7 +319,9 @@ void save_lora(const fs::path& folder, const LoraConfig& config, const std::vect
   save_tensors(folder / (stem + ".safetensors"), tensors, metadata);
 }
 
-std::unique_ptr<LoraAdapter> load_lora(const fs::path& folder, torch::nn::Module& model) {
+std::unique_ptr<LoraAdapter> load_lora(const fs::path& place, torch::nn::Module& model) {
+  if (fs::is_regular_file(place)) return load_file(place.parent_path(), place.stem().string(), model);
+  const auto& folder = place;
   const bool peft = fs::exists(folder / kPeftConfig);
   const bool diffusers = fs::exists(folder / (kDiffusersStem + std::string(".safetensors")));
   if (peft && diffusers) {
@@ -245,7 +332,7 @@ std::unique_ptr<LoraAdapter> load_lora(const fs::path& folder, torch::nn::Module
     throw Error(fmt::format("holds no adapter: neither {} nor {}.safetensors", kPeftConfig, kDiffusersStem),
                 folder.string(), "give a folder as peft or diffusers save it");
   }
-  return peft ? load_peft(folder, model) : load_diffusers(folder, model);
+  return peft ? load_peft(folder, model) : load_file(folder, kDiffusersStem, model);
 }
 
 }  // namespace harness

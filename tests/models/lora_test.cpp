@@ -421,6 +421,59 @@ TEST(LoraFiles, OfDiffusersTakeAlphaFromMetadataOrAlphaTensorsOrTheRank) {
                 "encoders are not implemented"));
 }
 
+/// A file of diffusers' form with other names, loaded: the adapter's alpha and the sum of its matrices, or
+/// the message.
+std::string with_other_names(const std::function<std::string(const std::string& name)>& renamed,
+                             double alpha) {
+  const TemporaryFolder scratch;
+  auto model = small_transformer();
+  TensorMap tensors;
+  double expected = 0;
+  {
+    LoraAdapter adapter(*model, small_lora(), "test");
+    adapter.initialise(7);
+    for (const auto& [name, tensor] : adapter.parameters()) {
+      tensors["transformer." + name] = tensor.detach() + 0.5;
+      expected += tensors["transformer." + name].sum().item<double>();
+    }
+  }
+  if (alpha > 0) set_alphas(tensors, alpha);
+  TensorMap others;
+  for (const auto& [name, tensor] : tensors) others[renamed(name.substr(12))] = tensor;
+  const auto file = scratch.path() / "lora-000040.safetensors";
+  save_tensors(file, others);
+  std::string answer;
+  const auto message = message_of([&] {
+    const auto adapter = load_lora(file, *model);
+    double sum = 0;
+    for (const auto& [_, tensor] : adapter->parameters()) sum += tensor.sum().item<double>();
+    answer = fmt::format("{} {}", adapter->config().alpha,
+                         std::abs(sum - expected) < 1e-3 ? "equal" : "other matrices");
+  });
+  return answer.empty() ? message : answer;
+}
+
+TEST(LoraFiles, AreReadWithTheNamesThatAModelOrKohyaWritesToo) {
+  EXPECT_EQ(with_other_names([](const std::string& name) { return name; }, 0), "3 equal")
+      << "save_lora_adapter of a model of diffusers writes no prefix";
+  const auto kohya = [](std::string name) {
+    for (const auto& [part, theirs] :
+         {std::pair{".lora_A.weight", ".lora_down.weight"}, std::pair{".lora_B.weight", ".lora_up.weight"},
+          std::pair{".alpha", ".alpha"}}) {
+      if (!name.ends_with(part)) continue;
+      name.resize(name.size() - std::string(part).size());
+      std::ranges::replace(name, '.', '_');
+      return "lora_unet_" + name + theirs;
+    }
+    return name;
+  };
+  EXPECT_EQ(with_other_names(kohya, 0), "3 equal");
+  EXPECT_EQ(with_other_names(kohya, 6), "6 equal");
+  EXPECT_THAT(with_other_names(
+                  [&](const std::string& name) { return "lora_unet_joint_" + kohya(name).substr(10); }, 6),
+              HasSubstr("is of no linear layer of this network"));
+}
+
 TEST(LoraFiles, RefuseAFolderWithoutAnAdapterOrWithTwo) {
   const TemporaryFolder scratch;
   const auto& folder = scratch.path();

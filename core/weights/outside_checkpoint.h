@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace harness {
+
+enum class OutsideForm {
+  kHarness,     ///< a checkpoint of a run of this project: manifest.json, model and ema .safetensors
+  kPeft,        ///< adapter_config.json beside adapter_model.safetensors
+  kDiffusers,   ///< pytorch_lora_weights.safetensors, or a .safetensors file of another name, kohya's too
+  kTransformer  ///< a whole network: config.json beside diffusion_pytorch_model.safetensors or its shards
+};
+
+/// A checkpoint that another program, or another run, has written.
+struct OutsideCheckpoint {
+  OutsideForm form = OutsideForm::kPeft;
+  std::filesystem::path folder;              ///< that holds its files; or the file itself
+  std::vector<std::filesystem::path> files;  ///< that count, relative to the folder, sorted
+
+  /// SHA-256 over these files, by name and content (a file that was named itself: content alone).
+  std::string checksum() const;
+};
+
+/// What lies at a path: a file, or a folder that holds it, directly or in a subfolder lora, adapter or
+/// transformer. Throws Error with the place for nothing, for several of them, and for pickled weights.
+OutsideCheckpoint find_outside_checkpoint(const std::filesystem::path& place);
+
+}  // namespace harness

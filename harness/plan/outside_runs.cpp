@@ -1,0 +1,138 @@
+#include "harness/plan/outside_runs.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kStep = "{step}", kSeed = "{seed}";
+constexpr std::string_view kDigits = "0123456789";
+
+std::string option_of(const ArmSpec& arm) {
+  return "--adapter " + arm.name;
+}
+
+std::string with_seed(std::string place, std::int64_t seed) {
+  for (auto at = place.find(kSeed); at != std::string::npos; at = place.find(kSeed, at))
+    place.replace(at, kSeed.size(), std::to_string(seed));
+  return place;
+}
+
+std::optional<int> number_of(std::string_view digits) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return number;
+}
+
+/// Of "checkpoint-40" and "lora_000040.safetensors" 40.
+std::optional<int> last_number(const fs::path& place) {
+  const auto name = (place.has_filename() ? place : place.parent_path()).stem().string();
+  const auto end = name.find_last_of(kDigits);
+  if (end == std::string::npos) return std::nullopt;
+  const auto before = name.find_last_not_of(kDigits, end);
+  const auto begin = before == std::string::npos ? 0 : before + 1;
+  return number_of(std::string_view(name).substr(begin, end + 1 - begin));
+}
+
+class RunReader {
+ public:
+  explicit RunReader(const ArmSpec& arm) : arm_(arm) {}
+
+  OutsideRun read(const std::string& places) {
+    run_.clear();
+    const auto parts = split(places, ',');
+    for (const auto& part : parts) {
+      const std::string place(trim(part));
+      if (place.empty()) throw Error("names no folder", option_of(arm_), "give NAME=FOLDER");
+      if (place.find(kStep) != std::string::npos) {
+        add_steps(place);
+        continue;
+      }
+      const auto step = last_number(place);
+      if (!step && parts.size() > 1)
+        throw Error(fmt::format("{} does not end with a number: which step is it?", place), option_of(arm_),
+                    "rename it, or write {step} where the number stands");
+      add(step.value_or(1), place);
+    }
+    return run_;
+  }
+
+ private:
+  void add(int step, const fs::path& place) {
+    if (step < 1)
+      throw Error(fmt::format("{} is step {}: steps are counted from 1, and 0 are the starting weights",
+                              place.string(), step),
+                  option_of(arm_));
+    const auto [known, is_new] = run_.emplace(step, place);
+    if (is_new) return;
+    throw Error(
+        fmt::format("step {} is there twice: {} and {}", step, known->second.string(), place.string()),
+        option_of(arm_), "name one of them");
+  }
+
+  /// Every entry of the folder above whose name is the pattern with a number in it.
+  void add_steps(const std::string& place) {
+    const auto at = place.find(kStep);
+    const auto slash = place.rfind('/', at);
+    const auto begin = slash == std::string::npos ? 0 : slash + 1;
+    const auto name_end = std::min(place.find('/', at), place.size());
+    const auto prefix = place.substr(begin, at - begin);
+    const auto suffix = place.substr(at + kStep.size(), name_end - at - kStep.size());
+    const auto rest = place.substr(name_end);
+    if ((prefix + suffix + rest).find(kStep) != std::string::npos ||
+        place.find(kStep, at + 1) != std::string::npos)
+      throw Error(fmt::format("{} has {{step}} twice", place), option_of(arm_), "write it once");
+    const fs::path above = begin == 0 ? fs::path(".") : fs::path(place.substr(0, begin));
+    std::error_code absent;
+    bool found = false;
+    for (fs::directory_iterator entry(above, absent), end; !absent && entry != end; entry.increment(absent)) {
+      const auto name = entry->path().filename().string();
+      if (name.size() <= prefix.size() + suffix.size() || !name.starts_with(prefix) ||
+          !name.ends_with(suffix))
+        continue;
+      const auto digits =
+          std::string_view(name).substr(prefix.size(), name.size() - prefix.size() - suffix.size());
+      const auto step =
+          digits.find_first_not_of(kDigits) == std::string_view::npos ? number_of(digits) : std::nullopt;
+      if (!step) continue;
+      add(*step, above / (name + rest));
+      found = true;
+    }
+    if (!found)
+      throw Error(fmt::format("nothing is there with a number for {{step}}: {}", place), option_of(arm_),
+                  "check the folder above it");
+  }
+
+  const ArmSpec& arm_;
+  OutsideRun run_;
+};
+
+}  // namespace
+
+std::vector<OutsideRun> outside_runs(const ArmSpec& arm, const std::vector<std::int64_t>& seeds) {
+  const bool by_seed = arm.adapters.size() == 1 && arm.adapters.front().find(kSeed) != std::string::npos;
+  if (!by_seed && arm.adapters.size() != seeds.size()) {
+    throw Error(
+        fmt::format("{} for {}", counted(std::ssize(arm.adapters), "run"),
+                    counted(std::ssize(seeds), "seed")),
+        option_of(arm),
+        "give one run per seed (repeat the option, or write {seed} in the path), or choose --seeds: a "
+        "run from outside is compared with the run of that seed");
+  }
+  std::vector<OutsideRun> runs;
+  RunReader reader(arm);
+  for (std::size_t i = 0; i < seeds.size(); ++i)
+    runs.push_back(reader.read(with_seed(arm.adapters[by_seed ? 0 : i], seeds[i])));
+  return runs;
+}
+
+}  // namespace harness

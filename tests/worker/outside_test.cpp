@@ -1,0 +1,132 @@
+#include "tests/chain.h"
+
+// Rows of a table whose checkpoints were trained elsewhere: `--adapter`.
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FromOutside : public Chain {
+ protected:
+  /// Folder of a run's checkpoints.
+  std::string checkpoints_of(const std::string& out, const std::string& method, int seed = 42) const {
+    const auto rows = json_rows(
+        out, fmt::format("SELECT folder FROM runs WHERE method = '{}' AND seed = {}", method, seed));
+    return (fs::path(rows.at(0).at("folder").get<std::string>()) / "checkpoints").string();
+  }
+
+  /// Every image and score of a row of the table, in order, without what names the row.
+  std::string scores_of(const std::string& out, const std::string& row) const {
+    return query(
+        out, fmt::format(
+                 "SELECT runs.seed, checkpoints.step, evaluations.split, prompts.position, samples.sha256, "
+                 "samples.transcript, metrics.name, metrics.value "
+                 "FROM table_runs JOIN runs ON runs.id = table_runs.run_id "
+                 "JOIN checkpoints ON checkpoints.run_id = runs.id "
+                 "JOIN evaluations ON evaluations.checkpoint_id = checkpoints.id "
+                 "JOIN samples ON samples.evaluation_id = evaluations.id "
+                 "JOIN prompts ON prompts.id = samples.prompt_id "
+                 "JOIN metrics ON metrics.evaluation_id = evaluations.id "
+                 "AND metrics.prompt_id = samples.prompt_id AND metrics.sample = samples.sample "
+                 "WHERE arm = '{}' ORDER BY 1, 2, 3, 4, 7",
+                 row));
+  }
+
+  std::string on(const std::string& command, const std::string& out) const {
+    const auto done = shell(
+        fmt::format("{} {} --db {} 2>&1", kHarness, command, (root_ / out / "results.sqlite").string()));
+    EXPECT_EQ(done.status, 0) << done.out;
+    return done.out;
+  }
+
+  void expect_refused(const std::string& adapter, const std::string& problem,
+                      const std::string& more = {}) const {
+    const auto done = shell(reproduce("refused", fmt::format("--adapter '{}' {} 2>&1", adapter, more)));
+    EXPECT_EQ(done.status, 2) << done.out;
+    EXPECT_PROBLEM(done.out, problem);
+    EXPECT_FALSE(fs::exists(root_ / "refused")) << "nothing was begun";
+  }
+};
+
+TEST_F(FromOutside, ARunThatIsGivenBackHasItsImagesAndScoresBitForBit) {
+  expect_reproduced("own", "--methods ratio-norm --seeds 42,43");
+  fs::create_directories(root_ / "theirs");
+  for (const char* seed : {"42", "43"})  // as another program would name its runs
+    fs::copy(checkpoints_of("own", "ratio-norm", std::stoi(seed)), root_ / "theirs" / seed,
+             fs::copy_options::recursive);
+  const auto adapter =
+      "--seeds 42,43 --methods ratio-norm --adapter back=" + (root_ / "theirs/{seed}/{step}").string();
+  expect_reproduced("own", adapter);
+  const auto trained = scores_of("own", "ratio-norm");
+  EXPECT_GT(std::ranges::count(trained, '\n'), 100);
+  expect_equal_rows(trained, scores_of("own", "back"));
+  const auto shown = table("own");
+  bool found = false;
+  for (const auto& row : shown.at("rows")) {
+    if (row.at("method") != "back") continue;
+    found = true;
+    EXPECT_TRUE(row.at("lambda_late").is_null()) << row;
+  }
+  EXPECT_TRUE(found);
+  EXPECT_PROBLEM(read_file(root_ / "own/chain/table.md"), "Trained elsewhere: back.");
+  on("check chain", "own");
+  on("report chain", "own");
+  const auto verified =
+      shell(fmt::format("{} verify --table chain --out {} 2>&1", kHarness, (root_ / "own").string()));
+  EXPECT_EQ(verified.status, 0) << verified.out;
+  EXPECT_PROBLEM(verified.out, "back (seed 43)");
+}
+
+TEST_F(FromOutside, AnAdapterOfPeftsFormHasTheScoresOfTheRunThatSavedIt) {
+  const auto weights = kTree / "tests/data/parity/sd3_pipeline_sd35m/model";
+  const auto with =
+      "--backbone sd35-medium --methods ratio-norm --set eval_steps=4 --set trained_steps=6 --set ema_interval=1 --set updates_per_epoch=1 --weights " +
+      weights.string();
+  expect_reproduced("lora", with);
+  expect_reproduced("lora",
+                    with + " --adapter peft=" + checkpoints_of("lora", "ratio-norm") + "/{step}/adapter");
+  expect_equal_rows(scores_of("lora", "ratio-norm"), scores_of("lora", "peft"));
+}
+
+TEST_F(FromOutside, WhatIsNoCheckpointIsRefusedBeforeAnythingRuns) {
+  const auto places = root_ / "places";
+  const auto file = [&](const std::string& name) {
+    fs::create_directories((places / name).parent_path());
+    write_file(places / name, "{}");
+  };
+  file("pickled/adapter_config.json");
+  file("pickled/adapter_model.bin");
+  file("both/adapter_config.json");
+  file("both/adapter_model.safetensors");
+  file("both/pytorch_lora_weights.safetensors");
+  file("twice/a-7/adapter_config.json");
+  file("twice/a-7/adapter_model.safetensors");
+  file("twice/b-7/x");
+  fs::create_directories(places / "empty");
+  fs::create_symlink(places / "loop", places / "loop");
+  const auto at = [&](const std::string& name) { return "mine=" + (places / name).string(); };
+  expect_refused(at("none"), "none: is not there; give a folder as peft");
+  expect_refused(at("empty"), "empty: holds no checkpoint");
+  expect_refused(at("loop"), "loop: is not there");
+  expect_refused(at("pickled"), "adapter_model.bin: is pickled");
+  expect_refused(at("both"), "holds 2 checkpoints of different kinds");
+  expect_refused(at("twice/a-7") + "," + (places / "twice/b-7").string(), "step 7 is there twice");
+  expect_refused(at("twice/c-{step}"), "nothing is there with a number for {step}");
+  expect_refused(at("twice/a-7"), "1 run for 2 seeds", "--seeds 1,2");
+  expect_refused(at("both/adapter_config.json"), "is no .safetensors file");
+  expect_refused("mine", "\"mine\" is no NAME=FOLDER");
+  expect_refused("base=x", "\"base\" cannot be a row's name");
+  expect_refused("ratio-norm=x", "\"ratio-norm\" is a row of the table already");
+}
+
+TEST_F(FromOutside, AnAdapterOfAnotherModelIsNamedBeforeAnythingIsTrained) {
+  const auto of_sd3 = kTree / "tests/data/parity/lora_sd3/adapter";
+  const auto done = shell(reproduce("other", "--adapter mine=" + of_sd3.string() + " 2>&1"));
+  EXPECT_EQ(done.status, 2) << done.out;
+  EXPECT_PROBLEM(done.out, "take in mine (seed 42): ");
+  EXPECT_EQ(done.out.find("train "), std::string::npos) << done.out;
+}
+
+}  // namespace
+}  // namespace harness
