@@ -175,7 +175,7 @@ VarianceComponents with_images(const VarianceComponents& components, const Image
   auto changed = components;
   const double most = components.residual * noise.images;
   const double variance = std::min(noise.variance.value_or(most), most);
-  changed.residual += variance / images - variance / noise.images;
+  changed.residual = components.residual - variance / noise.images + variance / images;
   return changed;
 }
 
