@@ -140,6 +140,8 @@ void print_needs(const PlannedDifference& answer, const PowerReport& report) {
       put(" A claim about methods needs {} runs.\n", kFewestRuns);
     } else if (needs.prompts.last) {
       put(" With {} runs: {} prompts.\n", design.runs, text_of(needs.prompts, "no number"));
+    } else if (answer.pilot.components.run == 0) {
+      put(" With {} runs: over {:.0e} prompts.\n", design.runs, static_cast<double>(kMostUnits));
     } else {
       put(" With {} runs it cannot be reached by more prompts alone: the noise between runs limits it.\n",
           design.runs);
