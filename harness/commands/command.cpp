@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <set>
 
@@ -44,14 +45,6 @@ std::optional<Store> store_at_once(const WorkspaceChoice& choice) {
   return std::make_optional<Store>(db, OpenMode::kReadOnly);
 }
 
-std::vector<std::string> experiment_numbers(const WorkspaceChoice& choice) {
-  auto store = store_at_once(choice);
-  std::vector<std::string> numbers;
-  for (const auto& experiment : store ? store->reproductions() : std::vector<StoredReproduction>{})
-    numbers.push_back(fmt::format("{}", experiment.id));
-  return numbers;
-}
-
 /// What the DB has an experiment of is a table, and needs no file.
 std::optional<Collection> collection_named(Store& store, const std::string& table) {
   const auto records = store.reproductions();
@@ -81,6 +74,23 @@ void add_workspace_options(Command& command, WorkspaceChoice& choice, const std:
 
 void add_json_option(Command& command, bool& json) {
   command.add("--json", &json, "print one JSON document");
+}
+
+void require_effect(const std::optional<double>& effect) {
+  if (!effect || (std::isfinite(*effect) && *effect > 0)) return;
+  throw Error(fmt::format("{:g} is not a size that a difference could have", *effect), "--effect",
+              "give one above 0, for instance 0.02 (two points of a rate)");
+}
+
+void require_sensible_effect(const std::optional<double>& effect, const TableSpec& table,
+                             const std::vector<std::string>& metrics) {
+  if (!effect || *effect <= 1) return;
+  for (const auto& column : table.columns) {
+    if (std::ranges::count(metrics, column.name) == 0) continue;
+    if (column.unit != "fraction" && column.unit != "percent") continue;
+    throw Error(fmt::format("{} lies between 0 and 1 and cannot differ by {:g}", column.name, *effect),
+                "--effect", "give a fraction: 0.02 for two points");
+  }
 }
 
 void add_db_option(Command& command, DbOptions& options) {
@@ -168,6 +178,14 @@ void add_artifacts(const ChosenExperiments& chosen, const Experiment& experiment
     all[chosen.collection ? experiment.table_id + "/" + name : name] = path;
 }
 
+std::vector<std::string> experiment_numbers(const WorkspaceChoice& choice) {
+  auto store = store_at_once(choice);
+  std::vector<std::string> numbers;
+  for (const auto& experiment : store ? store->reproductions() : std::vector<StoredReproduction>{})
+    numbers.push_back(fmt::format("{}", experiment.id));
+  return numbers;
+}
+
 std::vector<std::string> backbone_names() {
   return names_of(load_registry().backbones);
 }
@@ -184,6 +202,14 @@ std::vector<Json> figure_rows() {
 
 std::vector<std::string> method_names() {
   return names_of(load_registry().methods);
+}
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const auto& evaluator : load_registry().evaluators) {
+    for (const auto& metric : evaluator.metrics) names.push_back(metric.name);
+  }
+  return names;
 }
 
 std::vector<std::string> scale_names() {

@@ -55,6 +55,11 @@ struct DbOptions {
   std::vector<std::string> seeds;  ///< as typed
 };
 
+/// --effect as typed is above 0, and no larger than one of `metrics` can differ by. Throws Error.
+void require_effect(const std::optional<double>& effect);
+void require_sensible_effect(const std::optional<double>& effect, const TableSpec& table,
+                             const std::vector<std::string>& metrics);
+
 /// Adds --db alone, for commands whose -o is a file or folder to write.
 void add_db_option(Command& command, DbOptions& options);
 
@@ -92,9 +97,13 @@ void print_artifacts(const std::string& table, const std::map<std::string, std::
 void add_artifacts(const ChosenExperiments& chosen, const Experiment& experiment,
                    const std::map<std::string, std::string>& paths, std::map<std::string, std::string>& all);
 
+/// Numbers of the workspace's experiments.
+std::vector<std::string> experiment_numbers(const WorkspaceChoice& choice);
+
 // Names that a shell offers as values (Offers), out of the tables and the registry of this build.
 std::vector<std::string> backbone_names();
 std::vector<std::string> method_names();
+std::vector<std::string> metric_names();
 std::vector<std::string> scale_names();
 
 /// Figures as rows of a list.

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <memory>
 
@@ -127,12 +126,6 @@ void require_no_window(const std::string& window) {
               fmt::format("`harness table --window {}` shows a training table over another one", window));
 }
 
-void require_effect(const std::optional<double>& effect) {
-  if (!effect || (std::isfinite(*effect) && *effect > 0)) return;
-  throw Error(fmt::format("{:g} is not a size that a difference could have", *effect), "--effect",
-              "give one above 0, for instance 0.02 (two points of a rate)");
-}
-
 std::vector<std::string> chosen_metrics(Store& store, const Experiment& experiment,
                                         const CompareOptions& options,
                                         const std::vector<EvaluatedCheckpoint>& checkpoints,
@@ -160,18 +153,6 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const std::st
   if (chooses_on(experiment, split)) warnings.emplace_back(kChosenHere);
   if (auto scale = scale_warning_of(experiment); !scale.empty()) warnings.push_back(std::move(scale));
   return warnings;
-}
-
-/// No larger than the metric itself can be.
-void require_sensible_effect(const Experiment& experiment, const std::optional<double>& effect,
-                             const std::vector<std::string>& metrics) {
-  if (!effect || *effect <= 1) return;
-  for (const auto& column : experiment.table.columns) {
-    if (!holds(metrics, column.name)) continue;
-    if (column.unit != "fraction" && column.unit != "percent") continue;
-    throw Error(fmt::format("{} lies between 0 and 1 and cannot differ by {:g}", column.name, *effect),
-                "--effect", "give a fraction: 0.02 for two points");
-  }
 }
 
 /// Every difference of the table, in its order. What Holm's family needs is their p-values: no bootstrap.
@@ -295,7 +276,7 @@ int compare(const CompareOptions& options) {
   const auto known = over_training ? names_of(experiment.table.columns) : metrics_of(store, checkpoints);
   const auto named = over_training ? known : named_by_table(experiment.table, known);
   report.metrics = chosen_metrics(store, experiment, options, checkpoints, named, known);
-  require_sensible_effect(experiment, options.effect, report.metrics);
+  require_sensible_effect(options.effect, experiment.table, report.metrics);
   report.split = chosen_split(options, experiment, checkpoints);
   report.warnings = warnings_of(experiment, report.split);
   if (over_training) report.unit = "seeds";
@@ -323,14 +304,6 @@ int compare(const CompareOptions& options) {
   if (fewest_runs(asked) == 1) report.yardstick = yardstick_for(store, experiment, report.split);
   add_comparisons(asked, better, report);
   return print_answer(options.json, report_json(report), [&] { print_report(report); });
-}
-
-std::vector<std::string> metric_names() {
-  std::vector<std::string> names;
-  for (const auto& evaluator : load_registry().evaluators) {
-    for (const auto& metric : evaluator.metrics) names.push_back(metric.name);
-  }
-  return names;
 }
 
 Command make_compare() {

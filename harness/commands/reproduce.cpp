@@ -23,6 +23,7 @@
 #include "harness/run/executor.h"
 #include "harness/run/gpu_identity.h"
 #include "harness/run/left_jobs.h"
+#include "harness/run/pilot.h"
 #include "harness/run/plan_runner.h"
 #include "harness/run/record.h"
 #include "harness/run/scheduler.h"
@@ -276,17 +277,21 @@ void print_batch_lines(const Json& lines) {
   }
 }
 
-/// Says what one table takes, by what check_plan said of it, and returns the document of --json.
-Json dry_run(const ReproduceOptions& options, const Plan& plan, const Json& resources, Store* known) {
+/// Says what one table takes, by what check_plan said of it, and what it can find among so many claims;
+/// returns the document of --json.
+Json dry_run(const ReproduceOptions& options, const Plan& plan, const Json& resources, std::size_t claims,
+             Store* known) {
   const auto shares = shares_of(options.dealing, plan);
   const auto rates = measured_rates(known, plan.backbone.name, shares, resources);
   const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
   auto document = dry_run_json(plan, jobs, rates, shares);
+  document["detectable"] = planned_power(plan, claims, known);
   if (options.dealing.is_on_slurm()) document["slurm"] = batch_lines(options, plan, jobs, rates);
   if (options.detach)
     document["slurm"]["(the one that goes on)"] = continuation_options(plan.workspace, options.dealing.slurm);
   if (!options.json) {
     print_dry_run(plan, jobs, rates, shares);
+    put("{}", planned_power_text(document["detectable"]));
     if (plan.device_identity == kUnknownGpu)
       put("No node has been asked for its GPU yet, whose kind is part of the ids: none of them is final.\n");
     if (options.dealing.is_on_slurm()) print_batch_lines(document["slurm"]);
@@ -324,9 +329,11 @@ int dry_run(const ReproduceOptions& options, const Plans& plans) {
     resources.push_back(check_plan(plan, shares_of(options.dealing, plan)));
     try_scorers(plan);
   }
+  std::size_t claims = 0;  // those of joined tables are one family
+  for (const auto& plan : plans.all) claims += claims_of(plan);
   for (std::size_t i = 0; i < plans.all.size(); ++i) {
     if (!documents.empty() && !options.json) put("\n");
-    documents.push_back(dry_run(options, plans.all[i], resources[i], store ? &*store : nullptr));
+    documents.push_back(dry_run(options, plans.all[i], resources[i], claims, store ? &*store : nullptr));
   }
   const auto document = plans.collection ? together(*plans.collection, documents) : documents.front();
   if (options.json) {

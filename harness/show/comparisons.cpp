@@ -161,15 +161,25 @@ std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experim
   return records;
 }
 
-std::vector<std::pair<std::string, std::string>> compared_arms(const Experiment& experiment) {
-  const auto baseline = experiment.effective.baseline;
+static std::vector<std::pair<std::string, std::string>> arms_of(const std::string& baseline,
+                                                                const std::vector<std::string>& methods,
+                                                                bool with_base) {
   std::vector<std::pair<std::string, std::string>> arms;
-  for (const auto& method : experiment.methods) {
+  for (const auto& method : methods) {
     if (method != baseline) arms.emplace_back(baseline, method);
   }
-  if (experiment.is_training()) return arms;
-  for (const auto& method : experiment.methods) arms.emplace_back(kBaseMethod, method);
+  if (!with_base) return arms;
+  for (const auto& method : methods) arms.emplace_back(kBaseMethod, method);
   return arms;
+}
+
+std::vector<std::pair<std::string, std::string>> compared_arms(const Experiment& experiment) {
+  return arms_of(experiment.effective.baseline, experiment.methods, !experiment.is_training());
+}
+
+std::vector<std::pair<std::string, std::string>> compared_arms(const std::string& baseline,
+                                                               const std::vector<std::string>& methods) {
+  return arms_of(baseline, methods, true);
 }
 
 std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experiment) {

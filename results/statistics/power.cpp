@@ -5,6 +5,8 @@
 #include <boost/math/distributions/non_central_t.hpp>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <utility>
 
 #include "results/statistics/numeric.h"
 
@@ -107,7 +109,7 @@ double crossed_power(double effect, const VarianceComponents& components, std::i
 std::optional<double> crossed_detectable_effect(const VarianceComponents& components, std::int64_t runs,
                                                 std::int64_t clusters, const PowerSettings& settings) {
   if (runs < 2 || clusters < 2 || !has_spread(components)) return std::nullopt;
-  const double error = std::sqrt(true_parts(components, runs, clusters).total());
+  const double error = crossed_standard_error(components, runs, clusters);
   const auto lack = [&](double errors) {
     return crossed_power(errors * error, components, runs, clusters, settings) - settings.power;
   };
@@ -123,6 +125,58 @@ std::optional<std::int64_t> runs_needed(double effect, const VarianceComponents&
   if (components.prompt > 0 && power_of_all_runs(effect, components, clusters, settings) < settings.power)
     return std::nullopt;
   return least_enough(kFewestRuns, kMostRuns, enough);
+}
+
+std::optional<std::int64_t> prompts_needed(double effect, const VarianceComponents& components,
+                                           std::int64_t runs, const PowerSettings& settings) {
+  if (effect == 0 || runs < 2 || !has_spread(components)) return std::nullopt;
+  return least_enough(2, kMostUnits, [&](std::int64_t clusters) {
+    return crossed_power(effect, components, runs, clusters, settings) >= settings.power;
+  });
+}
+
+double crossed_standard_error(const VarianceComponents& components, std::int64_t runs,
+                              std::int64_t clusters) {
+  return std::sqrt(true_parts(components, runs, clusters).total());
+}
+
+double checkpoints_standard_error(const VarianceComponents& components, std::int64_t runs,
+                                  std::int64_t clusters) {
+  const double of_cluster = components.prompt + components.residual / static_cast<double>(runs);
+  return std::sqrt(of_cluster / static_cast<double>(clusters));
+}
+
+Interval run_deviation_interval(const VarianceComponents& components, std::int64_t runs,
+                                std::int64_t clusters, double confidence) {
+  const double in_means = components.residual / static_cast<double>(clusters);
+  const double of_means = std::sqrt(components.run + in_means);
+  const auto end = [&](double factor) {
+    return std::sqrt(std::max(0.0, factor * factor * of_means * of_means - in_means));
+  };
+  const auto factors = spread_uncertainty(runs, confidence);
+  return {end(factors.low), end(factors.high)};
+}
+
+ImageNoise image_noise(std::span<const PairedValue> pairs) {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<double>> cells;
+  for (const auto& pair : complete_pairs(pairs))
+    cells[{pair.seed, pair.cluster}].push_back(*pair.method - *pair.baseline);
+  double images = 0, squares = 0;
+  for (const auto& [cell, differences] : cells) {
+    images += static_cast<double>(differences.size());
+    squares += squares_about(mean(differences), differences);
+  }
+  const auto count = static_cast<double>(cells.size());
+  if (images == count) return {};
+  return {.images = images / count, .variance = squares / (images - count)};
+}
+
+VarianceComponents with_images(const VarianceComponents& components, const ImageNoise& noise, double images) {
+  auto changed = components;
+  const double most = components.residual * noise.images;
+  const double variance = std::min(noise.variance.value_or(most), most);
+  changed.residual = components.residual - variance / noise.images + variance / images;
+  return changed;
 }
 
 std::vector<DetectableAtRuns> detectable_at_usual_runs(const VarianceComponents& components,

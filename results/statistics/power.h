@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "results/statistics/crossed.h"
@@ -53,6 +54,39 @@ std::optional<double> crossed_detectable_effect(const VarianceComponents& compon
 /// have in common in all of them, and only more prompts help.
 std::optional<std::int64_t> runs_needed(double effect, const VarianceComponents& components,
                                         std::int64_t clusters, const PowerSettings& settings = {});
+
+/// How many clusters find `effect` with this many runs. Nothing for an effect of 0, below two runs, without
+/// spread, or where kMostUnits are not enough: more prompts do not average out what a whole run has in
+/// common, and only more runs help.
+std::optional<std::int64_t> prompts_needed(double effect, const VarianceComponents& components,
+                                           std::int64_t runs, const PowerSettings& settings = {});
+
+/// The true standard error of the mean difference over runs and clusters, in the metric's unit: what the
+/// variance R + P of results/STATISTICS.md ("Over training runs") comes to in expectation.
+double crossed_standard_error(const VarianceComponents& components, std::int64_t runs, std::int64_t clusters);
+
+/// That of the mean difference between the checkpoints of these runs, which are not drawn:
+/// sqrt((prompt + residual / runs) / clusters).
+double checkpoints_standard_error(const VarianceComponents& components, std::int64_t runs,
+                                  std::int64_t clusters);
+
+/// The interval of the true standard deviation between runs, in the metric's unit, where the components come
+/// from so many runs and clusters: that of the runs' means, which is a normal sample's (spread_uncertainty),
+/// less the residual's share in them. At least 2 runs.
+Interval run_deviation_interval(const VarianceComponents& components, std::int64_t runs,
+                                std::int64_t clusters, double confidence = 0.95);
+
+/// What single images of a run and cluster differ by.
+struct ImageNoise {
+  double images = 1;                    ///< of a run and cluster, on average
+  std::optional<double> variance = {};  ///< between images, pooled; nothing where no run and cluster has two
+};
+ImageNoise image_noise(std::span<const PairedValue> pairs);
+
+/// `components` of clusters with another number of images: the residual is interaction + variance / images
+/// (Searle, Casella and McCulloch 1992, chapter 4). Where the variance of images is unknown, all of the
+/// residual counts as theirs, and more images help at most as much.
+VarianceComponents with_images(const VarianceComponents& components, const ImageNoise& noise, double images);
 
 struct DetectableAtRuns {
   std::int64_t runs = 0;

@@ -1,4 +1,4 @@
-// `harness compare` on finished workspaces, through the program itself.
+// `harness compare` and `harness power` on finished workspaces, through the program itself.
 #include <SQLiteCpp/SQLiteCpp.h>
 
 #include <algorithm>
@@ -340,6 +340,133 @@ TEST(Compare, TakesTheLastExperimentThatHasTheMethodsAskedForAndNamesIt) {
 TEST(Compare, TakesMetricsBeforeTheMethodsToo) {
   const auto document = compared(finished("42"), {"--metric", "cer", "ratio-norm", "dual"});
   EXPECT_EQ(document.at("comparisons").at(0).at("metric"), "cer");
+}
+
+// `harness power`, which plans with what compare measures.
+
+Json planned(Workplace& place, const Words& arguments) {
+  return place.json(with(with({"power", "--table", "sd35-ocr"}, arguments), {"--json"}));
+}
+
+TEST(PowerCommand, AgreesWithCompareOnTheExperimentThatItTakesTheVariancesFrom) {
+  auto& place = finished("42,43,44");
+  const auto document = planned(place, {"--effect", "0.5"});
+  EXPECT_EQ(document.at("pilot").at("experiment"), 1);
+  EXPECT_EQ(document.at("claims"), 20);
+  EXPECT_DOUBLE_EQ(document.at("alpha_holm"), 0.05 / 20);
+  EXPECT_EQ(document.at("design"), Json({{"runs", 3}, {"prompts", 47}, {"images", 1.0}}));
+  ASSERT_EQ(document.at("differences").size(), 2u);
+  const auto shown = compared(place, {"ratio-norm", "dual", "lambda-controlled", "--effect", "0.5"});
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto& ours = document.at("differences").at(i);
+    const auto& c = shown.at("comparisons").at(i);
+    EXPECT_EQ(ours.at("method"), c.at("method"));
+    EXPECT_EQ(ours.at("methods").at("detectable"), c.at("detectable"));
+    EXPECT_EQ(ours.at("methods").at("runs_needed"), c.at("runs_needed_for_effect"));
+    for (const auto& found : c.at("detectable_at_runs")) {
+      EXPECT_EQ(entry(ours.at("grid"), {{"runs", found.at("runs")}, {"prompts", 47}}).at("detectable"),
+                found.at("effect"));
+    }
+    EXPECT_GT(ours.at("methods").at("detectable_holm"), ours.at("methods").at("detectable"));
+    EXPECT_EQ(ours.at("curve").at(7).at("effect"), ours.at("methods").at("detectable"));
+    EXPECT_NEAR(ours.at("curve").at(7).at("methods").get<double>(), 0.8, 1e-6);
+  }
+}
+
+TEST(PowerCommand, SaysInWordsWhatIsNeededAndHowUncertainThePilotIs) {
+  auto& place = finished("42,43,44");
+  place.ok({"power", "--table", "sd35-ocr", "--effect", "0.5", "--seeds", "5"},
+           {"Variances: experiment 1: 3 training runs per method, 47 prompts.", "first of Holm's 20 claims",
+            "dual \u2212 ratio-norm", "runs  23 prompts", "For 0.5 between the methods: ",
+            "For 0.5 between checkpoints, one run of each: ", "from 3 runs (2 degrees of freedom)"});
+  EXPECT_THAT(place.run({"power", "--table", "sd35-ocr", "--effect", "1e-6"}).out,
+              AllOf(HasSubstr("not even 1000 training runs per method are enough on 47 prompts"),
+                    HasSubstr("cannot be reached by more prompts alone: the noise between runs limits it")));
+  place.ok({"power", "--table", "sd35-ocr", "--rows", "base,dual"},
+           {"Probability to find a difference on 47 prompts:", "methods, 3 runs", "dual \u2212 base"});
+  place.ok({"power", "--table", "sd35-ocr", "--samples", "4"},
+           {"The pilot has one image per prompt and does not tell how much 4 help."});
+}
+
+TEST(PowerCommand, OfOneRunAMethodPlansTheseCheckpointsAlone) {
+  auto& place = finished("42");
+  const auto document = planned(place, {"--effect", "0.02", "--from", "1"});
+  const auto c = compared(place, {"ratio-norm", "dual", "--effect", "0.02"}).at("comparisons").at(0);
+  const auto& ours = document.at("differences").at(0);
+  EXPECT_TRUE(ours.at("runs_spread").is_null());
+  EXPECT_TRUE(ours.at("run_sd").is_null());
+  EXPECT_TRUE(ours.at("methods").at("detectable").is_null());
+  EXPECT_TRUE(ours.at("methods").at("runs_needed").is_null());
+  EXPECT_NEAR(ours.at("checkpoints").at("detectable").get<double>(), c.at("detectable").get<double>(), 1e-12);
+  EXPECT_EQ(ours.at("checkpoints").at("prompts_needed"), c.at("n_needed_for_effect"));
+  place.ok({"power", "--table", "sd35-ocr", "--effect", "0.02", "--from", "1"},
+           {"For 0.02 between the methods: unknown. One training run per method shows no spread"});
+}
+
+TEST(PowerCommand, TakesWhatShipsWhereNoExperimentHasSeveralRuns) {
+  Workplace place;
+  const auto reward = planned(place, {});
+  EXPECT_TRUE(reward.at("pilot").at("experiment").is_null());
+  EXPECT_THAT(reward.at("pilot").at("source").get<std::string>(), HasSubstr("shipped, eight training runs"));
+  EXPECT_EQ(reward.at("design"), Json({{"runs", 8}, {"prompts", 762}, {"images", 1.0}}));
+  // bench/RESULTS.md, "The main regime", found with power 80 %: .016 and .067
+  const auto found = [](const Json& document) {
+    return entry(document.at("differences"), {{"method", "lambda-controlled"}})
+        .at("methods")
+        .at("detectable")
+        .get<double>();
+  };
+  EXPECT_NEAR(found(reward), .016, .001);
+  EXPECT_NEAR(found(planned(place, {"--metric", "exact_match"})), .067, .001);
+  EXPECT_EQ(planned(place, {"--metric", "cer_paper"}).at("differences"), reward.at("differences"))
+      << "it restates ocr_reward";
+}
+
+TEST(PowerCommand, RefusesWhatItCannotPlan) {
+  const std::vector<std::pair<Words, Words>> refusals = {
+      {{"--table", "sd35-orc"}, {R"(did you mean "sd35-ocr"?)"}},
+      {{"--table", "sd35-ocr", "--from", "7"}, {"no completed experiment fits --experiment 7"}},
+      {{"--table", "sd35-ocr", "--metric", "cre"}, {R"(did you mean "cer"?)"}},
+      {{"--table", "sd35-ocr", "--rows", "ratio-norm,dul"}, {R"(did you mean "dual"?)"}},
+      {{"--table", "sd35-ocr", "--rows", "dual"}, {"--rows: needs two different rows"}},
+      {{"--table", "sd35-ocr", "--effect", "2"}, {"ocr_reward lies between 0 and 1"}},
+      {{"--table", "sd35-ocr", "--effect=0"}, {"--effect: ", "give one above 0"}},
+      {{"--table", "sd35-ocr", "--power", "1"}, {"--power: 1 is no probability"}},
+      {{"--table", "sd35-ocr", "--alpha", "nan"}, {"--alpha: "}},
+      {{"--table", "sd35-ocr", "--power", "0.01"}, {"--power: is not above the level"}},
+      {{"--table", "sd35-ocr", "--seeds", "42..46"}, {"--seeds: must be a whole number"}},
+      {{"--table", "sd35-ocr", "--prompts", "1"}, {"--prompts: must be "}},
+      {{"--table", "sd35-ocr", "--samples", "0"}, {"--samples: must be "}}};
+  for (const auto& [arguments, texts] : refusals)
+    finished("42,43,44").fails(2, with({"power"}, arguments), texts);
+  Workplace place;
+  place.fails(2, {"power", "--table", "flux"}, {"flux joins several tables"});
+  place.fails(2, {"power", "--table", "tiny-sd3-zclip"}, {"no prompts to plan"});
+  place.fails(
+      2, {"power", "--table", "aa"},
+      {"no variances to plan aa with", "`harness reproduce --table aa --seeds 42..44` makes a pilot"});
+}
+
+TEST(PowerCommand, StandsBehindTheDifferenceThatADryRunWillFind) {
+  auto& place = finished("42,43,44");
+  const auto five = place.json(smoke({"--seeds", "42..46", "--dry-run", "--json"})).at("detectable");
+  EXPECT_EQ(five.at("claim"), "methods");
+  EXPECT_EQ(five.at("runs"), 5);
+  EXPECT_EQ(five.at("prompts"), 48);
+  EXPECT_EQ(five.at("claims"), 20);
+  const auto same = planned(place, {"--seeds", "5", "--prompts", "48"});
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto& methods = same.at("differences").at(i).at("methods");
+    EXPECT_EQ(five.at("differences").at(i).at("effect"), methods.at("detectable"));
+    EXPECT_EQ(five.at("differences").at(i).at("effect_holm"), methods.at("detectable_holm"));
+  }
+  const auto one = place.json(smoke({"--dry-run", "--json"})).at("detectable");
+  EXPECT_EQ(one.at("claim"), "checkpoints");
+  place.ok(smoke({"--dry-run"}),
+           {"between these checkpoints (methods need 3 runs): dual \u2212 ratio-norm "});
+  Workplace judging_nothing;
+  EXPECT_TRUE(judging_nothing.json(smoke({"--dry-run", "--json"})).at("detectable").is_null());
+  EXPECT_THAT(judging_nothing.ok(smoke({"--dry-run"})).out, Not(HasSubstr("Smallest difference in")));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Tables that compare a method with itself, and what other experiments learn from them; through the program.
+#include <algorithm>
 #include <cmath>
 
 #include "tests/harness/workplace.h"
@@ -112,6 +113,12 @@ TEST(EqualRows, LendTheirSpreadOfRunsToAComparisonOfOneRun) {
   EXPECT_NEAR(c.at("detectable_at_runs").at(0).at("effect").get<double>() / run_sd, 3.26, 0.01);
   place.ok(asked, {"runs for 0.5",
                    "It is taken from experiment 1 (table twins, runs of ratio-norm with different seeds)"});
+  const auto planned = place.json({"power", "--table", "sd35-ocr", "--from", "2", "--json"});
+  const auto& ours = planned.at("differences").at(0);
+  EXPECT_EQ(ours.at("runs_spread"), "yardstick");
+  EXPECT_EQ(ours.at("runs"), 3);
+  EXPECT_NEAR(ours.at("methods").at("detectable").get<double>(),
+              3.26 * std::max(run_sd, ours.at("checkpoints").at("standard_error").get<double>()), 0.01);
   const auto base = place.json({"compare", "base", "dual", "--experiment", "2", "--json"});
   EXPECT_TRUE(base.at("comparisons").at(0).at("runs_spread").is_null())
       << "the starting weights have no runs";

@@ -4,29 +4,17 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 
 #include "results/statistics/numeric.h"
 #include "results/statistics/power.h"
 #include "results/statistics/statistics.h"
+#include "tests/results/crossed_noise.h"
 
 namespace harness {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::Field;
-
-using Differences = std::vector<std::vector<double>>;  // [runs][prompts]
-
-std::vector<PairedValue> pairs_of(const Differences& differences) {
-  std::vector<PairedValue> pairs;
-  for (std::size_t s = 0; s < differences.size(); ++s) {
-    for (std::size_t p = 0; p < differences[s].size(); ++p)
-      pairs.push_back(
-          {0.0, differences[s][p], static_cast<std::int64_t>(p), 42 + static_cast<std::int64_t>(s)});
-  }
-  return pairs;
-}
 
 const Differences kThreeByFive = {
     {.12, -.05, .30, .02, .11}, {.20, -.10, .25, .08, .02}, {.05, .01, .41, .00, .15}};
@@ -194,57 +182,13 @@ TEST(Crossed, DifferencesThatCancelWithinAClusterAreNotEqual) {
   EXPECT_EQ(crossed(pairs)->state, CrossedState::kNoSpread);
 }
 
-/// Normal by Box-Muller from the generator alone: the standard's distributions differ between libraries.
-class Normal {
- public:
-  explicit Normal(std::uint64_t seed) : bits_(seed) {}
-  double operator()(double sd) {
-    const auto uniform = [this] { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; };
-    const double radius = std::sqrt(-2 * std::log(uniform()));
-    return sd * radius * std::cos(6.283185307179586 * uniform());
-  }
-
- private:
-  std::mt19937_64 bits_;
-};
-
-/// Standard deviations of d = mu + a_s + b_p + e_sp.
-struct Noise {
-  double run, prompt, residual;
-};
-
-Differences simulated(const Noise& noise, double mu, std::size_t runs, std::size_t prompts, Normal& normal) {
-  Differences differences(runs, std::vector<double>(prompts));
-  std::vector<double> shared(prompts);
-  for (auto& value : shared) value = normal(noise.prompt);
-  for (auto& run : differences) {
-    const double shift = mu + normal(noise.run);
-    for (std::size_t p = 0; p < prompts; ++p) run[p] = shift + shared[p] + normal(noise.residual);
-  }
-  return differences;
-}
-
 /// Share of intervals that hold the true difference 0.3.
 double coverage(const Noise& noise, std::size_t runs, std::size_t prompts, int simulations) {
   Normal normal(20260501);
-  const PartsFreedom freedom{static_cast<std::int64_t>(runs) - 1, static_cast<std::int64_t>(prompts) - 1};
-  const CriticalValue critical(freedom, 0.05);
   int covered = 0;
   for (int i = 0; i < simulations; ++i) {
-    const auto values = simulated(noise, 0.3, runs, prompts, normal);
-    const auto squares = crossed_squares(values);
-    std::vector<RunDifference> per_run;
-    double delta = 0;
-    for (const auto& run : values) {
-      double sum = 0;
-      for (const double value : run) sum += value;
-      per_run.push_back({0, sum / static_cast<double>(prompts)});
-      delta += per_run.back().delta / static_cast<double>(runs);
-    }
-    const auto g = static_cast<double>(prompts), s = static_cast<double>(runs);
-    const auto parts = variance_parts(per_run, static_cast<std::int64_t>(prompts), squares.prompts / (g - 1),
-                                      squares.residual / ((s - 1) * (g - 1)));
-    covered += std::abs(delta - 0.3) <= critical(parts) * std::sqrt(parts.total()) ? 1 : 0;
+    const auto seen = judged(simulated(noise, 0.3, runs, prompts, normal));
+    covered += std::abs(seen.delta - 0.3) <= seen.half_width ? 1 : 0;
   }
   return static_cast<double>(covered) / simulations;
 }

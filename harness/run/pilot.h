@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/json.h"
+#include "harness/plan/plan.h"
+#include "harness/show/experiments.h"
+#include "results/statistics/power.h"
+#include "results/statistics/verdict.h"
+
+namespace harness {
+
+/// What the differences of a method to a baseline vary by in one metric, to plan with. Variances are in the
+/// square of the metric's unit.
+struct PilotDifference {
+  std::string baseline = {}, method = {};
+  VarianceComponents components = {};  ///< of one run without a yardstick: all of it the residual
+  ImageNoise images = {};
+  std::int64_t runs = 0, prompts = 0;  ///< behind them; runs: of the yardstick where the spread is its own
+  bool by_yardstick = false;           ///< the component of runs is
+
+  bool knows_runs() const { return runs >= 2; }
+};
+
+/// An experiment, or what ships with the project, as the source of variances.
+struct Pilot {
+  TableSpec table;
+  std::string backbone = {}, scale = {}, split = {}, metric = {};
+  std::string source = {};                      ///< "experiment 3: 5 training runs per method"
+  std::optional<std::int64_t> experiment = {};  ///< nothing for what ships
+  std::string warning = {};                     ///< why it may not be quoted, a sentence
+  std::size_t claims = 1;                       ///< of its table, over which Holm's adjustment is
+  std::vector<PilotDifference> differences = {};
+};
+
+/// What a pilot is wanted for.
+struct PilotChoice {
+  std::string table;
+  std::string backbone = {}, scale = {};        ///< empty: any; of what ships the table's own, "default"
+  std::optional<std::int64_t> experiment = {};  ///< this one, at whatever scale, and nothing else
+  std::string metric = {};                      ///< empty: the one that selects checkpoints
+  std::vector<std::string> rows = {};           ///< a baseline and its methods; empty: the table's
+};
+
+/// The newest experiment that fits and has two training runs per method or more, at a scale that judges
+/// methods; else what ships (rules/variances.json of the data folders); else the newest with one run. Nothing
+/// where there is none. `store`: nullptr without a DB. Throws Error for an experiment, metric or row that is
+/// not there, and for a table of a training, whose differences have no prompts.
+std::optional<Pilot> find_pilot(Store* store, const PilotChoice& choice);
+
+/// What is planned.
+struct Design {
+  std::int64_t runs = 0, prompts = 0;  ///< training runs per method, prompts of the split
+  double images = 1;                   ///< per prompt
+};
+
+/// The components of a difference with the images of a design.
+VarianceComponents components_with(const PilotDifference& difference, const Design& design);
+
+/// The smallest true difference that a design finds: of the methods over runs and prompts
+/// (crossed_detectable_effect), between checkpoints over prompts (the paired t). Nothing where the pilot
+/// knows no spread of runs, for methods of fewer than kFewestRuns runs, and without spread.
+std::optional<double> detectable_by(const PilotDifference& difference, const Design& design, Claim claim,
+                                    const PowerSettings& settings = {});
+
+/// How many claims Holm's adjustment is over in the table of a plan.
+std::size_t claims_of(const Plan& plan);
+
+/// What a plan is about to find: {"metric", "claim", "runs", "prompts", "power", "claims", "source",
+/// "differences": [{"baseline", "method", "effect", "effect_holm"}]}, the second with `claims` at the level
+/// of the first of so many. Null where no pilot of its table, backbone and scale is known, and at a scale
+/// that judges nothing.
+Json planned_power(const Plan& plan, std::size_t claims, Store* store);
+
+/// The same as a line; empty for null.
+std::string planned_power_text(const Json& power);
+
+}  // namespace harness
