@@ -108,6 +108,8 @@ int run_job(const std::filesystem::path& folder) {
     const Ranks ranks(place, job.id, Ranks::patience());
     return run_shared(job, ranks, reporter) ? 0 : static_cast<int>(Status::kInterrupted);
   } catch (const Error& error) {
+    // A batch system signals our scorers, too: what fails then says nothing of the work.
+    if (reporter.should_stop()) return static_cast<int>(Status::kInterrupted);
     report_failure(reporter, error);
     throw;
   } catch (const std::exception& error) {

@@ -129,6 +129,10 @@ void Reporter::failed(const std::string& what, const std::string& where, const s
   wake();
 }
 
+void Reporter::expect_no_stop() const {
+  if (should_stop()) throw Error("was asked to stop", "harness-worker", "", Status::kInterrupted);
+}
+
 bool Reporter::should_stop() const {
   return stop_ || terminated != 0 || is_superseded();
 }

@@ -37,6 +37,8 @@ class Reporter {
   /// True once the orchestrator has closed the pipe, SIGTERM has come (from a batch system), or another
   /// attempt has taken the log over: finish the shard or epoch and end.
   bool should_stop() const;
+  /// Throws Error (Status::kInterrupted) then: of what has failed since it cannot be told why.
+  void expect_no_stop() const;
   bool is_superseded() const;  ///< another attempt has taken the log over
 
  private:

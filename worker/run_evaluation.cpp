@@ -211,6 +211,7 @@ class Evaluation {
 
   Json event_of(Pending& one) {
     const auto score = one.score.get();
+    if (!score.reasons.empty()) reporter_.expect_no_stop();
     Json metrics = Json::object();
     for (const auto& [name, value] : score.metrics) metrics[name] = or_null(value);
     Json event = {{"type", "sample"},

@@ -101,11 +101,13 @@ bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) 
   ResumeSchedule resume_points;
   TrainHooks hooks;
   hooks.reward = [&](const TrainingPrompt& prompt, const Image& image) {
-    return std::async(
-        std::launch::deferred,
-        [task, score = scoring.score({prompt.prompt.text, prompt.prompt.target}, image)]() mutable {
-          return task_reward(task, score.get());
-        });
+    return std::async(std::launch::deferred,
+                      [task, &reporter,
+                       score = scoring.score({prompt.prompt.text, prompt.prompt.target}, image)]() mutable {
+                        auto reward = task_reward(task, score.get());
+                        if (!reward.has_value()) reporter.expect_no_stop();
+                        return reward;
+                      });
   };
   hooks.on_resume = [&](std::int64_t update) {
     reporter.event({{"type", "resumed"}, {"resumed_from", update}});

@@ -28,6 +28,7 @@
 #include "harness/run/record.h"
 #include "harness/run/scheduler.h"
 #include "harness/run/slurm_executor.h"
+#include "harness/run/stop_request.h"
 #include "harness/runs/rebuild.h"
 #include "harness/runs/removal.h"
 #include "harness/show/artifacts.h"
@@ -125,7 +126,8 @@ std::unique_ptr<Executor> make_executor(const ReproduceOptions& options, const P
   if (!options.dealing.is_on_slurm()) return std::make_unique<LocalExecutor>(settings);
   const auto rates = measured_rates(&store, plan.backbone.name, shares, Json::object());
   return std::make_unique<SlurmExecutor>(settings.worker,
-                                         slurm_requests(options, plan, shares, rates, &store));
+                                         slurm_requests(options, plan, shares, rates, &store),
+                                         continuation_name(plan.workspace));
 }
 
 /// What is left to do of a plan, and how it is done.
@@ -177,7 +179,9 @@ class PlanWork {
                 },
             .complete = [this](const Task& task) { return runner_.complete(task); },
             .failed = [this](const Task& task,
-                             const std::string& what) { store_.mark_job(task.id, JobState::kFailed, what); }};
+                             const std::string& what) { store_.mark_job(task.id, JobState::kFailed, what); },
+            .is_asked_to_stop =
+                [request = std::make_shared<StopRequest>(plan_.workspace)] { return request->came(); }};
   }
 
   void say_notes() {
@@ -299,6 +303,7 @@ Json dry_run(const ReproduceOptions& options, const Plan& plan, const Json& reso
   if (options.dealing.is_on_slurm()) {
     for (const auto& [_, lines] : document["slurm"].items())
       require_acceptable(lines.get<std::vector<std::string>>());
+    if (!options.json && !document["slurm"].empty()) put("Slurm would take them as it is now.\n");
   }
   return document;
 }
@@ -480,6 +485,7 @@ int reproduce(ReproduceOptions options) {
   }
   make_folder(workspace.folder);
   const auto lock = lock_workspace(workspace);
+  forget_stop_request(workspace);
   Progress progress;
   auto store = open_workspace(workspace, [&](const std::string& text) { progress.say(text); });
   for (const auto& note : {lock.note(), store.notice()}) {

@@ -252,6 +252,7 @@ int cancel(const Options& options) {
     Store store(workspace.db, OpenMode::kReadOnly);
     for (const auto& id : options.ids) runs.push_back(find_run(store, id).id);
   }
+  const auto worker = runs.empty() ? WorkspaceLock::holder(workspace) : std::nullopt;
   const auto cancelled = cancel_jobs(workspace, runs);
   Json list = Json::array();
   for (const auto& job : cancelled) {
@@ -261,7 +262,9 @@ int cancel(const Options& options) {
                     {"was", job.was_waiting ? "queued" : "running"}});
   }
   return print_answer(options.json, {{"cancelled", list}}, [&] {
-    if (list.empty()) put("Slurm has no job of {}\n", runs.empty() ? "this workspace" : "these runs");
+    if (worker) put("the command that works here ({}) is told to save and end\n", *worker);
+    if (list.empty() && !worker)
+      put("Slurm has no job of {}\n", runs.empty() ? "this workspace" : "these runs");
     for (const auto& job : cancelled) {
       put("job {} ({}): {}\n", job.job, job.folder.string(),
           job.was_waiting ? "taken out of the queue" : "told to save and end");
@@ -370,7 +373,7 @@ Command make_cancel() {
   auto o = std::make_shared<Options>();
   Command command{"cancel", "End the jobs that Slurm has of a workspace, or of some runs", R"(
 Queued jobs are taken out of Slurm's queue; running ones save and end. Without ids the job goes, too, with which
-`reproduce --detach` goes on. Ended are the jobs that the folders of the workspace note, and no others. Repeat the
+`reproduce --detach` goes on, and a command that works in the workspace, on whichever machine, saves and ends. Ended are the jobs that the folders of the workspace note, and no others. Repeat the
 reproduce command to go on.
 Examples:
   harness runs cancel

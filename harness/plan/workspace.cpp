@@ -15,6 +15,7 @@
 
 #include "core/descriptor.h"
 #include "core/error.h"
+#include "core/event_log.h"
 #include "core/files.h"
 #include "core/host.h"
 #include "core/text.h"
@@ -230,6 +231,14 @@ std::string WorkspaceLock::note() const {
          "work here from two machines at a time";
 }
 
+std::optional<std::string> WorkspaceLock::holder(const Workspace& workspace) {
+  const auto path = workspace.folder / ".lock";
+  std::error_code absent;
+  if (!fs::exists(path, absent) || !event_log_is_held(path)) return std::nullopt;
+  const std::string named(trim(read_file(path)));
+  return fmt::format("pid {}", named.empty() ? "unknown" : named);
+}
+
 WorkspaceLock::WorkspaceLock(const Workspace& workspace) {
   const auto path = workspace.folder / ".lock";
   file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
@@ -245,7 +254,7 @@ WorkspaceLock::WorkspaceLock(const Workspace& workspace) {
                 Status::kFailed);
   }
   if (state == LockState::kUnavailable) named_.emplace(workspace.folder / ".lock.holder");
-  const auto pid = fmt::format("{}\n", ::getpid());
+  const auto pid = fmt::format("{} on {}\n", ::getpid(), host_name());
   if (::ftruncate(file_.get(), 0) != 0 ||
       ::pwrite(file_.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
     throw Error(fmt::format("cannot be written: {}", std::strerror(errno)), path.string(),

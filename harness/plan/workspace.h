@@ -96,6 +96,9 @@ class WorkspaceLock {
   /// What to tell the user of it, if anything.
   std::string note() const;
 
+  /// "pid 17 on node1", as far as somebody holds it.
+  static std::optional<std::string> holder(const Workspace& workspace);
+
  private:
   Descriptor file_;
   std::optional<HolderFile> named_;

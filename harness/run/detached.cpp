@@ -73,7 +73,10 @@ HandedOver hand_to_slurm(PlanRunner& runner, const fs::path& worker,
     const bool may_be_done = job == nullptr || job->state == "COMPLETED" || job->state == "COMPLETING";
     if (completes_within(may_be_done ? kPatience : std::chrono::seconds(1), *task, hooks)) continue;
     const auto end = end_of_job(before->job, job);
-    const auto what = fmt::format("{} (job {} of Slurm)", end.text, before->job);
+    const bool was_stopped = fs::exists(request.folder / kStopMarker);
+    const auto what =
+        fmt::format("{} (job {} of Slurm)",
+                    was_stopped ? "was told to stop, and saved what it had" : end.text, before->job);
     const auto reported = reported_failure(*task, end.status);
     if (!reported) hooks.failed(*task, what);
     handed.failures.push_back(reported ? *reported : death_of(*task, what, request.folder / "worker.log"));

@@ -3,6 +3,7 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ class Executor {
   virtual std::vector<std::string> look() { return {}; }
   /// Whether jobs go on without us, so that a closed terminal is no reason to stop them.
   virtual bool jobs_outlive_us() const { return false; }
+  /// Who does, if somebody is there who will: "job 17 of Slurm". A Ctrl-C then ends our part alone.
+  virtual std::optional<std::string> goes_on_with_jobs() const { return std::nullopt; }
   /// Whether a job that was started may have to wait for room, and say nothing meanwhile.
   virtual bool lets_jobs_wait() const { return false; }
   /// Of a job: "started"

@@ -123,21 +123,32 @@ class Scheduler {
   void wait_for_stop_signal() {
     stop_signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
-      if (signal == SIGHUP && executor_.jobs_outlive_us()) {
-        interrupted_ = true;
-        workers_.clear();  // they go on, and the next command takes up what they leave
+      if (const auto other = executor_.goes_on_with_jobs(); other && !interrupted_) {
+        progress_.say(fmt::format("{} goes on with the table; `harness runs cancel` ends it", *other));
+        leave_jobs();
+      } else if (signal == SIGHUP && executor_.jobs_outlive_us()) {
+        leave_jobs();
       } else if (interrupted_) {
+        progress_.say("stopping at once");
         for (auto& worker : workers_) worker->kill();
       } else {
-        interrupted_ = true;
-        if (!workers_.empty())
-          progress_.say(
-              "stopping after the current shard; interrupt again to stop at "
-              "once");
-        stop_all();
+        interrupt("");
       }
       wait_for_stop_signal();
     });
+  }
+
+  /// They go on, and the next command takes up what they leave.
+  void leave_jobs() {
+    interrupted_ = true;
+    workers_.clear();
+  }
+
+  void interrupt(const std::string& why) {
+    interrupted_ = true;
+    if (!workers_.empty())
+      progress_.say(why + "stopping after the current shard; interrupt again to stop at once");
+    stop_all();
   }
 
   void wait_for_child_signal() {
@@ -153,6 +164,8 @@ class Scheduler {
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (error) return;
       forgive_own_absence();
+      if (!interrupted_ && hooks_.is_asked_to_stop && hooks_.is_asked_to_stop())
+        interrupt("asked to by `harness runs cancel`: ");
       guarded([this] { look_around(); });
       guarded([this] { ingest_grown(); });
       kill_the_silent_and_the_slow();

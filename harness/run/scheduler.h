@@ -19,6 +19,8 @@ struct SchedulerHooks {
   std::function<bool(const Task&)> complete;
   /// The worker failed, died or fell silent: record why.
   std::function<void(const Task&, const std::string& what)> failed;
+  /// Asked again and again: whether somebody on another terminal or machine wants us to stop. May be empty.
+  std::function<bool()> is_asked_to_stop = {};
 };
 
 /// Runs jobs until none is left. Throws Error once workers have ended and are ingested: Status::kInterrupted

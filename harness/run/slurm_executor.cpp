@@ -68,6 +68,7 @@ class SlurmJob : public RunningJob {
 
   std::optional<ExitStatus> ended() override {
     if (is_complete_) return ExitStatus{};
+    if (is_killed_) return kInterrupted;  // its end need not be waited for
     if (!submission_) return is_asked_to_stop_ ? std::optional(kInterrupted) : std::nullopt;
     if (answers_ == queue_.answers()) return std::nullopt;
     answers_ = queue_.answers();
@@ -149,7 +150,7 @@ class SlurmJob : public RunningJob {
   void say() {
     const auto* job = submission_ ? queue_.find(submission_->job) : nullptr;
     auto text = !submission_ ? std::string("Slurm does not answer") : job == nullptr ? "queued" : job->text();
-    if (is_asked_to_stop_) text = "stopping";
+    if (is_asked_to_stop_ || fs::exists(task.folder / kStopMarker)) text = "stopping";
     const bool has_begun = done_ > 0 && (job == nullptr || !job->is_waiting());
     if (has_begun && !reward_.empty()) text = reward_ + ", " + text;
     const Json told = {{"done", done_},
@@ -209,9 +210,14 @@ SlurmRequest slurm_request(SlurmRequest job, const Plan& plan, const Shares& sha
   return job;
 }
 
-SlurmExecutor::SlurmExecutor(fs::path worker, RequestOf request_of)
-    : worker_(std::move(worker)), request_of_(std::move(request_of)) {
+SlurmExecutor::SlurmExecutor(fs::path worker, RequestOf request_of, std::string continuation)
+    : worker_(std::move(worker)), request_of_(std::move(request_of)), continuation_(std::move(continuation)) {
   queue_.read();
+}
+
+std::optional<std::string> SlurmExecutor::goes_on_with_jobs() const {
+  const auto* job = queue_.find_living(continuation_);
+  return job != nullptr ? std::optional("job " + job->id + " of Slurm") : std::nullopt;
 }
 
 std::unique_ptr<RunningJob> SlurmExecutor::start(boost::asio::io_context&, Task task,

@@ -17,13 +17,15 @@ class SlurmExecutor : public Executor {
  public:
   using RequestOf = std::function<SlurmRequest(const Task&)>;
 
-  /// Reads the queue. Throws Error (Status::kFailed) where Slurm does not answer.
-  SlurmExecutor(std::filesystem::path worker, RequestOf request_of);
+  /// Reads the queue. `continuation`: the name that a job has in it which goes on with the table. Throws
+  /// Error (Status::kFailed) where Slurm does not answer.
+  SlurmExecutor(std::filesystem::path worker, RequestOf request_of, std::string continuation);
 
   std::unique_ptr<RunningJob> start(boost::asio::io_context& io, Task task,
                                     RunningJob::OnLine on_line) override;
   std::vector<std::string> look() override;
   bool jobs_outlive_us() const override { return true; }
+  std::optional<std::string> goes_on_with_jobs() const override;
   std::string how_started() const override { return "with Slurm"; }
   /// What a job may need to reach the end of its epoch and to save.
   std::chrono::milliseconds stop_limit() const override { return std::chrono::minutes(15); }
@@ -32,7 +34,7 @@ class SlurmExecutor : public Executor {
   std::filesystem::path worker_;
   RequestOf request_of_;
   SlurmQueue queue_;
-  std::string trouble_;
+  std::string continuation_, trouble_;
 };
 
 /// What a job of a plan asks Slurm for: `job` with its id, folder and estimated seconds, completed by how the

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "harness/run/stop_request.h"
 #include "harness/slurm/command.h"
 #include "harness/slurm/queue.h"
 #include "harness/slurm/submission.h"
@@ -74,10 +75,14 @@ std::vector<Cancelled> cancel_continuations(const Workspace& workspace, SlurmQue
 std::vector<Cancelled> cancel_jobs(const Workspace& workspace, const std::vector<std::string>& runs) {
   if (!fs::is_directory(workspace.folder))
     throw Error("there is no workspace", workspace.folder.string(), "name the folder with --out");
+  if (runs.empty()) ask_to_stop(workspace);
+  const auto folders = folders_of(workspace, runs);
+  const auto has_submission = [](const fs::path& folder) { return read_submission(folder).has_value(); };
+  if (!has_submission(workspace.folder) && std::ranges::none_of(folders, has_submission)) return {};
   SlurmQueue queue;
   queue.read();
   auto cancelled = runs.empty() ? cancel_continuations(workspace, queue) : std::vector<Cancelled>();
-  for (const auto& folder : folders_of(workspace, runs)) {
+  for (const auto& folder : folders) {
     const auto noted = read_submission(folder);
     if (!noted) continue;
     for (const auto& job : queue.living(noted->name)) {

@@ -16,7 +16,8 @@ struct Cancelled {
 };
 
 /// Ends what Slurm has of these runs, or of the whole workspace where none is named: the jobs that their
-/// folders note, and no other. Throws Error where Slurm does not answer.
+/// folders note, and no other. In a whole workspace the command that works there is asked to stop first
+/// (ask_to_stop). Throws Error where Slurm has jobs of it and does not answer.
 std::vector<Cancelled> cancel_jobs(const Workspace& workspace, const std::vector<std::string>& runs);
 
 }  // namespace harness

@@ -87,10 +87,13 @@ TEST_F(InAnAllocation, AnAllocationThatIsTakenBackEndsInOrderAndTheNextOneGoesOn
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300 + 700 * attempt);
     while (!says("taken", "status") && std::chrono::steady_clock::now() < until)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    shell("scancel --batch --signal=TERM " + job);
+    // A plain one signals scorers, too, and kills the command before it has said how it ended.
+    const bool is_plain = attempt % 2 == 1;
+    shell((is_plain ? "scancel " : "scancel --batch --signal=TERM ") + job);
     said = finished(job, "taken");
     if (said.find("status 0") != std::string::npos) break;
-    EXPECT_PROBLEM(said, "status 130");
+    EXPECT_EQ(said.find("are missing"), std::string::npos) << said;
+    if (!is_plain) EXPECT_PROBLEM(said, "status 130");
     ++interrupted;
   }
   EXPECT_GT(interrupted, 0);

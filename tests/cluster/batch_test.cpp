@@ -136,6 +136,43 @@ TEST_F(ByBatchJobs, AnInterruptedCommandAndRunsCancelLeaveNothingInTheQueue) {
   EXPECT_TRUE(wait_until([&] { return queue().empty(); })) << queue();
 }
 
+TEST_F(ByBatchJobs, CtrlCAtADetachedTableLeavesItToTheJobThatGoesOn) {
+  ASSERT_EQ(shell(by_slurm("left", "--detach") + " 2>&1").status, 0);
+  auto harness = start(by_slurm("left") + fmt::format(" >{}/said.log 2>&1", root_.string()));
+  ASSERT_TRUE(wait_until([&] { return has_begun(training("left", "ratio-norm")); }));
+  ::kill(harness.pid(), SIGINT);
+  ASSERT_TRUE(harness.ends_within(std::chrono::seconds(20)));
+  const auto said = read_file(root_ / "said.log");
+  if (harness.wait().code != 0) {  // 0: it was done by then
+    EXPECT_EQ(harness.wait().code, 130) << said;
+    EXPECT_PROBLEM(said, "goes on with the table; `harness runs cancel` ends it");
+  }
+  ASSERT_TRUE(wait_until([&] { return fs::exists(root_ / "left/chain/table.json"); }, 300))
+      << read_file(root_ / "left/continue.log");
+  expect_equal_rows(rows("left"), local_rows());
+}
+
+TEST_F(ByBatchJobs, RunsCancelEndsTheCommandThatWorksThereToo) {
+  for (const char* executor : {"--executor slurm", ""}) {
+    const auto out = *executor == '\0' ? std::string("here") : std::string("there");
+    patch_table({{"scales", {{"smoke", {{"checkpoints", {2, 60}}, {"settings", {{"updates", 60}}}}}}}});
+    auto harness = start(reproduce(out, executor) + fmt::format(" >{}/said.log 2>&1", root_.string()));
+    const auto begun = [&] {
+      return fs::exists(root_ / out) && std::ranges::any_of(logs_of(out), [](const fs::path& log) {
+               return count_of("\"type\":\"update\"", log) > 0;
+             });
+    };
+    ASSERT_TRUE(wait_until(begun, 120));
+    const auto cancelled =
+        shell(fmt::format("{} runs cancel --out {} 2>&1", kHarness, (root_ / out).string()));
+    EXPECT_EQ(cancelled.status, 0) << cancelled.out;
+    EXPECT_PROBLEM(cancelled.out, "the command that works here (pid ");
+    ASSERT_TRUE(harness.ends_within(std::chrono::minutes(1)));
+    EXPECT_EQ(harness.wait().code, 130) << read_file(root_ / "said.log");
+    EXPECT_TRUE(wait_until([&] { return queue().empty(); }, 20)) << queue();
+  }
+}
+
 TEST_F(ByBatchJobs, RanksAutoTakesTheGpusOfANodeForFluxAndOneForOthers) {
   const auto planned = [&](const std::string& more) {
     return shell(
