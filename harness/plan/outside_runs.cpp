@@ -52,7 +52,7 @@ class RunReader {
     const auto parts = split(places, ',');
     for (const auto& part : parts) {
       const std::string place(trim(part));
-      if (place.empty()) throw Error("names no folder", option_of(arm_), "give NAME=FOLDER");
+      if (place.empty()) throw Error("names no folder", option_of(arm_), "give NAME=DIR");
       if (place.find(kStep) != std::string::npos) {
         add_steps(place);
         continue;

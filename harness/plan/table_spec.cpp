@@ -788,7 +788,7 @@ TableSpec with_adapters(const TableSpec& spec, const std::vector<std::string>& a
   for (const auto& text : adapters) {
     const auto equals = text.find('=');
     require(equals != std::string::npos && equals > 0 && equals + 1 < text.size(),
-            fmt::format("{} is no NAME=FOLDER", in_quotes(text)), "--adapter");
+            fmt::format("{} is no NAME=DIR", in_quotes(text)), "--adapter");
     const auto name = text.substr(0, equals);
     require(name != kBaseMethod && name.find(',') == std::string::npos,
             fmt::format("{} cannot be a row's name", in_quotes(name)), "--adapter",

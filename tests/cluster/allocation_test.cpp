@@ -93,7 +93,9 @@ TEST_F(InAnAllocation, AnAllocationThatIsTakenBackEndsInOrderAndTheNextOneGoesOn
     said = finished(job, "taken");
     if (said.find("status 0") != std::string::npos) break;
     EXPECT_EQ(said.find("are missing"), std::string::npos) << said;
-    if (!is_plain) EXPECT_PROBLEM(said, "status 130");
+    if (!is_plain) {
+      EXPECT_PROBLEM(said, "status 130");
+    }
     ++interrupted;
   }
   EXPECT_GT(interrupted, 0);
