@@ -139,7 +139,7 @@ void print_needs(const PlannedDifference& answer, const PowerReport& report) {
     if (!plans_methods(answer.pilot, design)) {
       put(" A claim about methods needs {} runs.\n", kFewestRuns);
     } else if (needs.prompts.last) {
-      put(" With {} runs: {} prompts.\n", design.runs, text_of(needs.prompts, "no number"));
+      put(" With {} runs: {} prompts.\n", design.runs, text_of(needs.prompts, "no number of"));
     } else if (answer.pilot.components.run == 0) {
       put(" With {} runs: over {:.0e} prompts.\n", design.runs, static_cast<double>(kMostUnits));
     } else {

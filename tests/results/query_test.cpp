@@ -354,6 +354,12 @@ TEST_F(Queries, EndlessOnesEndWithinTheLimits) {
   }
 }
 
+TEST_F(Queries, JsonInColumnsCanBeTakenApartAsTables) {
+  EXPECT_EQ(text("SELECT value FROM json_each('[7, 8]')", QueryFormat::kCsv), "value\n7\n8\n");
+  EXPECT_EQ(text("SELECT fullkey FROM json_tree('{\"a\": [1]}') WHERE atom = 1", QueryFormat::kCsv),
+            "fullkey\n$.a[0]\n");
+}
+
 TEST_F(Queries, TheLimitThatEndsAQueryIsNamed) {
   using std::chrono::milliseconds;
   constexpr std::size_t kBytes = std::size_t{32} << 20;
