@@ -533,6 +533,10 @@ void add_inputs(Command& command, InputOptions& inputs) {
               "(default: the generated prompts)",
               {.is_path = true, .value = "DIR"});
   command.add(
+      "--split", &inputs.split,
+      "how many prompts are for validation and for test (default: the table's; of fewer prompts its share)",
+      {.value = "N/N"});
+  command.add(
       "--train-prompts", &inputs.train_prompts,
       "training prompts: train.txt or TASK/train.txt, one prompt per line, for OCR each with its target in "
       "double quotes; for GenEval train.jsonl, one record per line (default: the generated prompts)",

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <optional>
 #include <ranges>
 #include <set>
@@ -11,6 +13,7 @@
 #include "core/files.h"
 #include "core/geneval/record.h"
 #include "core/sha256.h"
+#include "core/text.h"
 #include "core/weights/weights_folder.h"
 #include "harness/plan/model_folder.h"
 
@@ -261,6 +264,47 @@ Split split_of(const PromptSet& set, const SplitRule& rule, int of, bool leaves_
   if (!split.test.empty()) return split;
   throw Error(fmt::format("every test prompt of {} is also one of validation", set.name),
               std::string("setting ") + kLeaveOutValidationPrompts, "leave it at false");
+}
+
+std::string OwnSplit::note() const {
+  if (is_asked_for)
+    return fmt::format("{} prompts for validation and {} for test, as asked for.", validation, test);
+  return fmt::format(
+      "The {} prompts are divided as the table's are: {} for validation, {} for test (--split chooses).",
+      validation + test, validation, test);
+}
+
+std::optional<OwnSplit> own_split(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,
+                                  const InputOptions& options) {
+  if (!options.split.empty()) {
+    if (spec.is_training())
+      throw Error("is not for training tables: they evaluate no prompts", "--split", "leave it out");
+    OwnSplit split{.is_asked_for = true};
+    const auto slash = options.split.find('/');
+    const auto number = [&](std::size_t begin, std::size_t end) {
+      int value = 0;
+      const auto* last = options.split.data() + end;
+      const auto parsed = std::from_chars(options.split.data() + begin, last, value);
+      return parsed.ec == std::errc() && parsed.ptr == last && value < (1 << 24) ? value : 0;
+    };
+    if (slash != std::string::npos) {
+      split.validation = number(0, slash);
+      split.test = number(slash + 1, options.split.size());
+    }
+    if (split.validation > 0 && split.test > 0) return split;
+    throw Error(fmt::format("{} is not two numbers of prompts", in_quotes(options.split)), "--split",
+                "give those of validation and test: 256/762");
+  }
+  if (spec.is_training() || options.prompts.empty() || !spec.prompt_set.empty() || scale.prompt_set)
+    return std::nullopt;
+  const auto given = given_evaluation(spec, backbone, options);
+  if (!given || given->set.name == "geneval-public")
+    return std::nullopt;  // refused with what to take instead
+  const auto there = static_cast<int>(given->set.prompts.size());
+  if (there >= spec.prompts_first || there < 2) return std::nullopt;
+  const double share = static_cast<double>(spec.split.take) / spec.prompts_first;
+  const int validation = std::clamp(static_cast<int>(std::lround(share * there)), 1, there - 1);
+  return OwnSplit{.validation = validation, .test = there - validation};
 }
 
 Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace harness {
 /// What the user chose on the command line, by options and settings; empty: the default.
 struct InputOptions {
   std::string weights, prompts, train_prompts, scorers;
+  std::string split;                           ///< "50/150": prompts for validation and test
   bool leaves_out_validation_prompts = false;  ///< of the test split, whole before a scale's cut
   /// The prompts may be for the collection's other tables: a backbone that draws shapes takes its own records
   /// where a folder has none of them.
@@ -26,6 +28,19 @@ inline constexpr const char* kLeaveOutValidationPrompts = "leave_out_validation_
 /// The first `of` prompts of a set by the rule; `leaves_out`: test without the prompts whose text is one of
 /// validation's. Throws Error where that leaves none.
 Split split_of(const PromptSet& set, const SplitRule& rule, int of, bool leaves_out);
+
+/// How many prompts are for validation and for test, where it is not as the table says.
+struct OwnSplit {
+  int validation = 0, test = 0;
+  bool is_asked_for = false;  ///< else the set is smaller than the table's, and divided in its share
+
+  std::string note() const;
+};
+
+/// As --split says; else the table's share of a set of --prompts that is smaller, unless the table or scale
+/// asks for a certain set. Throws Error (at --split) for what are no two numbers above 0.
+std::optional<OwnSplit> own_split(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,
+                                  const InputOptions& options);
 
 /// Everything that jobs read, with the checksums that identify it.
 struct Inputs {

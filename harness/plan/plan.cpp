@@ -361,17 +361,23 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
 Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   Plan plan;
   plan.workspace = workspace;
-  plan.spec = with_adapters(load_table_spec(request.table), request.adapters);
+  const auto table = with_adapters(load_table_spec(request.table), request.adapters);
+  plan.spec = table;
   plan.scale = plan.spec.scale(request.scale);
   plan.registry = load_registry();
   const ScorerFolders scorer_folders(plan.registry, request.inputs.scorers);
   plan.external_scorers = find_external_scorers(request.inputs.scorers);
   add_to_registry(plan.external_scorers, plan.registry);
   const auto backbone = backbone_of(plan.spec, request);
-  plan.spec = for_backbone(with_external_metrics(plan.spec, plan.external_scorers, plan.registry), backbone);
+  const auto in_effect = [&](const TableSpec& spec) {
+    return for_backbone(with_external_metrics(spec, plan.external_scorers, plan.registry), backbone);
+  };
+  plan.spec = in_effect(table);
   check_against_registry(plan.spec, plan.registry);
   plan.numerics_version = plan.registry.numerics_version;
   plan.backbone = plan.registry.backbone(backbone, "--backbone");
+  const auto split = own_split(plan.spec, plan.scale, plan.backbone, request.inputs);
+  if (split) plan.spec = in_effect(with_split(table, split->validation, split->test));
   plan.methods = choose_methods(plan.spec, plan.registry, request.methods);
   // Who names further rows wants them, whichever others are chosen.
   for (const auto& text : request.methods.empty() ? std::vector<std::string>() : request.adapters) {
@@ -393,6 +399,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   check_timesteps(plan.spec, trained_steps(plan.settings));
   choose_scorers(plan, scorer_folders);
   plan.inputs = gather_inputs(plan.spec, plan.scale, plan.backbone, input_options(plan, request), workspace);
+  if (split) plan.inputs.notes.push_back(split->note());
   expect_prompts_for_an_epoch(plan);
   add_runs(plan);
   return plan;

@@ -804,6 +804,19 @@ TableSpec with_adapters(const TableSpec& spec, const std::vector<std::string>& a
   return parse_table_spec(std::move(document), spec.file);
 }
 
+TableSpec with_split(const TableSpec& spec, int validation, int test) {
+  Json document = spec.document;
+  document["prompts"]["first"] = validation + test;
+  document["split"][document["split"].contains("first") ? "first" : "take"] = validation;
+  if (document.contains("backbones")) {
+    for (auto& changes : document["backbones"]) {
+      changes.erase("split");
+      changes.erase("prompts");
+    }
+  }
+  return parse_table_spec(std::move(document), spec.file);
+}
+
 TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCatalogue& metrics,
                            SpecSource source) {
   if (source == SpecSource::kFile) check_sizes(document, file.string());

@@ -169,6 +169,9 @@ TableSpec load_table_spec(const std::string& id_or_file, const std::string& wher
 TableSpec with_adapters(const TableSpec& spec, const std::vector<std::string>& adapters);
 TableSpec read_table_spec(const std::filesystem::path& file);
 
+/// The table with the first `validation + test` prompts divided in these sizes, by its own rule.
+TableSpec with_split(const TableSpec& spec, int validation, int test);
+
 /// Where a table's document comes from: a file, the record of an experiment, or one from before experiments
 /// recorded what their metrics are. Of a record a metric's own direction counts, whatever it states; of an
 /// old one whose metric nobody knows any more what it states, else "higher", as was done then.

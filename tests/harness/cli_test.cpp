@@ -233,6 +233,25 @@ TEST_F(DryRun, ShowsTheJobsAndWritesNothing) {
   EXPECT_FALSE(fs::exists(runs));
 }
 
+TEST_F(Inputs, FewerPromptsAreDividedInTheTablesShareOrAsAskedFor) {
+  const auto prompts = place.folder() / "prompts/ocr";
+  fs::create_directories(prompts);
+  std::string text;
+  for (int i = 0; i < 199; ++i) text += fmt::format("a sign that reads \"{}\"\n", i);
+  write_file_atomically(prompts / "test.txt", text);
+  const auto sizes = [&](const Words& more) {
+    ok(with(smoke({"--methods", "dual", "--prompts", "prompts"}), more));
+    return place.csv(
+        "SELECT DISTINCT json_extract(config, '$.split_sizes') AS sizes FROM reproduction_evaluations JOIN "
+        "evaluations ON evaluations.id = evaluation_id WHERE reproduction_id = (SELECT max(id) FROM "
+        "reproductions)");
+  };
+  EXPECT_EQ(sizes({}), "sizes\n\"[50,149]\"\n");
+  EXPECT_THAT(read_file(runs / "sd35-ocr/table.md"),
+              HasSubstr("The 199 prompts are divided as the table's are: 50 for validation, 149 for test"));
+  EXPECT_EQ(sizes({"--split", "60/70"}), "sizes\n\"[60,70]\"\n");
+}
+
 TEST_F(Inputs, BrokenOnesAreNamedWithStatus2BeforeAnythingIsWritten) {
   const auto prompts = place.folder() / "prompts/ocr";
   fs::create_directories(prompts);
@@ -243,7 +262,8 @@ TEST_F(Inputs, BrokenOnesAreNamedWithStatus2BeforeAnythingIsWritten) {
   };
   refuse({"--prompts", "prompts"}, "test.txt:2");
   write_file_atomically(prompts / "test.txt", "a sign \"A\"\nb \"B\"");
-  refuse({"--prompts", "prompts"}, "uses the first 1018 prompts");
+  refuse({"--prompts", "prompts", "--split", "2/1"}, "uses the first 3 prompts, and this set has 2");
+  refuse({"--prompts", "prompts", "--split", "2"}, "\"2\" is not two numbers of prompts");
   refuse({"--scale", "paper"}, "asks for the prompt set ocr-flow-grpo");
   refuse({"--scale", "paper"}, "it is dataset/ocr/test.txt of the repository yifan123/flow_grpo");
   refuse({"--set", "lr=1e-4,guidance=2"}, "one setting per --set");
