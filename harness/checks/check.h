@@ -94,14 +94,15 @@ struct RuleFile {
   int version = 0;
   std::filesystem::path file;
   Json rules = Json::array();
+  std::string note = {};  ///< why they are not the table's own
 };
 
 /// Reads FILE; with "extends": ID, the rules of rules/ID.json come first, and a rule of the same name takes
 /// the place of theirs. Throws Error: an unknown check (with the nearest), a missing or unknown field.
 RuleFile read_rule_file(const std::filesystem::path& file);
 
-/// rules/TABLE.json of the data folders (find_data_file), or without one rules/evaluation.json or
-/// rules/training.json.
+/// rules/TABLE.json of the data folders (find_data_file), unless they are for another split than the table's;
+/// or without such rules/evaluation.json or rules/training.json.
 RuleFile rules_of(const TableSpec& spec);
 
 /// Applies every rule. A check that cannot go on has failed with the reason. Throws Error (status 2) for a

@@ -138,14 +138,36 @@ RuleFile read_rule_file(const fs::path& file) {
   return rules;
 }
 
+namespace {
+
+/// Whether rules are for a split of other prompts than this one's (`reproduce --split`, or a smaller set).
+bool ask_for_another_split(const RuleFile& rules, const TableSpec& spec) {
+  return std::ranges::any_of(rules.rules, [&](const Json& rule) {
+    return rule.value("check", "") == "split" &&
+           (rule.value("of", spec.prompts_first) != spec.prompts_first ||
+            rule.value("take", spec.split.take) != spec.split.take);
+  });
+}
+
+}  // namespace
+
 RuleFile rules_of(const TableSpec& spec) {
   const auto own = "rules/" + spec.id + ".json";
+  std::string note;
   try {
-    return read_rule_file(find_data_file(own));
+    auto rules = read_rule_file(find_data_file(own));
+    if (!ask_for_another_split(rules, spec)) return rules;
+    note = fmt::format(
+        "{} of {} prompts are for validation, which is not the split that rules {} are for: the "
+        "rules of every evaluation apply",
+        spec.split.take, spec.prompts_first, rules.id);
   } catch (const Error& error) {
     if (error.where() != own) throw;  // it is there and wrong
   }
-  return read_rule_file(find_data_file(spec.is_training() ? "rules/training.json" : "rules/evaluation.json"));
+  auto rules =
+      read_rule_file(find_data_file(spec.is_training() ? "rules/training.json" : "rules/evaluation.json"));
+  rules.note = std::move(note);
+  return rules;
 }
 
 std::vector<RuleResult> apply_rules(const RuleFile& rules, const CheckedExperiment& experiment,

@@ -55,6 +55,7 @@ struct TableCheck {
 
 TableCheck check_experiment(const CheckedExperiment& experiment, const CheckOptions& o) {
   const auto rules = o.rules.empty() ? rules_of(experiment.table) : read_rule_file(o.rules);
+  if (!rules.note.empty()) tell("note: {}\n", rules.note);
   auto results = apply_rules(rules, experiment, o.db.place.options());
   Json list = Json::array();
   for (const auto& r : results) {

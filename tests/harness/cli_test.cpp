@@ -250,6 +250,9 @@ TEST_F(Inputs, FewerPromptsAreDividedInTheTablesShareOrAsAskedFor) {
   EXPECT_THAT(read_file(runs / "sd35-ocr/table.md"),
               HasSubstr("The 199 prompts are divided as the table's are: 50 for validation, 149 for test"));
   EXPECT_EQ(sizes({"--split", "60/70"}), "sizes\n\"[60,70]\"\n");
+  EXPECT_THAT(
+      place.run({"check", "sd35-ocr"}).err,
+      HasSubstr("60 of 130 prompts are for validation, which is not the split that rules sd35-ocr are for"));
 }
 
 TEST_F(Inputs, BrokenOnesAreNamedWithStatus2BeforeAnythingIsWritten) {
