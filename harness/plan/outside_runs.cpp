@@ -45,14 +45,14 @@ std::optional<int> last_number(const fs::path& place) {
 
 class RunReader {
  public:
-  explicit RunReader(const ArmSpec& arm) : arm_(arm) {}
+  RunReader(const ArmSpec& arm, const fs::path& folder) : arm_(arm), folder_(folder) {}
 
   OutsideRun read(const std::string& places) {
     run_.clear();
     const auto parts = split(places, ',');
     for (const auto& part : parts) {
-      const std::string place(trim(part));
-      if (place.empty()) throw Error("names no folder", option_of(arm_), "give NAME=DIR");
+      const std::string named(trim(part)), place = (folder_ / named).string();
+      if (named.empty()) throw Error("names no folder", option_of(arm_), "give NAME=DIR");
       if (place.find(kStep) != std::string::npos) {
         add_steps(place);
         continue;
@@ -91,7 +91,7 @@ class RunReader {
     if ((prefix + suffix + rest).find(kStep) != std::string::npos ||
         place.find(kStep, at + 1) != std::string::npos)
       throw Error(fmt::format("{} has {{step}} twice", place), option_of(arm_), "write it once");
-    const fs::path above = begin == 0 ? fs::path(".") : fs::path(place.substr(0, begin));
+    const fs::path above = place.substr(0, begin);
     std::error_code absent;
     bool found = false;
     for (fs::directory_iterator entry(above, absent), end; !absent && entry != end; entry.increment(absent)) {
@@ -113,12 +113,14 @@ class RunReader {
   }
 
   const ArmSpec& arm_;
+  const fs::path& folder_;
   OutsideRun run_;
 };
 
 }  // namespace
 
-std::vector<OutsideRun> outside_runs(const ArmSpec& arm, const std::vector<std::int64_t>& seeds) {
+std::vector<OutsideRun> outside_runs(const ArmSpec& arm, const std::vector<std::int64_t>& seeds,
+                                     const fs::path& folder) {
   const bool by_seed = arm.adapters.size() == 1 && arm.adapters.front().find(kSeed) != std::string::npos;
   if (!by_seed && arm.adapters.size() != seeds.size()) {
     throw Error(
@@ -129,7 +131,7 @@ std::vector<OutsideRun> outside_runs(const ArmSpec& arm, const std::vector<std::
         "run from outside is compared with the run of that seed");
   }
   std::vector<OutsideRun> runs;
-  RunReader reader(arm);
+  RunReader reader(arm, folder);
   for (std::size_t i = 0; i < seeds.size(); ++i)
     runs.push_back(reader.read(with_seed(arm.adapters[by_seed ? 0 : i], seeds[i])));
   return runs;

@@ -184,7 +184,8 @@ void add_runs(Plan& plan) {
   const auto scorer = scorer_path();
   std::map<std::string, std::vector<OutsideRun>> outside;
   for (const auto& name : plan.methods) {
-    if (const auto arm = plan.spec.arm(name); arm.is_outside()) outside[name] = outside_runs(arm, plan.seeds);
+    if (const auto arm = plan.spec.arm(name); arm.is_outside())
+      outside[name] = outside_runs(arm, plan.seeds, fs::absolute(plan.spec.file).parent_path());
   }
   for (std::size_t i = 0; i < plan.seeds.size(); ++i) {
     const auto seed = plan.seeds[i];

@@ -799,7 +799,10 @@ TableSpec with_adapters(const TableSpec& spec, const std::vector<std::string>& a
     auto row = own;
     while (row < rows.size() && rows[row].at("name") != name) ++row;
     if (row == rows.size()) rows.push_back({{"name", name}, {"adapters", Json::array()}});
-    rows[row]["adapters"].push_back(text.substr(equals + 1));
+    std::vector<std::string> places;  // relative ones would be the table's file's
+    for (const auto& place : split(text.substr(equals + 1), ','))
+      places.push_back(place.empty() ? place : fs::absolute(place).string());
+    rows[row]["adapters"].push_back(join(places, ","));
   }
   return parse_table_spec(std::move(document), spec.file);
 }

@@ -78,6 +78,24 @@ TEST_F(FromOutside, ARunThatIsGivenBackHasItsImagesAndScoresBitForBit) {
   EXPECT_PROBLEM(verified.out, "back (seed 43)");
 }
 
+TEST_F(FromOutside, ARowOfATablesFileHasPathsRelativeToIt) {
+  expect_reproduced("own", "--methods ratio-norm");
+  fs::create_directories(root_ / "tables");
+  fs::copy(checkpoints_of("own", "ratio-norm"), root_ / "tables/theirs", fs::copy_options::recursive);
+  Json document = read_json(root_ / "chain.json");
+  document["methods"] = {"ratio-norm", {{"name", "back"}, {"adapters", {"theirs/{step}"}}}};
+  write_file_atomically(root_ / "tables/chain.json", document.dump());
+  const auto table_of = [&](const std::string& command) {
+    return shell(
+        fmt::format("{} {} --table {} 2>&1", kHarness, command, (root_ / "tables/chain.json").string()));
+  };
+  const auto done = table_of("reproduce --scale smoke --out " + (root_ / "own").string());
+  EXPECT_EQ(done.status, 0) << done.out;
+  expect_equal_rows(scores_of("own", "ratio-norm"), scores_of("own", "back"));
+  const auto settings = table_of("list settings");
+  EXPECT_EQ(settings.status, 0) << settings.out;
+}
+
 TEST_F(FromOutside, AnAdapterOfPeftsFormHasTheScoresOfTheRunThatSavedIt) {
   const auto weights = kTree / "tests/data/parity/sd3_pipeline_sd35m/model";
   const auto with =
