@@ -116,6 +116,8 @@ TEST_F(ByBatchJobs, ADeadWorkerIsNamedAndRanksGoOnFromWhatItLeft) {
 }
 
 TEST_F(ByBatchJobs, AnInterruptedCommandAndRunsCancelLeaveNothingInTheQueue) {
+  // Long enough to be at work still whenever it is asked.
+  patch_table({{"scales", {{"smoke", {{"checkpoints", {2, 120}}, {"settings", {{"updates", 120}}}}}}}});
   auto harness = start(by_slurm("stopped") + fmt::format(" >{}/said.log 2>&1", root_.string()));
   ASSERT_TRUE(wait_until([&] { return has_begun(training("stopped", "ratio-norm")); }));
   ::kill(harness.pid(), SIGINT);
