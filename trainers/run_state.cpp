@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -30,8 +31,14 @@ std::string write_set(
   write_folder_atomically(folder, [&](const fs::path& aside) {
     for (const auto& [name, tensors] : files) {
       const auto bytes = tensors_to_bytes(tensors);
-      sums[name] = sha256_hex(bytes);
-      write_file_atomically(aside / name, bytes);
+      const auto sum = sha256_hex(bytes);
+      // What another program saved once is raw weights and averages alike: on disk it need not be there
+      // twice.
+      const auto same = std::find(sums.begin(), sums.end(), Json(sum));
+      std::error_code no_links = std::make_error_code(std::errc::not_supported);
+      if (same != sums.end()) fs::create_hard_link(aside / same.key(), aside / name, no_links);
+      if (no_links) write_file_atomically(aside / name, bytes);
+      sums[name] = sum;
     }
     write_more(aside);
     facts["files"] = sums;

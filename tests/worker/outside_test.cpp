@@ -105,6 +105,9 @@ TEST_F(FromOutside, AnAdapterOfPeftsFormHasTheScoresOfTheRunThatSavedIt) {
   expect_reproduced("lora",
                     with + " --adapter peft=" + checkpoints_of("lora", "ratio-norm") + "/{step}/adapter");
   expect_equal_rows(scores_of("lora", "ratio-norm"), scores_of("lora", "peft"));
+  const fs::path kept = fs::path(checkpoints_of("lora", "outside")) / "2";
+  EXPECT_EQ(read_file(kept / "model.safetensors"), read_file(kept / "ema.safetensors"));
+  EXPECT_EQ(fs::hard_link_count(kept / "ema.safetensors"), 2U) << "it is on the disk once";
 }
 
 TEST_F(FromOutside, WhatIsNoCheckpointIsRefusedBeforeAnythingRuns) {
