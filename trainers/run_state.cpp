@@ -35,9 +35,9 @@ std::string write_set(
       // What another program saved once is raw weights and averages alike: on disk it need not be there
       // twice.
       const auto same = std::find(sums.begin(), sums.end(), Json(sum));
-      std::error_code no_links = std::make_error_code(std::errc::not_supported);
+      std::error_code no_links;
       if (same != sums.end()) fs::create_hard_link(aside / same.key(), aside / name, no_links);
-      if (no_links) write_file_atomically(aside / name, bytes);
+      if (same == sums.end() || no_links) write_file_atomically(aside / name, bytes);
       sums[name] = sum;
     }
     write_more(aside);
@@ -103,6 +103,22 @@ void read_checkpoint(const fs::path& folder, bool ema, std::vector<NamedTensor> 
   const auto tensors = read_checked(folder, read_manifest(folder), name);
   const torch::NoGradGuard no_grad;
   for (auto& [key, tensor] : weights) restore_tensor(tensors, key, tensor, (folder / name).string());
+}
+
+bool is_imported(const fs::path& folder) {
+  return fs::exists(folder / kManifest) && read_manifest(folder).contains("imported");
+}
+
+void load_checkpoint(const fs::path& folder, bool ema, Backbone& backbone) {
+  const auto place = folder / "adapter";
+  const auto* own = backbone.adapter();
+  if (const auto lora = LoraConfig::of_folder(place)) {
+    const bool is_own = own != nullptr && own->config().to_json() == lora->to_json();
+    if (!is_own) backbone.add_adapter(*lora, 0, place.string());
+  } else if (is_imported(folder)) {
+    backbone.drop_adapter();
+  }
+  read_checkpoint(folder, ema, backbone.trainable());
 }
 
 void write_resume_point(const fs::path& run, std::int64_t update, const std::vector<NamedTensor>& weights,

@@ -23,6 +23,13 @@ std::string write_checkpoint(const std::filesystem::path& folder, const std::vec
 /// Throws Error naming the file that is missing, changed or truncated.
 void read_checkpoint(const std::filesystem::path& folder, bool ema, std::vector<NamedTensor> weights);
 
+/// Whether a checkpoint was trained elsewhere.
+bool is_imported(const std::filesystem::path& folder);
+
+/// read_checkpoint into a backbone, which gets the checkpoint's adapter if it has another one: what was
+/// trained elsewhere need not change what training here does.
+void load_checkpoint(const std::filesystem::path& folder, bool ema, Backbone& backbone);
+
 /// Everything needed to go on bit for bit, in RUN/resume/<update>/. Only it and the one before it are kept.
 void write_resume_point(const std::filesystem::path& run, std::int64_t update,
                         const std::vector<NamedTensor>& weights, const AdamW& optimiser, const Ema& ema,

@@ -32,12 +32,7 @@ std::vector<Prompt> prompts_of(const WorkerJob& job) {
   return prompts;
 }
 
-bool is_imported(const std::filesystem::path& checkpoint) {
-  const auto manifest = checkpoint / "manifest.json";
-  return std::filesystem::exists(manifest) && read_json(manifest).contains("imported");
-}
-
-void load_checkpoint(const WorkerJob& job, Backbone& backbone, bool ema) {
+void load_planned_checkpoint(const WorkerJob& job, Backbone& backbone, bool ema) {
   if (job.get<int>("step") == 0) return;
   if (const auto manifest = job.path("checkpoint") / "manifest.json";
       !job.checkpoint_sha256.empty() && sha256_file(manifest) != job.checkpoint_sha256) {
@@ -45,13 +40,7 @@ void load_checkpoint(const WorkerJob& job, Backbone& backbone, bool ema) {
                 "the checkpoint was changed: put it back, or train the run again with --fresh",
                 Status::kFailed);
   }
-  // One that was taken in need not change what training here does.
-  if (const auto adapter = job.path("checkpoint") / "adapter"; is_imported(job.path("checkpoint"))) {
-    const auto lora = LoraConfig::of_folder(adapter);
-    backbone.drop_adapter();
-    if (lora) backbone.add_adapter(*lora, 0, adapter.string());
-  }
-  read_checkpoint(job.path("checkpoint"), ema, backbone.trainable());
+  load_checkpoint(job.path("checkpoint"), ema, backbone);
   if (auto* adapter = backbone.adapter()) adapter->merge();
 }
 
@@ -97,7 +86,7 @@ class Evaluation {
         scoring_(open_scorers(job)),
         pool_(job.shards_at_once(), use_one_thread),
         shown_metric_(job.get<std::vector<std::string>>("metrics").at(0)) {
-    load_checkpoint(job, *backbone_, settings_.use_ema);
+    load_planned_checkpoint(job, *backbone_, settings_.use_ema);
     weights_.expect_unchanged();
     make_folder(job.folder / "images");
   }

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -38,15 +37,10 @@ void require_finite(const std::vector<NamedTensor>& weights, const fs::path& pla
 }
 
 Weights read_own(const OutsideCheckpoint& found, Backbone& backbone) {
-  if (const auto lora = LoraConfig::of_folder(found.folder / "adapter")) {
-    backbone.add_adapter(*lora, 0, (found.folder / "adapter").string());
-  } else {
-    backbone.drop_adapter();
-  }
   Weights weights{.raw = {}, .averages = {}, .form = "a checkpoint of this project's"};
-  read_checkpoint(found.folder, false, backbone.trainable());
+  load_checkpoint(found.folder, false, backbone);
   weights.raw = copies(backbone.trainable());
-  read_checkpoint(found.folder, true, backbone.trainable());
+  load_checkpoint(found.folder, true, backbone);
   weights.averages = copies(backbone.trainable());
   return weights;
 }

@@ -35,7 +35,9 @@ struct SampleRequest {
 void choose_adapter(SampleRequest& r) {
   const auto lora = LoraConfig::of_folder(std::filesystem::path(r.lora) / "adapter");
   if (!lora) return;
-  if (backbone_type(r.source.name).choices.empty())
+  const bool has_choices = !backbone_type(r.source.name).choices.empty();
+  if (!has_choices && is_imported(r.lora)) return;
+  if (!has_choices)
     throw Error("is a checkpoint of another backbone", "--lora " + r.lora,
                 "give the model folder that it was trained from with --weights");
   r.source.choices.lora = *lora;
@@ -91,7 +93,7 @@ void apply_checkpoint(const std::filesystem::path& folder, Backbone& backbone) {
   if (backbone.adapter() != nullptr && !std::filesystem::exists(folder / "manifest.json")) {
     backbone.load_adapter(folder);  // of another program
   } else {
-    read_checkpoint(folder, true, backbone.trainable());
+    load_checkpoint(folder, true, backbone);
   }
   if (auto* adapter = backbone.adapter()) adapter->merge();
 }

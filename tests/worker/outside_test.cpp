@@ -108,6 +108,15 @@ TEST_F(FromOutside, AnAdapterOfPeftsFormHasTheScoresOfTheRunThatSavedIt) {
   const fs::path kept = fs::path(checkpoints_of("lora", "outside")) / "2";
   EXPECT_EQ(read_file(kept / "model.safetensors"), read_file(kept / "ema.safetensors"));
   EXPECT_EQ(fs::hard_link_count(kept / "ema.safetensors"), 2U) << "it is on the disk once";
+  const auto drawn = [&](const fs::path& checkpoint) {
+    const auto image = root_ / "drawn.png";
+    const auto done =
+        shell(fmt::format("{} sample 'a sign \"A\"' --backbone sd35-medium --weights {} --lora {} -o {} 2>&1",
+                          kHarness, weights.string(), checkpoint.string(), image.string()));
+    EXPECT_EQ(done.status, 0) << done.out;
+    return read_file(image);
+  };
+  EXPECT_TRUE(drawn(kept) == drawn(fs::path(checkpoints_of("lora", "ratio-norm")) / "2"));
 }
 
 TEST_F(FromOutside, WhatIsNoCheckpointIsRefusedBeforeAnythingRuns) {
