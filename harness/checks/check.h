@@ -18,7 +18,7 @@ struct CheckedRun : StoredRun {
   std::filesystem::path place;  ///< where its files are now
   std::string name;             ///< "dual (seed 42)"
   bool is_base() const { return method == kBaseMethod; }
-  bool is_trained() const { return !is_base() && method != kOutsideMethod; }
+  bool is_trained() const { return is_trained_here(method); }
 };
 
 struct CheckedEvaluation : StoredEvaluation {

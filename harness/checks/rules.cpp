@@ -66,6 +66,15 @@ std::string place_of(const RuleFile& file, std::size_t index) {
   return fmt::format("{}: rules[{}]", file.file.string(), index);
 }
 
+/// Whether rules are for a split of other prompts than this one's (`reproduce --split`, or a smaller set).
+bool ask_for_another_split(const RuleFile& rules, const TableSpec& spec) {
+  return std::ranges::any_of(rules.rules, [&](const Json& rule) {
+    return rule.value("check", "") == "split" &&
+           (rule.value("of", spec.prompts_first) != spec.prompts_first ||
+            rule.value("take", spec.split.take) != spec.split.take);
+  });
+}
+
 /// Rules of the extending file take the place of those of the same name; the others follow.
 Json merged(const Json& base, const RuleFile& own) {
   Json all = base;
@@ -137,19 +146,6 @@ RuleFile read_rule_file(const fs::path& file) {
   rules.rules = merged(inherited, rules);
   return rules;
 }
-
-namespace {
-
-/// Whether rules are for a split of other prompts than this one's (`reproduce --split`, or a smaller set).
-bool ask_for_another_split(const RuleFile& rules, const TableSpec& spec) {
-  return std::ranges::any_of(rules.rules, [&](const Json& rule) {
-    return rule.value("check", "") == "split" &&
-           (rule.value("of", spec.prompts_first) != spec.prompts_first ||
-            rule.value("take", spec.split.take) != spec.split.take);
-  });
-}
-
-}  // namespace
 
 RuleFile rules_of(const TableSpec& spec) {
   const auto own = "rules/" + spec.id + ".json";

@@ -291,7 +291,8 @@ Rows list_runs(const ListOptions& options) {
   std::map<std::string, std::string> scales, rows;
   if (store) {
     constexpr auto kNames =
-        "SELECT run_id, group_concat(DISTINCT scale), group_concat(DISTINCT arm) FROM table_runs GROUP BY run_id";
+        "SELECT run_id, replace(group_concat(DISTINCT scale), ',', ', '), replace(group_concat(DISTINCT arm), ',', ', ') "
+        "FROM table_runs GROUP BY run_id";
     for (const auto& [run, of_run, arms] : rows_of<std::string, std::string, std::string>(*store, kNames)) {
       scales[run] = of_run;
       rows[run] = arms;

@@ -180,8 +180,7 @@ class PlanWork {
             .complete = [this](const Task& task) { return runner_.complete(task); },
             .failed = [this](const Task& task,
                              const std::string& what) { store_.mark_job(task.id, JobState::kFailed, what); },
-            .is_asked_to_stop =
-                [request = std::make_shared<StopRequest>(plan_.workspace)] { return request->came(); }};
+            .is_asked_to_stop = [this] { return stop_request_.came(); }};
   }
 
   void say_notes() {
@@ -197,6 +196,7 @@ class PlanWork {
   const Shares shares_;
   PlanRunner runner_;
   SchedulerSettings settings_;
+  StopRequest stop_request_{plan_.workspace};
 };
 
 /// What was made for another table belongs to this one too, though nothing is left to run.

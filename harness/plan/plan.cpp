@@ -183,10 +183,9 @@ RunPlan outside_run(const Plan& plan, const std::string& name, std::int64_t seed
 void add_runs(Plan& plan) {
   const auto scorer = scorer_path();
   std::map<std::string, std::vector<OutsideRun>> outside;
-  for (const auto& name : plan.methods) {
-    if (const auto arm = plan.spec.arm(name); arm.is_outside())
-      outside[name] = outside_runs(arm, plan.seeds, fs::absolute(plan.spec.file).parent_path());
-  }
+  const auto folder = fs::absolute(plan.spec.file).parent_path();
+  for (const auto& name : plan.outside_rows())
+    outside[name] = outside_runs(plan.spec.arm(name), plan.seeds, folder);
   for (std::size_t i = 0; i < plan.seeds.size(); ++i) {
     const auto seed = plan.seeds[i];
     if (!plan.spec.is_training()) plan.runs.push_back(base_run(plan, seed));
@@ -274,8 +273,7 @@ std::int64_t trained_steps(const ResolvedSettings& settings) {
 
 /// An epoch takes no prompt twice.
 void expect_prompts_for_an_epoch(const Plan& plan) {
-  for (const auto& name : plan.methods) {
-    if (plan.spec.arm(name).is_outside()) continue;
+  for (const auto& name : plan.trained_rows()) {
     const auto loop = plan.settings.effective_loop(plan.registry, "train", name);
     const auto wanted = loop.value("prompts_per_epoch", std::size_t{0});
     const auto& training = plan.inputs.training;
@@ -325,6 +323,20 @@ Json job_document(const Job& job, const Shares& shares, const std::string& devic
 
 const std::vector<int>& Plan::positions(const std::string& split) const {
   return split == "test" ? inputs.test : inputs.validation;
+}
+
+std::vector<std::string> Plan::trained_rows() const {
+  std::vector<std::string> rows;
+  std::ranges::copy_if(methods, std::back_inserter(rows),
+                       [&](const auto& name) { return !spec.arm(name).is_outside(); });
+  return rows;
+}
+
+std::vector<std::string> Plan::outside_rows() const {
+  std::vector<std::string> rows;
+  std::ranges::copy_if(methods, std::back_inserter(rows),
+                       [&](const auto& name) { return spec.arm(name).is_outside(); });
+  return rows;
 }
 
 Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) const {

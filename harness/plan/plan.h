@@ -55,7 +55,7 @@ struct RunPlan {
   std::int64_t seed = 0;
   std::vector<int> checkpoints = {};  ///< that are evaluated on validation: steps; of a base run 0
   bool is_base() const { return method == kBaseMethod; }
-  bool is_trained() const { return !is_base() && method != kOutsideMethod; }
+  bool is_trained() const { return is_trained_here(method); }
 };
 
 /// A table spec with everything resolved: what will be trained, evaluated, compared, and from which inputs.
@@ -89,6 +89,9 @@ struct Plan {
   /// The evaluation of a run's checkpoint on "validation" or "test". Step 0: the starting weights.
   Job evaluation(const RunPlan& run, int step, const std::string& split) const;
   const std::vector<int>& positions(const std::string& split) const;
+  /// Of `methods` those that are trained here, and the others.
+  std::vector<std::string> trained_rows() const;
+  std::vector<std::string> outside_rows() const;
 };
 
 /// Writes nothing. Throws Error (status 2) for unknown names, impossible values and absent files.

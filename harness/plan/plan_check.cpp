@@ -33,8 +33,7 @@ Json request_of(const Plan& plan, const Shares& shares) {
                   {"scorers", scorers_of(plan)}};
   if (!plan.spec.is_training())
     request["evaluation_settings"] = plan.settings.effective_loop(plan.registry, "evaluate");
-  for (const auto& name : plan.methods) {
-    if (plan.spec.arm(name).is_outside()) continue;
+  for (const auto& name : plan.trained_rows()) {
     Json loop = plan.settings.effective_loop(plan.registry, "train", name);
     loop["checkpoints"] = plan.checkpoints;
     request["methods"].push_back({{"name", name},

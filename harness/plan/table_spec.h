@@ -53,6 +53,10 @@ struct WindowSpec {
 /// The method of rows that are not trained here.
 inline constexpr const char* kOutsideMethod = "outside";
 
+inline bool is_trained_here(const std::string& method) {
+  return method != kBaseMethod && method != kOutsideMethod;
+}
+
 /// One row of a table: a registered method, alone or with settings under a name of its own; or one whose
 /// checkpoints come from outside.
 struct ArmSpec {

@@ -80,7 +80,7 @@ std::string sampler_text(const Plan& plan) {
       uses == "1" || uses == "-" ? "" : fmt::format(" used {} times each", uses), setting("lr"),
       setting("sampling_steps"), setting("guidance"), setting("noise_level"));
   if (plan.spec.is_training()) return training;
-  const bool trains = std::ranges::any_of(plan.runs, &RunPlan::is_trained);
+  const bool trains = !plan.trained_rows().empty();
   return fmt::format("{}evaluation {} steps, guidance {}, {} weights",
                      trains ? training + "; " : std::string(), setting("eval_steps"),
                      setting("eval_guidance"), setting("eval_weights"));
@@ -89,8 +89,7 @@ std::string sampler_text(const Plan& plan) {
 /// "mine 80ccc0bee9c1, 91f0...": the checkpoints that were taken in, by run. "" where none were.
 std::string outside_text(const Plan& plan) {
   std::vector<std::string> rows;
-  for (const auto& name : plan.methods) {
-    if (!plan.spec.arm(name).is_outside()) continue;
+  for (const auto& name : plan.outside_rows()) {
     std::vector<std::string> sums;
     for (const auto& run : plan.runs) {
       if (run.name == name)
@@ -117,10 +116,7 @@ std::string signature_of(const Plan& plan, Store& store) {
 }
 
 void add_outside_note(const Plan& plan, std::vector<std::string>& notes) {
-  std::vector<std::string> rows;
-  for (const auto& name : plan.methods) {
-    if (plan.spec.arm(name).is_outside()) rows.push_back(name);
-  }
+  const auto rows = plan.outside_rows();
   if (rows.empty()) return;
   notes.push_back(fmt::format(
       "Trained elsewhere: {}. Prompts, noise, sampler, scorers and the rule of selection are those "
@@ -131,7 +127,7 @@ void add_outside_note(const Plan& plan, std::vector<std::string>& notes) {
 
 /// What was trained on, where that is not the generated set that the task is about.
 void add_training_note(const Plan& plan, std::vector<std::string>& notes) {
-  if (!std::ranges::any_of(plan.runs, &RunPlan::is_trained)) return;
+  if (plan.trained_rows().empty()) return;
   const auto& training = plan.inputs.training;
   if (!plan.inputs.training_file_is_ours) {
     notes.push_back(fmt::format("Training prompts: {} ({} prompts, sha256 {}).", training.name,
@@ -205,7 +201,7 @@ std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::str
   if (const auto set = assignments(plan.settings.requested("--set")); !set.empty())
     notes.push_back(fmt::format("Settings changed on the command line: {}.", set));
   if (plan.inputs.has_evaluation()) {
-    if (std::ranges::any_of(plan.runs, &RunPlan::is_trained)) add_overlap_note(plan.inputs, notes);
+    if (!plan.trained_rows().empty()) add_overlap_note(plan.inputs, notes);
     add_repeat_notes(plan, notes);
   }
   notes.insert(notes.end(), plan.scorers_unused.begin(), plan.scorers_unused.end());

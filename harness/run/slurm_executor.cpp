@@ -186,8 +186,7 @@ class SlurmJob : public RunningJob {
 std::optional<double> seconds_of_an_epoch(const Plan& plan, const Rates& rates) {
   if (!rates.measured) return std::nullopt;
   double longest = 0;
-  for (const auto& method : plan.methods) {
-    if (plan.spec.arm(method).is_outside()) continue;
+  for (const auto& method : plan.trained_rows()) {
     const auto settings = plan.settings.effective_loop(plan.registry, "train", method);
     const double images = settings.value("prompts_per_epoch", 0.0) * settings.value("group_size", 0.0);
     longest = std::max(longest, images / rates.train_images_per_second);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -83,8 +85,33 @@ std::string prefix_of(const SafetensorsFile& file) {
   return std::ranges::any_of(file.tensors(), has_it) ? kDiffusersPrefix : "";
 }
 
-void require_whole(const LoraConfig& config, const std::optional<std::int64_t>& rank, std::size_t alphas,
-                   const std::string& where) {
+/// The parameter that a file's key means (LAYER.lora_A.weight, LAYER.lora_B.weight, LAYER.alpha); nothing for
+/// a key that is not the network's.
+using Naming = std::function<std::optional<std::string>(const std::string& key)>;
+
+Naming behind(const std::string& prefix) {
+  return [prefix](const std::string& key) {
+    return key.starts_with(prefix) ? std::optional(key.substr(prefix.size())) : std::nullopt;
+  };
+}
+
+/// What the tensors say where a file has no metadata.
+LoraConfig config_of_tensors(const SafetensorsFile& file, const Naming& naming, const std::string& where) {
+  std::optional<std::int64_t> rank;
+  std::optional<double> alpha;
+  LoraConfig config{.target_modules = {}};
+  std::size_t alphas = 0;
+  for (const auto& [key, entry] : file.tensors()) {
+    const auto name = naming(key);
+    if (!name) continue;
+    if (name->ends_with(kAlphaSuffix)) {
+      alpha = only_value(alpha, read_alpha(file, key, where), "alpha", key, where);
+      ++alphas;
+    } else if (name->ends_with(kSuffixA) && !entry.shape.empty()) {
+      rank = only_value(rank, entry.shape[0], "rank", key, where);
+      config.target_modules.push_back(name->substr(0, name->size() - kSuffixA.size()));
+    }
+  }
   if (!rank) {
     throw Error(fmt::format("holds no LoRA matrix of a transformer ({}MODULE{}, or kohya's {}MODULE{})",
                             kDiffusersPrefix, kSuffixA, kKohyaPrefix, kKohyaA),
@@ -92,27 +119,6 @@ void require_whole(const LoraConfig& config, const std::optional<std::int64_t>& 
   }
   if (alphas != 0 && alphas != config.target_modules.size())
     throw Error(fmt::format("holds {} alphas for {} layers", alphas, config.target_modules.size()), where);
-}
-
-/// What the tensors of diffusers' form say where the file has no metadata.
-LoraConfig config_of_tensors(const SafetensorsFile& file, const std::string& prefix,
-                             const std::string& where) {
-  std::optional<std::int64_t> rank;
-  std::optional<double> alpha;
-  LoraConfig config{.target_modules = {}};
-  std::size_t alphas = 0;
-  for (const auto& [key, entry] : file.tensors()) {
-    if (!key.starts_with(prefix)) continue;
-    if (key.ends_with(kAlphaSuffix)) {
-      alpha = only_value(alpha, read_alpha(file, key, where), "alpha", key, where);
-      ++alphas;
-    } else if (key.ends_with(kSuffixA) && !entry.shape.empty()) {
-      rank = only_value(rank, entry.shape[0], "rank", key, where);
-      const auto name = without_prefix(key, prefix);
-      config.target_modules.push_back(name.substr(0, name.size() - kSuffixA.size()));
-    }
-  }
-  require_whole(config, rank, alphas, where);
   config.rank = *rank;
   config.alpha = alpha.value_or(static_cast<double>(*rank));
   return config;
@@ -133,18 +139,18 @@ LoraConfig config_of_metadata(const std::string& text, const std::string& prefix
   return LoraConfig::from_json(own, where);
 }
 
-/// The matrices of `adapter` from a file of either form.
-void load_matrices(const LoraAdapter& adapter, const ModelWeights& weights, std::string_view prefix,
+/// The matrices of `adapter` from a file of any form.
+void load_matrices(const LoraAdapter& adapter, const ModelWeights& weights, const Naming& naming,
                    bool with_alphas, const std::string& hint) {
   TensorMap state;
   for (const auto& [name, tensor] : adapter.parameters()) state[name] = tensor;
   const auto device = adapter.parameters().front().tensor.device();
   const auto name_of = [&](const std::string& key) {
-    if (!key.starts_with(prefix)) return std::string("?").append(key);  // no key of ours
-    const auto name = key.substr(prefix.size());
-    if (!with_alphas || !name.ends_with(kAlphaSuffix)) return name;
-    const auto layer = name.substr(0, name.size() - kAlphaSuffix.size());
-    return state.contains(fmt::format("{}{}", layer, kSuffixA)) ? std::string() : name;
+    const auto name = naming(key);
+    if (!name) return std::string("?").append(key);  // no key of ours
+    if (!with_alphas || !name->ends_with(kAlphaSuffix)) return *name;
+    const auto layer = name->substr(0, name->size() - kAlphaSuffix.size());
+    return state.contains(fmt::format("{}{}", layer, kSuffixA)) ? std::string() : *name;
   };
   load_state(state, weights, {.device = device}, name_of, hint);
 }
@@ -160,72 +166,34 @@ std::unique_ptr<LoraAdapter> load_peft(const fs::path& folder, torch::nn::Module
   auto config = LoraConfig::from_json(read_json(file), file.string());
   const auto weights = ModelWeights::open(folder, kPeftStem);
   auto adapter = new_adapter(model, std::move(config), file.string());
-  load_matrices(*adapter, weights, kPeftPrefix, false, fmt::format("check {} beside it", kPeftConfig));
+  load_matrices(*adapter, weights, behind(kPeftPrefix), false,
+                fmt::format("check {} beside it", kPeftConfig));
   return adapter;
 }
 
-/// The network's linear layers by the names that kohya's form gives them.
-std::map<std::string, std::string> kohya_names(const torch::nn::Module& model) {
-  std::map<std::string, std::string> names;
+/// Of kohya's form: "lora_unet_" and a linear layer of the network, its dots written as underscores, then the
+/// part. Throws Error at any other key.
+Naming kohya_naming(const torch::nn::Module& model, const std::string& where) {
+  std::map<std::string, std::string> layers;
   for (const auto& item : model.named_modules("", false)) {
     if (!std::dynamic_pointer_cast<DenseImpl>(item.value())) continue;
     auto flat = item.key();
     std::ranges::replace(flat, '.', '_');
-    names[flat] = item.key();
+    layers[kKohyaPrefix + flat] = item.key();
   }
-  return names;
-}
-
-/// A tensor of kohya's form: "lora_unet_" LAYER "." PART.
-struct KohyaKey {
-  std::string layer, part;
-};
-
-KohyaKey kohya_key(const std::string& key, const std::map<std::string, std::string>& names,
-                   const std::string& where) {
-  const auto dot = key.find('.');
-  const auto flat = without_prefix(key.substr(0, dot), kKohyaPrefix);
-  const auto found = names.find(flat);
-  if (found == names.end()) {
-    throw Error(fmt::format("{} is of no linear layer of this network", in_quotes(key)), where,
-                "it is of another model, of a text encoder, or names fused layers: save it with the layers' "
-                "names of diffusers");
-  }
-  return {.layer = found->second, .part = dot == std::string::npos ? "" : key.substr(dot)};
-}
-
-std::unique_ptr<LoraAdapter> load_kohya(const ModelWeights& weights, const SafetensorsFile& file,
-                                        torch::nn::Module& model) {
-  const auto names = kohya_names(model);
-  const auto& where = weights.where();
-  std::optional<std::int64_t> rank;
-  std::optional<double> alpha;
-  LoraConfig config{.target_modules = {}};
-  std::size_t alphas = 0;
-  for (const auto& [key, entry] : file.tensors()) {
-    const auto [layer, part] = kohya_key(key, names, where);
-    if (part == kAlphaSuffix) {
-      alpha = only_value(alpha, read_alpha(file, key, where), "alpha", key, where);
-      ++alphas;
-    } else if (part == kKohyaA && !entry.shape.empty()) {
-      rank = only_value(rank, entry.shape[0], "rank", key, where);
-      config.target_modules.push_back(layer);
+  return [layers, where](const std::string& key) {
+    const auto dot = std::min(key.find('.'), key.size());
+    const auto layer = layers.find(key.substr(0, dot));
+    if (layer == layers.end()) {
+      throw Error(
+          fmt::format("{} is of no linear layer of this network", in_quotes(key)), where,
+          "it is of another model, of a text encoder, or names fused layers: save it with the layers' "
+          "names of diffusers");
     }
-  }
-  require_whole(config, rank, alphas, where);
-  config.rank = *rank;
-  config.alpha = alpha.value_or(static_cast<double>(*rank));
-  auto adapter = new_adapter(model, std::move(config), where);
-  TensorMap state;
-  for (const auto& [name, tensor] : adapter->parameters()) state[name] = tensor;
-  const auto name_of = [&](const std::string& key) {
-    const auto [layer, part] = kohya_key(key, names, where);
-    if (part == kAlphaSuffix) return std::string();
-    return layer + (part == kKohyaA ? std::string(kSuffixA) : part == kKohyaB ? kSuffixB : part);
+    const auto part = key.substr(dot);
+    const auto own = part == kKohyaA ? std::string(kSuffixA) : part == kKohyaB ? kSuffixB : part;
+    return std::optional(layer->second + own);
   };
-  load_state(state, weights, {.device = adapter->parameters().front().tensor.device()}, name_of,
-             "it is of another model");
-  return adapter;
 }
 
 std::unique_ptr<LoraAdapter> load_file(const fs::path& folder, const std::string& stem,
@@ -233,15 +201,16 @@ std::unique_ptr<LoraAdapter> load_file(const fs::path& folder, const std::string
   const auto weights = ModelWeights::open(folder, stem);
   const SafetensorsFile file(weights.where());
   const auto is_kohya = [](const auto& tensor) { return tensor.first.starts_with(kKohyaPrefix); };
-  if (std::ranges::any_of(file.tensors(), is_kohya)) return load_kohya(weights, file, model);
   const auto prefix = prefix_of(file);
+  const auto naming =
+      std::ranges::any_of(file.tensors(), is_kohya) ? kohya_naming(model, weights.where()) : behind(prefix);
   const auto found = file.metadata().find(kDiffusersMetadata);
   const bool described = found != file.metadata().end();
   auto config = described
                     ? config_of_metadata(found->second, prefix, weights.where() + ": " + kDiffusersMetadata)
-                    : config_of_tensors(file, prefix, weights.where());
+                    : config_of_tensors(file, naming, weights.where());
   auto adapter = new_adapter(model, std::move(config), weights.where());
-  load_matrices(*adapter, weights, prefix, !described, "it is of another model");
+  load_matrices(*adapter, weights, naming, !described, "it is of another model");
   return adapter;
 }
 
