@@ -1,0 +1,255 @@
+#include "harness/work/carry_out.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/streams.h"
+#include "core/text.h"
+#include "harness/plan/asked_runs.h"
+#include "harness/plan/plan_check.h"
+#include "harness/run/gpu_identity.h"
+#include "harness/run/left_jobs.h"
+#include "harness/run/record.h"
+#include "harness/runs/rebuild.h"
+#include "harness/runs/removal.h"
+#include "harness/show/artifacts.h"
+#include "harness/show/table_model.h"
+#include "harness/terminal/output.h"
+#include "harness/terminal/width.h"
+#include "harness/work/dry_run.h"
+#include "results/store/rows.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// --fresh takes every experiment with it that rests on a run which is forgotten.
+void warn_of_experiments_lost(const Plan& plan, Store& store, Progress& progress) {
+  std::set<std::string> ours;
+  for (const auto& run : plan.runs) ours.insert(run.job.id);
+  for (const auto& experiment : store.reproductions()) {
+    if (std::ranges::none_of(experiment.runs, [&](const auto& run) { return ours.contains(run.first); }))
+      continue;
+    progress.say(fmt::format(
+        "note: --fresh drops experiment {} ({} at scale {}, {}), which rests on runs that begin anew",
+        experiment.id, experiment.table_id, experiment.scale, join(experiment.methods, ", ")));
+  }
+}
+
+/// What was there goes into the trash.
+void forget_runs(const Plan& plan, Store& store, Progress& progress) {
+  int moved = 0;
+  for (const auto& run : plan.runs) {
+    const auto removal = removal_of(store, plan.workspace, run.job.id);
+    if (remove_run(store, plan.workspace, removal, "reproduce --fresh")) ++moved;
+  }
+  if (moved == 0) return;
+  progress.say(fmt::format("note: {} moved to {}; `harness runs prune{}` frees the disk",
+                           moved == 1 ? "1 run was" : fmt::format("{} runs were", moved),
+                           plan.workspace.trash_folder().string(), plan.workspace.options));
+}
+
+/// What was made for another table belongs to this one too, though nothing is left to run.
+void adopt_finished(const Plan& plan, Store& store, const std::vector<std::string>& evaluations) {
+  Json runs = Json::array();
+  for (const auto& run : plan.runs) runs.push_back(run.job.id);
+  constexpr auto kForeign = R"sql(
+    SELECT 1 FROM json_each(?1)
+    WHERE value NOT IN (SELECT run_id FROM table_runs WHERE table_id = ?3 AND scale = ?4)
+    UNION ALL SELECT 1 FROM json_each(?2)
+    WHERE value NOT IN (SELECT evaluation_id FROM table_evaluations WHERE table_id = ?3 AND scale = ?4))sql";
+  if (!rows_of<int>(store, kForeign, runs.dump(), Json(evaluations).dump(), plan.spec.id, plan.scale.name)
+           .empty())
+    PlanRunner(plan, store, {});  // records them
+}
+
+/// As they can be typed for this workspace.
+std::vector<std::string> further_commands(const WorkOptions& options, const std::string& table) {
+  const auto place = options.place.options();
+  const auto db = place.empty() ? "" : " --db " + shell_word(find_workspace(options.place).db.string());
+  return {fmt::format("harness table {}{}", table, place), fmt::format("harness report {}{}", table, db),
+          fmt::format("harness grid {}{}", table, db)};
+}
+
+void print_result(const WorkOptions& options, const TableModel& model) {
+  if (options.json) {
+    print_json(table_json(model));
+    return;
+  }
+  if (is_terminal(stdout) && !options.verbose) {
+    put_exactly(table_summary(model, {.width = terminal_columns(stdout),
+                                      .colour = has_colours(stdout),
+                                      .commands = further_commands(options, model.id)}));
+    return;
+  }
+  put("{}\n", table_markdown(model));
+  std::size_t width = 0;
+  for (const auto& [name, path] : model.artifacts) width = std::max(width, name.size());
+  for (const auto& [name, path] : model.artifacts) put("{:<{}} {}\n", name, width, path);
+}
+
+constexpr std::size_t kDigitsShown = 12;  // of a checksum, where people read it
+
+void say_unknown_prompts(const Plan& plan, Progress& progress) {
+  const auto& prompts = plan.inputs.evaluation;
+  if (!plan.inputs.has_evaluation() || prompts.known) return;
+  progress.say(fmt::format("note: {} has the unknown checksum {}; it is recorded as {}", prompts.origin,
+                           prompts.sha256.substr(0, kDigitsShown), prompts.name));
+}
+
+/// Evaluations of a plan whose jobs are all done; nothing where some are left.
+using Finished = std::optional<std::vector<std::string>>;
+
+/// Runs what is left of a plan, records it as an experiment, and returns that.
+Experiment finish(const WorkOptions& options, const Plan& plan, Finished evaluations, Store& store,
+                  Progress& progress) {
+  const auto begin = Clock::now();
+  for (const auto& note : plan.inputs.notes) progress.say("note: " + note);
+  say_unknown_prompts(plan, progress);
+  if (!evaluations) {
+    write_input_files(plan.inputs);
+    PlanWork(options, plan, store, progress).run();
+    evaluations = finished_evaluations(plan, store);
+  } else {
+    adopt_finished(plan, store, *evaluations);
+  }
+  if (!evaluations)
+    throw Error("jobs are left that cannot start", plan.spec.id, "repeat with --fresh", Status::kFailed);
+  store.require_complete(*evaluations);
+  const double wall_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const auto code = code_of_plan(plan, store, *evaluations);
+  if (const auto other = other_code(code, plan.registry.sources_sha256))
+    progress.say(fmt::format("note: {}; --fresh runs them again with this build", *other));
+  return record_plan(plan, store, *evaluations, code, wall_seconds);
+}
+
+/// What is finished already, by plan. What can go wrong with any other plan is found before the first job
+/// runs.
+std::vector<Finished> prepare(const WorkOptions& options, const std::vector<Plan>& plans, Store& store,
+                              Progress& progress) {
+  std::vector<Finished> finished;
+  std::vector<const Plan*> unfinished;
+  for (const auto& plan : plans) {
+    finished.push_back(options.fresh ? std::nullopt : finished_evaluations(plan, store));
+    if (!finished.back()) unfinished.push_back(&plan);
+  }
+  for (const auto* plan : unfinished) {
+    check_plan(*plan, shares_of(options.dealing, *plan));
+    try_scorers(*plan);
+    if (!options.dealing.is_on_slurm()) {
+      require_none_with_slurm(*plan);
+      wait_for_left_workers(*plan, [&](const std::string& text) { progress.say(text); });
+    }
+    require_own_folders(*plan, store);
+  }
+  if (!unfinished.empty()) note_asked_runs(plans.front().workspace, unfinished);
+  for (const auto* plan : unfinished) {
+    if (options.fresh) {
+      warn_of_experiments_lost(*plan, store, progress);
+      forget_runs(*plan, store, progress);
+    }
+    // Those of the first one are, once its logs were read.
+    if (plan != unfinished.front()) expect_jobs(*plan, store, shares_of(options.dealing, *plan), progress);
+  }
+  return finished;
+}
+
+/// Hands to Slurm what can start now, with this command behind it. False where nothing is left to do.
+bool detach(const WorkOptions& options, const std::vector<Plan>& plans, std::vector<Finished>& finished,
+            const Workspace& workspace, Store& store, Progress& progress) {
+  std::vector<std::string> jobs;
+  std::vector<Error> failures;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (finished[i]) continue;
+    write_input_files(plans[i].inputs);
+    const auto handed = PlanWork(options, plans[i], store, progress).hand_over();
+    jobs.insert(jobs.end(), handed.jobs.begin(), handed.jobs.end());
+    failures.insert(failures.end(), handed.failures.begin(), handed.failures.end());
+    if (handed.jobs.empty() && handed.failures.empty()) finished[i] = finished_evaluations(plans[i], store);
+  }
+  if (jobs.empty() && failures.empty()) return false;
+  if (jobs.empty()) throw failures.front();
+  for (const auto& failure : failures) progress.say(fmt::format("error: {}", failure.what()));
+  const auto next = submit_continuation(workspace, resume_command(), options.dealing.slurm, jobs);
+  progress.say(fmt::format(
+      "{} with Slurm ({}); job {} goes on with the table when one of them has ended. See "
+      "`harness status{}`; `harness runs cancel{}` ends them",
+      counted(std::ssize(jobs), "job"), join(jobs, ", "), next, workspace.options, workspace.options));
+  return true;
+}
+
+/// A continuation may start while the command before it still ends.
+WorkspaceLock lock_workspace(const Workspace& workspace) {
+  constexpr int kAttempts = 60;
+  for (int attempt = 1; is_continuation() && attempt < kAttempts; ++attempt) {
+    try {
+      return WorkspaceLock(workspace);
+    } catch (const Error&) {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+  }
+  return WorkspaceLock(workspace);
+}
+
+/// The tables, grid and figures of one experiment.
+TableModel write_table(const WorkOptions& options, Store& store, const Experiment& experiment,
+                       Progress& progress) {
+  const auto folder = experiment_folder(store, experiment);
+  auto recorded = recorded_artifacts(store, experiment, folder);
+  auto model = make_table_model(store, experiment, {}, options.json || !recorded);
+  if (recorded) {
+    model.artifacts = std::move(*recorded);
+  } else {
+    write_artifacts(store, experiment, folder, model);
+  }
+  if (const auto note = link_table(store, experiment)) progress.say("note: " + *note);
+  return model;
+}
+
+}  // namespace
+
+int carry_out(WorkOptions options, const MakePlans& make_plans) {
+  const auto workspace = find_workspace(options.place);
+  const auto gpu = known_gpu(options.dealing, options.device, workspace);
+  auto plans = make_plans(workspace, gpu.value_or(kUnknownGpu));
+  settle_ranks(options.dealing, plans.all);
+  require_own_database(workspace.db);
+  if (options.dry_run) return dry_run(options, plans);
+  if (!gpu) plans = make_plans(workspace, ask_for_gpu(options.dealing, options.device, workspace));
+  make_folder(workspace.folder);
+  const auto lock = lock_workspace(workspace);
+  forget_stop_request(workspace);
+  Progress progress;
+  auto store = open_workspace(workspace, [&](const std::string& text) { progress.say(text); });
+  for (const auto& note : {lock.note(), store.notice()}) {
+    if (!note.empty()) progress.say("note: " + note);
+  }
+  auto finished = prepare(options, plans.all, store, progress);
+  if (options.detach && detach(options, plans.all, finished, workspace, store, progress)) return 0;
+  std::vector<Experiment> experiments;
+  for (std::size_t i = 0; i < plans.all.size(); ++i)
+    experiments.push_back(finish(options, plans.all[i], std::move(finished[i]), store, progress));
+  std::vector<TableModel> models;
+  for (std::size_t i = 0; i < plans.all.size(); ++i)
+    models.push_back(write_table(options, store, experiments[i], progress));
+  if (plans.collection) {
+    auto whole = make_collection_model(*plans.collection, experiments, std::move(models));
+    write_tables(workspace.table_folder(whole.id), whole);
+    keep_collection(*plans.collection, workspace.table_folder(whole.id));
+    print_result(options, whole);
+  } else {
+    print_result(options, models.front());
+  }
+  return 0;
+}
+
+}  // namespace harness

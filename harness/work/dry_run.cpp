@@ -1,0 +1,113 @@
+#include "harness/work/dry_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "core/streams.h"
+#include "harness/plan/plan_check.h"
+#include "harness/run/estimate.h"
+#include "harness/run/gpu_identity.h"
+#include "harness/run/pilot.h"
+#include "harness/slurm/submission.h"
+#include "harness/terminal/output.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+/// What each kind of job that is left asks Slurm for, as its first one does: {kind: [option of sbatch]}.
+Json batch_lines(const WorkOptions& options, const Plan& plan, const std::vector<PlannedJob>& jobs,
+                 const Rates& rates) {
+  Json lines = Json::object();
+  for (const auto& job : jobs) {
+    if (job.done || job.folder.empty() || lines.contains(job.kind)) continue;
+    lines[job.kind] =
+        batch_options(slurm_request({.id = job.id, .folder = job.folder, .seconds = job.seconds}, plan,
+                                    shares_of(options.dealing, plan), rates, options.dealing.slurm));
+  }
+  return lines;
+}
+
+void print_batch_lines(const Json& lines) {
+  for (const auto& [kind, options] : lines.items()) {
+    put("Slurm, the first job of kind {}:\n", kind);
+    for (const auto& option : options) put("  #SBATCH {}\n", option.get<std::string>());
+  }
+}
+
+/// Says what one table takes, by what check_plan said of it, and what it can find among so many claims;
+/// returns the document of --json.
+Json dry_run(const WorkOptions& options, const Plan& plan, const Json& resources, std::size_t claims,
+             Store* known) {
+  const auto shares = shares_of(options.dealing, plan);
+  const auto rates = measured_rates(known, plan.backbone.name, shares, resources);
+  const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
+  auto document = dry_run_json(plan, jobs, rates, shares);
+  document["detectable"] = planned_power(plan, claims, known);
+  if (options.dealing.is_on_slurm()) document["slurm"] = batch_lines(options, plan, jobs, rates);
+  if (options.detach)
+    document["slurm"]["(the one that goes on)"] = continuation_options(plan.workspace, options.dealing.slurm);
+  if (!options.json) {
+    print_dry_run(plan, jobs, rates, shares);
+    put("{}", planned_power_text(document["detectable"]));
+    if (plan.device_identity == kUnknownGpu)
+      put("No node has been asked for its GPU yet, whose kind is part of the ids: none of them is final.\n");
+    if (options.dealing.is_on_slurm()) print_batch_lines(document["slurm"]);
+  }
+  if (options.dealing.is_on_slurm()) {
+    for (const auto& [_, lines] : document["slurm"].items())
+      require_acceptable(lines.get<std::vector<std::string>>());
+    if (!options.json && !document["slurm"].empty()) put("Slurm would take them as it is now.\n");
+  }
+  return document;
+}
+
+/// Tables of a collection run one after another: their times and disk add up.
+Json together(const Collection& collection, const std::vector<Json>& documents) {
+  double seconds = 0, disk = 0, memory = 0;
+  bool known = true;
+  for (const auto& document : documents) {
+    const auto& estimate = document.at("estimate");
+    known = known && !estimate.at("seconds").is_null();
+    if (known) seconds += estimate.at("seconds").get<double>();
+    disk += estimate.at("disk_mb").get<double>();
+    memory = std::max(memory, estimate.at("memory_mb").get<double>());
+  }
+  return {
+      {"table", collection.id},
+      {"parts", documents},
+      {"estimate", {{"seconds", known ? Json(seconds) : Json()}, {"memory_mb", memory}, {"disk_mb", disk}}}};
+}
+
+}  // namespace
+
+int dry_run(const WorkOptions& options, const Plans& plans) {
+  const auto& db = plans.all.front().workspace.db;
+  std::optional<Store> store;
+  if (fs::exists(db)) store.emplace(db, OpenMode::kReadOnly);
+  std::vector<Json> resources, documents;
+  for (const auto& plan : plans.all) {
+    resources.push_back(check_plan(plan, shares_of(options.dealing, plan)));
+    try_scorers(plan);
+  }
+  std::size_t claims = 0;  // those of joined tables are one family
+  for (const auto& plan : plans.all) claims += claims_of(plan);
+  for (std::size_t i = 0; i < plans.all.size(); ++i) {
+    if (!documents.empty() && !options.json) put("\n");
+    documents.push_back(dry_run(options, plans.all[i], resources[i], claims, store ? &*store : nullptr));
+  }
+  const auto document = plans.collection ? together(*plans.collection, documents) : documents.front();
+  if (options.json) {
+    print_json(document);
+  } else if (plans.collection) {
+    const auto& seconds = document["estimate"]["seconds"];
+    put("\n{}: {} tables, one after another; left: {}.\n", plans.collection->id, documents.size(),
+        seconds.is_null() ? "unknown time" : "about " + duration_text(seconds.get<double>()));
+  }
+  return 0;
+}
+
+}  // namespace harness

@@ -1,0 +1,115 @@
+#include "harness/work/plan_work.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "harness/plan/worker_request.h"
+#include "harness/run/estimate.h"
+#include "harness/run/executor.h"
+#include "harness/run/scheduler.h"
+
+namespace harness {
+
+std::string resume_command() {
+  std::string command;
+  for (const auto& word : split(read_file("/proc/self/cmdline"), '\0')) {
+    if (word.empty() || word == "--fresh") continue;
+    command += (command.empty() ? "" : " ") + shell_word(word);
+  }
+  return command;
+}
+
+void expect_jobs(const Plan& plan, Store& store, const Shares& shares, Progress& progress) {
+  const auto rates = measured_rates(&store, plan.backbone.name, shares, Json::object());
+  if (rates.measured) progress.trust_estimates();
+  for (const auto& job : planned_jobs(plan, &store, rates)) {
+    if (!job.takes_a_worker()) continue;
+    if (!job.done) {
+      progress.expect(job.key, job.seconds);
+    } else if (!job.is_of_finished_experiment) {
+      progress.expect_done(job.key);
+    }
+  }
+}
+
+SlurmExecutor::RequestOf slurm_requests(const WorkOptions& options, const Plan& plan, const Shares& shares,
+                                        const Rates& rates, Store* store) {
+  std::map<std::string, double> seconds;
+  for (const auto& job : planned_jobs(plan, store, rates)) seconds[job.key] = job.seconds;
+  return [=](const Task& task) {
+    return slurm_request({.id = task.id, .folder = task.folder, .seconds = seconds.at(task.progress_key)},
+                         plan, shares, rates, options.dealing.slurm);
+  };
+}
+
+void try_scorers(const Plan& plan) {
+  Json used = plan.reward_scorers;
+  if (!plan.spec.is_training()) used.update(plan.scorers);
+  try_external_scorers(plan.external_scorers, used);
+}
+
+PlanWork::PlanWork(const WorkOptions& options, const Plan& plan, Store& store, Progress& progress)
+    : options_(options),
+      plan_(plan),
+      store_(store),
+      progress_(progress),
+      shares_(shares_of(options.dealing, plan)),
+      runner_(plan, store, shares_),
+      settings_(SchedulerSettings::from_environment()) {
+  settings_.worker = worker_program();
+  settings_.jobs = shares_.jobs;
+  settings_.ranks = shares_.ranks;
+  settings_.launcher = launcher_words(options.dealing.executor, plan, shares_);
+  settings_.gpus = gpus_of(options.dealing, plan);
+  runner_.require_same_build(settings_.worker, settings_.launcher.empty() && !options.dealing.is_on_slurm());
+}
+
+std::unique_ptr<Executor> PlanWork::make_executor() {
+  if (!options_.dealing.is_on_slurm()) return std::make_unique<LocalExecutor>(settings_);
+  const auto rates = measured_rates(&store_, plan_.backbone.name, shares_, Json::object());
+  return std::make_unique<SlurmExecutor>(settings_.worker,
+                                         slurm_requests(options_, plan_, shares_, rates, &store_),
+                                         continuation_name(plan_.workspace));
+}
+
+void PlanWork::run() {
+  expect_jobs(plan_, store_, shares_, progress_);
+  try {
+    const auto executor = make_executor();
+    run_scheduler(settings_, *executor, hooks(), progress_);
+  } catch (const Error& error) {
+    if (error.status() != Status::kInterrupted) throw;
+    throw Error(error.problem(), "", "go on with: " + resume_command(), Status::kInterrupted);
+  }
+}
+
+HandedOver PlanWork::hand_over() {
+  const auto rates = measured_rates(&store_, plan_.backbone.name, shares_, Json::object());
+  return hand_to_slurm(runner_, settings_.worker, slurm_requests(options_, plan_, shares_, rates, &store_),
+                       hooks());
+}
+
+SchedulerHooks PlanWork::hooks() {
+  return {.next = [this] { return runner_.next(); },
+          .ingest =
+              [this](const Task& task) {
+                runner_.ingest(task);
+                say_notes();
+              },
+          .complete = [this](const Task& task) { return runner_.complete(task); },
+          .failed = [this](const Task& task,
+                           const std::string& what) { store_.mark_job(task.id, JobState::kFailed, what); },
+          .is_asked_to_stop = [this] { return stop_request_.came(); }};
+}
+
+void PlanWork::say_notes() {
+  for (const auto& note : runner_.take_notes()) {
+    if (note.level != "info") progress_.say(fmt::format("{}: {}", note.level, note.message));
+  }
+}
+
+}  // namespace harness

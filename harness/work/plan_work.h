@@ -1,0 +1,75 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/plan/collection.h"
+#include "harness/plan/plan.h"
+#include "harness/run/dealing.h"
+#include "harness/run/detached.h"
+#include "harness/run/plan_runner.h"
+#include "harness/run/slurm_executor.h"
+#include "harness/run/stop_request.h"
+#include "harness/terminal/progress.h"
+
+namespace harness {
+
+/// How a command that runs plans was asked to go about it.
+struct WorkOptions {
+  WorkspaceChoice place;
+  std::string device = "auto";
+  DealingOptions dealing;
+  bool detach = false;  ///< hand all that is ready to Slurm, with a job that goes on, and end
+  bool dry_run = false, fresh = false, json = false;
+  bool verbose = false;  ///< the whole table on a terminal too
+};
+
+/// The plan of a table, or those of the tables that a collection joins.
+struct Plans {
+  std::optional<Collection> collection;
+  std::vector<Plan> all;
+};
+
+/// This command line again, for the message of an interrupted run and for a continuation; without --fresh,
+/// which would throw the work away.
+std::string resume_command();
+
+/// Of the jobs that are done, those count that no finished experiment rests on, as in `harness status`.
+void expect_jobs(const Plan& plan, Store& store, const Shares& shares, Progress& progress);
+
+/// What each job asks Slurm for, by what earlier ones took.
+SlurmExecutor::RequestOf slurm_requests(const WorkOptions& options, const Plan& plan, const Shares& shares,
+                                        const Rates& rates, Store* store);
+
+/// Lets the external scorers that the plan uses score a test image.
+void try_scorers(const Plan& plan);
+
+/// What is left to do of a plan, and how it is done.
+class PlanWork {
+ public:
+  PlanWork(const WorkOptions& options, const Plan& plan, Store& store, Progress& progress);
+
+  /// All of it. Throws Error (Status::kInterrupted) with the command that goes on.
+  void run();
+
+  /// The jobs that Slurm has of it now: none where all is done, or has failed.
+  HandedOver hand_over();
+
+ private:
+  SchedulerHooks hooks();
+  void say_notes();
+  std::unique_ptr<Executor> make_executor();
+
+  const WorkOptions& options_;
+  const Plan& plan_;
+  Store& store_;
+  Progress& progress_;
+  const Shares shares_;
+  PlanRunner runner_;
+  SchedulerSettings settings_;
+  StopRequest stop_request_{plan_.workspace};
+};
+
+}  // namespace harness
