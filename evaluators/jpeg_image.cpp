@@ -19,6 +19,11 @@ namespace {
               *static_cast<std::string*>(info->client_data));
 }
 
+/// Of a file that is damaged or ends too early the library warns, and goes on with grey.
+void throw_warning(j_common_ptr info, int level) {
+  if (level < 0) throw_message(info);
+}
+
 struct Decoder {
   jpeg_decompress_struct info{};
   jpeg_error_mgr errors{};
@@ -27,6 +32,7 @@ struct Decoder {
   explicit Decoder(std::string place) : where(std::move(place)) {
     info.err = jpeg_std_error(&errors);
     errors.error_exit = throw_message;
+    errors.emit_message = throw_warning;
     info.client_data = &where;
     jpeg_create_decompress(&info);
   }

@@ -121,4 +121,13 @@ int check_command(const Json& request) {
   return 0;
 }
 
+int check_scorers_command(const Json& request) {
+  std::int64_t bytes = 0;
+  for (const auto& [name, scorer] : request.at("scorers").items()) bytes += check_scorer_folder(name, scorer);
+  put("{}\n", Json{{"ok", true},
+                   {"resources", {{"memory", {{"scorers", bytes}, {"total", kSmallBackboneBytes + bytes}}}}}}
+                  .dump());
+  return 0;
+}
+
 }  // namespace harness

@@ -62,6 +62,7 @@ bool run_shared(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
     const auto kind = job.get<std::string>("kind");
     if (kind == "train") return run_training(job, ranks, reporter);
     if (kind == "import") return run_import(job, ranks, reporter);
+    if (kind == "score") return run_scoring(job, ranks, reporter);
     if (kind == "evaluate") return run_evaluation(job, ranks, reporter);
     throw Error(fmt::format("unknown kind of job \"{}\"", kind), job.file());
   } catch (const std::exception& error) {
@@ -126,6 +127,7 @@ int run_request(const std::string& command, const Json& request) {
     if (command == "pretrain") return pretrain_command(request);
     if (command == "parity") return parity_command(request);
     if (command == "check") return check_command(request);
+    if (command == "check-scorers") return check_scorers_command(request);
   } catch (const Error& error) {
     if (!request.value("json", false)) throw;
     put("{}\n", Json{{"error", {{"what", error.problem()}, {"where", error.where()}, {"hint", error.hint()}}}}
@@ -151,7 +153,7 @@ int run_command(int count, char** words) {
   if (count == 4 && std::string(words[2]) == "--request") return run_request(command, read_json(words[3]));
   throw Error("is started by harness, not by hand", "harness-worker",
               "usage: harness-worker run FOLDER | advanced FOLDER | describe | device NAME | "
-              "sample|pretrain|parity|check --request FILE");
+              "sample|pretrain|parity|check|check-scorers --request FILE");
 }
 
 }  // namespace

@@ -19,21 +19,21 @@ bool has_failure(const Json& event) {
 
 ScoredImages scored_images(const std::filesystem::path& log) {
   ScoredImages images;
-  std::set<int> failed;
+  std::set<ImageKey> failed;
   for (const auto& event : Events(log)) {
     const auto type = event.at("type").get<std::string>();
     if (type == "job_completed") images.again = true;
     if (type != "sample") continue;
-    const int position = event.at("position");
-    images.scorers[position] = event.value("scorers", Json::object());
+    const ImageKey key{event.at("position"), event.at("sample")};
+    images.scorers[key] = event.value("scorers", Json::object());
     if (has_failure(event)) {
-      failed.insert(position);
+      failed.insert(key);
     } else {
-      failed.erase(position);
+      failed.erase(key);
     }
   }
   if (images.again) {
-    for (const int position : failed) images.scorers.erase(position);
+    for (const auto& key : failed) images.scorers.erase(key);
   }
   return images;
 }

@@ -17,6 +17,7 @@
 #include "harness/show/figures.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/seeds.h"
+#include "harness/work/plan_work.h"
 #include "results/query/experiments.h"
 
 namespace harness {
@@ -70,6 +71,25 @@ void add_workspace_options(Command& command, WorkspaceChoice& choice, const std:
   command.add("--db", &choice.db, "results database (default: OUT/results.sqlite)",
               {.is_path = true, .value = "FILE"});
   command.mistaken["--output"] = "-o/--out DIR names the workspace";
+}
+
+void add_work_options(Command& command, WorkOptions& options) {
+  add_workspace_options(command, options.place);
+  auto& dealing = options.dealing;
+  command.add("--jobs", &dealing.jobs, "jobs at a time, which share the cores (default: by backbone)");
+  command.add("--ranks", &dealing.ranks_text,
+              "processes per job, which share its shards; their number changes no result (auto: FLUX takes "
+              "the GPUs of a node, other backbones 1)",
+              {.value = "N|auto"});
+  command.add(
+      "--executor", &dealing.executor,
+      "what starts the processes: local, srun inside an allocation of Slurm, or slurm, which asks for "
+      "a batch job per run and evaluation",
+      {.offers = executor_names, .value = "NAME"});
+  command.add("--detach", &options.detach,
+              "with --executor slurm: hand all that is ready to Slurm, with a job that goes on, and end");
+  command.add("--slurm", &options.slurm, "options of sbatch for each job: '--partition=gpu --account=lab'",
+              {.one_each = true, .value = "OPTIONS"});
 }
 
 void add_json_option(Command& command, bool& json) {

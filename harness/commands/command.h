@@ -16,6 +16,8 @@
 
 namespace harness {
 
+struct WorkOptions;
+
 /// What commands are for: the headings of the help, in its order.
 enum class CommandGroup { kRun, kLook, kCheck, kManage };
 
@@ -37,6 +39,9 @@ std::vector<Command> registered_commands();
 
 /// Adds --out and --db of the commands that work in a workspace; find_workspace says what they mean.
 void add_workspace_options(Command& command, WorkspaceChoice& choice, const std::string& help = "workspace");
+
+/// Adds these, and how work is dealt to processes and machines.
+void add_work_options(Command& command, WorkOptions& options);
 
 void add_json_option(Command& command, bool& json);
 

@@ -210,7 +210,7 @@ Rows list_settings(const ListOptions& options) {
     rows.push_back(setting_row("", spec, options.table.empty() ? usual : settings.loop.at(spec.name)));
   }
   for (const auto& arm : arms) {
-    if (arm.is_outside()) continue;
+    if (!arm.is_trained()) continue;
     for (const auto& spec : registry.method(arm.method, "methods").settings)
       rows.push_back(setting_row(arm.name, spec, settings.methods.at(arm.name).at(spec.name)));
     const auto own = settings.row_loop.find(arm.name);

@@ -16,7 +16,6 @@ struct ReproduceOptions {
   PlanRequest request;
   WorkOptions work;
   std::vector<std::string> seeds;  ///< as typed
-  std::vector<std::string> slurm;  ///< as typed
 };
 
 Plans make_plans(PlanRequest request, const Workspace& workspace) {
@@ -35,13 +34,7 @@ int run(ReproduceOptions options) {
   auto& work = options.work;
   request.seeds = parse_seeds(options.seeds);
   request.methods = comma_list(request.methods, "--methods");
-  work.dealing.slurm = join(options.slurm, " ");
-  check_dealing(work.dealing);
-  if (!work.dealing.is_on_slurm() && (work.detach || !work.dealing.slurm.empty())) {
-    throw Error("is for batch jobs of Slurm", work.detach ? "--detach" : "--slurm", "add --executor slurm");
-  }
-  if (work.detach && work.dealing.jobs)
-    throw Error("is not for --detach", "--jobs", "leave it out: Slurm decides how many jobs run at a time");
+  check_work(work);
   request.runs_elsewhere = work.dealing.is_on_slurm();
   work.device = request.device;
   return carry_out(work, [&](const Workspace& workspace, const std::string& gpu) {
@@ -122,22 +115,7 @@ Examples:
   command.add("--seeds", &o->seeds, "42,43 or 42..46 (default: the table's)", {.by_comma = true});
   command.add("--device", &r.device, "auto, cpu, cuda (every visible GPU, a job on each) or cuda:N",
               {.offers = choices({"auto", "cpu", "cuda", "cuda:0"})});
-  add_workspace_options(command, o->work.place);
-  command.add("--jobs", &o->work.dealing.jobs,
-              "jobs at a time, which share the cores (default: by backbone)");
-  command.add("--ranks", &o->work.dealing.ranks_text,
-              "processes per job, which share its shards; their number changes no result (auto: FLUX takes "
-              "the GPUs of a node, other backbones 1)",
-              {.value = "N|auto"});
-  command.add(
-      "--executor", &o->work.dealing.executor,
-      "what starts the processes: local, srun inside an allocation of Slurm, or slurm, which asks for "
-      "a batch job per run and evaluation",
-      {.offers = executor_names, .value = "NAME"});
-  command.add("--detach", &o->work.detach,
-              "with --executor slurm: hand all that is ready to Slurm, with a job that goes on, and end");
-  command.add("--slurm", &o->slurm, "options of sbatch for each job: '--partition=gpu --account=lab'",
-              {.one_each = true, .value = "OPTIONS"});
+  add_work_options(command, o->work);
   command.add("--dry-run", &o->work.dry_run, "show the jobs and what they take; write nothing");
   command.add("--fresh", &o->work.fresh,
               "train these runs again; the old ones go to the trash (`harness runs restore`)");

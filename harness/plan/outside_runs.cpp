@@ -17,7 +17,7 @@ constexpr std::string_view kStep = "{step}", kSeed = "{seed}";
 constexpr std::string_view kDigits = "0123456789";
 
 std::string option_of(const ArmSpec& arm) {
-  return "--adapter " + arm.name;
+  return (arm.is_images() ? "images of " : "--adapter ") + arm.name;
 }
 
 std::string with_seed(std::string place, std::int64_t seed) {
@@ -57,7 +57,8 @@ class RunReader {
         add_steps(place);
         continue;
       }
-      const auto step = last_number(place);
+      // A folder of images is rarely named by its step.
+      const auto step = arm_.is_images() && parts.size() == 1 ? std::optional(1) : last_number(place);
       if (!step && parts.size() > 1)
         throw Error(fmt::format("{} does not end with a number: which step is it?", place), option_of(arm_),
                     "rename it, or write {step} where the number stands");
@@ -121,11 +122,10 @@ class RunReader {
 
 std::vector<OutsideRun> outside_runs(const ArmSpec& arm, const std::vector<std::int64_t>& seeds,
                                      const fs::path& folder) {
-  const bool by_seed = arm.adapters.size() == 1 && arm.adapters.front().find(kSeed) != std::string::npos;
-  if (!by_seed && arm.adapters.size() != seeds.size()) {
+  const bool by_seed = arm.places.size() == 1 && arm.places.front().find(kSeed) != std::string::npos;
+  if (!by_seed && arm.places.size() != seeds.size()) {
     throw Error(
-        fmt::format("{} for {}", counted(std::ssize(arm.adapters), "run"),
-                    counted(std::ssize(seeds), "seed")),
+        fmt::format("{} for {}", counted(std::ssize(arm.places), "run"), counted(std::ssize(seeds), "seed")),
         option_of(arm),
         "give one run per seed (repeat the option, or write {seed} in the path), or choose --seeds: a "
         "run from outside is compared with the run of that seed");
@@ -133,7 +133,7 @@ std::vector<OutsideRun> outside_runs(const ArmSpec& arm, const std::vector<std::
   std::vector<OutsideRun> runs;
   RunReader reader(arm, folder);
   for (std::size_t i = 0; i < seeds.size(); ++i)
-    runs.push_back(reader.read(with_seed(arm.adapters[by_seed ? 0 : i], seeds[i])));
+    runs.push_back(reader.read(with_seed(arm.places[by_seed ? 0 : i], seeds[i])));
   return runs;
 }
 

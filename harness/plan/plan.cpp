@@ -12,6 +12,7 @@
 #include "core/weights/outside_checkpoint.h"
 #include "harness/plan/model_folder.h"
 #include "harness/plan/outside_runs.h"
+#include "harness/plan/plan_parts.h"
 #include "harness/plan/scorers.h"
 #include "results/table/table.h"
 #include "results/verdict/guardrails.h"
@@ -163,6 +164,36 @@ RunPlan training_run(const Plan& plan, const std::string& name, std::int64_t see
   return run;
 }
 
+/// Images that are there already. The run's id says which, whoever drew them and wherever they lie.
+RunPlan images_run(const Plan& plan, const std::string& name, std::int64_t seed, const OutsideRun& places,
+                   int first_index) {
+  RunPlan run{.job = {}, .name = name, .method = kImagesMethod, .seed = seed};
+  Json& identity = run.job.identity;
+  identity = {{"kind", "images"},
+              {"method", run.method},
+              {"backbone", plan.backbone.name},
+              {"task", plan.spec.task},
+              {"seed", seed},
+              {"weights_sha256", plan.inputs.weights_sha256},
+              {"prompts_sha256", plan.inputs.evaluation.sha256},
+              {"numerics_version", plan.numerics_version}};
+  std::vector<int> steps;
+  for (const auto& [step, place] : places) {
+    auto found =
+        find_images({.path = place, .where = fmt::format("images of {}", name), .first_index = first_index},
+                    plan.inputs.evaluation);
+    auto& given = run.images[step];
+    given = {.folder = found.folder, .list = summed(found), .layout = found.layout, .notes = found.notes};
+    steps.push_back(step);
+    identity["images"][std::to_string(step)] = checksum_of(given.list);
+    run.job.paths[fmt::format("images:{}", step)] = given.folder.string();
+  }
+  identity["settings"] = {{"checkpoints", steps}};
+  if (steps.size() > 1) run.checkpoints = steps;  // else there is nothing to choose
+  run.job.label = fmt::format("images of {} (seed {})", name, seed);
+  return run;
+}
+
 /// Checkpoints that are there already: its job takes them in.
 RunPlan outside_run(const Plan& plan, const std::string& name, std::int64_t seed, const OutsideRun& places) {
   RunPlan run{.job = {}, .name = name, .method = kOutsideMethod, .seed = seed};
@@ -180,20 +211,26 @@ RunPlan outside_run(const Plan& plan, const std::string& name, std::int64_t seed
   return run;
 }
 
-void add_runs(Plan& plan) {
+}  // namespace
+
+void add_runs(Plan& plan, int first_index) {
   const auto scorer = scorer_path();
-  std::map<std::string, std::vector<OutsideRun>> outside;
   const auto folder = fs::absolute(plan.spec.file).parent_path();
-  for (const auto& name : plan.outside_rows())
-    outside[name] = outside_runs(plan.spec.arm(name), plan.seeds, folder);
-  for (std::size_t i = 0; i < plan.seeds.size(); ++i) {
+  std::map<std::string, std::vector<OutsideRun>> outside;
+  for (const auto& name : plan.methods) {
+    if (const auto arm = plan.spec.arm(name); !arm.is_trained())
+      outside[name] = outside_runs(arm, plan.seeds, folder);
+  }
+  const auto run_of = [&](const std::string& name, std::size_t i) {
+    const auto arm = plan.spec.arm(name);
     const auto seed = plan.seeds[i];
-    if (!plan.spec.is_training()) plan.runs.push_back(base_run(plan, seed));
-    for (const auto& name : plan.methods) {
-      const auto found = outside.find(name);
-      plan.runs.push_back(found != outside.end() ? outside_run(plan, name, seed, found->second[i])
-                                                 : training_run(plan, name, seed));
-    }
+    if (arm.is_images()) return images_run(plan, name, seed, outside.at(name)[i], first_index);
+    return arm.is_outside() ? outside_run(plan, name, seed, outside.at(name)[i])
+                            : training_run(plan, name, seed);
+  };
+  for (std::size_t i = 0; i < plan.seeds.size(); ++i) {
+    if (!plan.spec.is_training() && plan.spec.has_base) plan.runs.push_back(base_run(plan, plan.seeds[i]));
+    for (const auto& name : plan.methods) plan.runs.push_back(run_of(name, i));
   }
   // Whether checkpoints from outside fit the backbone is known before anything is trained.
   std::ranges::stable_partition(plan.runs, [](const RunPlan& run) { return !run.is_trained(); });
@@ -203,6 +240,8 @@ void add_runs(Plan& plan) {
     run.job.folder = plan.workspace.run_folder(run.job.id);
   }
 }
+
+namespace {
 
 /// A folder of --scorers whose metric the table replaces is one that people expect to see at work.
 void note_unused_scorers(Plan& plan, const ScorerFolders& folders) {
@@ -234,6 +273,8 @@ void require_profiles_used(const Plan& plan) {
   }
 }
 
+}  // namespace
+
 void choose_scorers(Plan& plan, const ScorerFolders& folders) {
   // A scorer with several profiles takes the one that its setting NAME_profile names.
   for (auto& evaluator : plan.registry.evaluators) {
@@ -243,11 +284,15 @@ void choose_scorers(Plan& plan, const ScorerFolders& folders) {
   note_unused_scorers(plan, folders);
   choose_metrics(plan, folders);
   plan.scorers = scorer_identities(plan.registry, folders, plan.metrics, plan.backbone.name);
-  plan.reward_scorers = reward_identities(plan.registry, folders, plan.spec.task, plan.backbone.name);
+  plan.reward_scorers = plan.spec.has_base
+                            ? reward_identities(plan.registry, folders, plan.spec.task, plan.backbone.name)
+                            : Json::object();
   require_profiles_used(plan);
   plan.scorer_folders = folders_of(plan.scorers, folders);
   plan.scorer_folders.merge(folders_of(plan.reward_scorers, folders));
 }
+
+namespace {
 
 /// The backbone asked for, else that of the weights given, else the table's.
 std::string backbone_of(const TableSpec& spec, const PlanRequest& request) {
@@ -283,6 +328,13 @@ void expect_prompts_for_an_epoch(const Plan& plan) {
                     wanted, training.prompts.size()),
         plan.inputs.training_file.string(), "give more prompts, or lower prompts_per_epoch");
   }
+}
+
+std::vector<std::string> rows_that(const Plan& plan, bool (ArmSpec::*is)() const) {
+  std::vector<std::string> rows;
+  std::ranges::copy_if(plan.methods, std::back_inserter(rows),
+                       [&](const auto& name) { return (plan.spec.arm(name).*is)(); });
+  return rows;
 }
 
 }  // namespace
@@ -325,25 +377,32 @@ const std::vector<int>& Plan::positions(const std::string& split) const {
   return split == "test" ? inputs.test : inputs.validation;
 }
 
+std::int64_t Plan::images_on(const std::string& split) const {
+  return std::ssize(positions(split)) * spec.samples;
+}
+
 std::vector<std::string> Plan::trained_rows() const {
-  std::vector<std::string> rows;
-  std::ranges::copy_if(methods, std::back_inserter(rows),
-                       [&](const auto& name) { return !spec.arm(name).is_outside(); });
-  return rows;
+  return rows_that(*this, &ArmSpec::is_trained);
 }
 
 std::vector<std::string> Plan::outside_rows() const {
-  std::vector<std::string> rows;
-  std::ranges::copy_if(methods, std::back_inserter(rows),
-                       [&](const auto& name) { return spec.arm(name).is_outside(); });
-  return rows;
+  return rows_that(*this, &ArmSpec::is_outside);
+}
+
+std::vector<std::string> Plan::image_rows() const {
+  return rows_that(*this, &ArmSpec::is_images);
+}
+
+std::optional<int> RunPlan::only_checkpoint() const {
+  if (is_base()) return 0;
+  return images.size() == 1 ? std::optional(images.begin()->first) : std::nullopt;
 }
 
 Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) const {
   Job job;
   job.step = step;
   job.split = split;
-  job.identity = common_identity("evaluate", *this, run.seed);
+  job.identity = common_identity(run.is_images() ? "score" : "evaluate", *this, run.seed);
   job.identity.erase("task");
   job.identity["run"] = run.job.id;
   job.identity["step"] = step;
@@ -353,7 +412,9 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
   if (spec.split.seed) job.identity["split_seed"] = *spec.split.seed;
   job.identity["split_sizes"] = {inputs.validation_size, inputs.test_size};
   job.identity["positions_sha256"] = positions_checksum(positions(split));
-  job.identity["settings"] = settings.effective_loop(registry, "evaluate");
+  // Where images are given, no sampler draws them.
+  job.identity["settings"] = run.is_images() ? Json::object() : settings.effective_loop(registry, "evaluate");
+  if (run.is_images()) job.identity["samples"] = spec.samples;
   job.identity["scorers"] = scorers;
   job.identity["metrics"] = metrics;
   job.id = job_id(job.identity);
@@ -366,15 +427,18 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
   add_scorer_paths(job.paths, scorers, *this);
   if (step > 0)
     job.paths["checkpoint"] = fs::absolute(run.job.folder / "checkpoints" / std::to_string(step)).string();
-  job.label = fmt::format("evaluate {}{} on {} (seed {})", run.name,
-                          step > 0 ? fmt::format(" at {}", step) : "", split, run.seed);
+  if (run.is_images()) job.paths["images"] = run.images.at(step).folder.string();
+  job.label = fmt::format("{} {}{} on {} (seed {})", run.is_images() ? "score" : "evaluate", run.name,
+                          run.only_checkpoint() ? "" : fmt::format(" at {}", step), split, run.seed);
   return job;
 }
 
 Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   Plan plan;
   plan.workspace = workspace;
-  const auto table = with_adapters(load_table_spec(request.table), request.adapters);
+  const auto table = with_outside_rows(
+      with_outside_rows(load_table_spec(request.table), request.adapters, "--adapter", "adapters"),
+      request.images, "--images", "images");
   plan.spec = table;
   plan.scale = plan.spec.scale(request.scale);
   plan.registry = load_registry();
@@ -393,9 +457,11 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   if (split) plan.spec = in_effect(with_split(table, split->validation, split->test));
   plan.methods = choose_methods(plan.spec, plan.registry, request.methods);
   // Who names further rows wants them, whichever others are chosen.
-  for (const auto& text : request.methods.empty() ? std::vector<std::string>() : request.adapters) {
-    const auto name = text.substr(0, text.find('='));
-    if (std::ranges::count(plan.methods, name) == 0) plan.methods.push_back(name);
+  for (const auto* rows : {&request.adapters, &request.images}) {
+    for (const auto& text : request.methods.empty() ? std::vector<std::string>() : *rows) {
+      const auto name = text.substr(0, text.find('='));
+      if (std::ranges::count(plan.methods, name) == 0) plan.methods.push_back(name);
+    }
   }
   const bool has_baseline = std::ranges::count(plan.methods, plan.spec.baseline) > 0;
   plan.baseline = has_baseline ? plan.spec.baseline : plan.methods.front();
@@ -414,7 +480,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.inputs = gather_inputs(plan.spec, plan.scale, plan.backbone, input_options(plan, request), workspace);
   if (split) plan.inputs.notes.push_back(split->note());
   expect_prompts_for_an_epoch(plan);
-  add_runs(plan);
+  add_runs(plan, 0);
   return plan;
 }
 

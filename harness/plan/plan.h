@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/json.h"
+#include "harness/images/image_list.h"
 #include "harness/plan/external_scorers.h"
 #include "harness/plan/inputs.h"
 #include "harness/plan/registry.h"
@@ -20,7 +22,7 @@ namespace harness {
 struct PlanRequest {
   std::string table, backbone, scale = "default", device = "auto";
   std::vector<std::string> methods, sets;
-  std::vector<std::string> adapters;  ///< NAME=PLACE (with_adapters)
+  std::vector<std::string> adapters, images;  ///< NAME=PLACE (with_outside_rows)
   std::vector<std::int64_t> seeds;
   InputOptions inputs;
   bool runs_elsewhere = false;  ///< on machines that this one cannot look at
@@ -48,14 +50,27 @@ struct Job {
   std::string checkpoint_sha256 = {};  ///< of the recorded manifest of the checkpoint that it evaluates
 };
 
+/// The images of one checkpoint of a row that were drawn elsewhere.
+struct GivenImages {
+  std::filesystem::path folder;
+  std::vector<SummedImage> list;
+  std::string layout;
+  std::vector<std::string> notes;
+};
+
 struct RunPlan {
   Job job;
   std::string name;    ///< of its row in the table
-  std::string method;  ///< the registered method, or kBaseMethod, or kOutsideMethod
+  std::string method;  ///< the registered method, or kBaseMethod, kOutsideMethod or kImagesMethod
   std::int64_t seed = 0;
-  std::vector<int> checkpoints = {};  ///< that are evaluated on validation: steps; of a base run 0
+  std::vector<int> checkpoints = {};       ///< that are evaluated on validation: steps; of a base run 0
+  std::map<int, GivenImages> images = {};  ///< of a row of images, by step
   bool is_base() const { return method == kBaseMethod; }
+  bool is_images() const { return method == kImagesMethod; }
   bool is_trained() const { return is_trained_here(method); }
+  bool takes_a_worker() const { return harness::takes_a_worker(method); }
+  /// The checkpoint that no data has chosen, as there is no other; nothing where a selection chooses.
+  std::optional<int> only_checkpoint() const;
 };
 
 /// A table spec with everything resolved: what will be trained, evaluated, compared, and from which inputs.
@@ -89,9 +104,12 @@ struct Plan {
   /// The evaluation of a run's checkpoint on "validation" or "test". Step 0: the starting weights.
   Job evaluation(const RunPlan& run, int step, const std::string& split) const;
   const std::vector<int>& positions(const std::string& split) const;
-  /// Of `methods` those that are trained here, and the others.
+  /// Images of an evaluation on a split.
+  std::int64_t images_on(const std::string& split) const;
+  /// Of `methods` those that are trained here, those that were trained elsewhere, and those of images.
   std::vector<std::string> trained_rows() const;
   std::vector<std::string> outside_rows() const;
+  std::vector<std::string> image_rows() const;
 };
 
 /// Writes nothing. Throws Error (status 2) for unknown names, impossible values and absent files.

@@ -58,7 +58,11 @@ double memory_of_device(const Plan& plan) {
 }
 
 Json ask(const Plan& plan, const Shares& shares) {
-  const Json answer = ask_worker("check", request_of(plan, shares));
+  const bool draws = plan.backbone.name != kImagesBackbone;
+  const Json scorers = draws ? Json() : scorers_of(plan);
+  if (!draws && scorers.empty()) return Json::object();
+  const Json answer = draws ? ask_worker("check", request_of(plan, shares))
+                            : ask_worker("check-scorers", {{"scorers", scorers}, {"json", true}});
   if (answer.contains("error")) {
     const Json& error = answer.at("error");
     throw Error(error.value("what", ""), error.value("where", ""), error.value("hint", ""));

@@ -61,7 +61,7 @@ class Resolver {
     resolved_.loop = defaults_of(loop_settings_);
     for (const auto& arm : arms) {
       resolved_.methods[arm.name] =
-          arm.is_outside() ? SettingMap() : defaults_of(registry.method(arm.method, "--methods").settings);
+          !arm.is_trained() ? SettingMap() : defaults_of(registry.method(arm.method, "--methods").settings);
     }
   }
 
@@ -104,8 +104,8 @@ class Resolver {
     for (const auto& arm : arms_) {
       if (arm.name == owner || arm.method == owner) meant.push_back(&arm);
     }
-    if (!meant.empty() && meant.front()->is_outside())
-      throw Error(fmt::format("{} was trained elsewhere: it has no settings", owner), request.where,
+    if (!meant.empty() && !meant.front()->is_trained())
+      throw Error(fmt::format("{} was made elsewhere: it has no settings", owner), request.where,
                   "leave it out");
     const auto& method = meant.empty() ? owner : meant.front()->method;
     const auto& known = registry_.method(method, request.where).settings;

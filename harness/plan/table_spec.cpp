@@ -252,7 +252,10 @@ int read_prompts_first(Fields& fields) {
 void read_prompts(TableSpec& spec, Fields fields) {
   spec.prompts_first = read_prompts_first(fields);
   read(fields, "set", spec.prompt_set);
+  read(fields, "samples", spec.samples);
+  read(fields, "with_images_only", spec.with_images_only);
   fields.finish();
+  require(spec.samples >= 1, "must be at least 1", fields.where() + ": samples");
 }
 
 /// {"seed": S, "take": K} or {"first": K}
@@ -271,7 +274,17 @@ SplitRule read_split(Fields fields) {
   return rule;
 }
 
-void require_two_splits(const SplitRule& rule, int prompts, const std::string& where) {
+bool selects(const TableSpec& spec) {
+  return spec.has_base || std::ranges::any_of(spec.methods, [&](const auto& name) {
+           const auto arm = spec.arm(name);
+           const auto has_steps = [](const auto& place) { return place.find("{step}") != std::string::npos; };
+           return !arm.is_images() || std::ranges::any_of(arm.places, has_steps);
+         });
+}
+
+/// Where nothing is selected, as all rows are images of one checkpoint, every prompt may be for test.
+void require_two_splits(const SplitRule& rule, int prompts, bool selects, const std::string& where) {
+  if (!selects && !rule.seed && rule.take == 0) return;
   require(rule.take > 0 && rule.take < prompts,
           fmt::format("must be between 1 and {}, so that both splits hold prompts", prompts - 1),
           where + (rule.seed ? ": take" : ": first"));
@@ -304,7 +317,7 @@ void read_backbone_prompts(const TableSpec& spec, Fields& fields, BackboneSpec& 
   }
   if (fields.has("split")) changes.split = read_split(fields.object("split"));
   require_two_splits(changes.split.value_or(spec.split), changes.prompts_first.value_or(spec.prompts_first),
-                     fields.where() + ": split");
+                     true, fields.where() + ": split");
 }
 
 BackboneSpec read_backbone_changes(const TableSpec& spec, Fields& fields) {
@@ -378,11 +391,12 @@ void read_row(TableSpec& spec, const Json& value, const std::string& where) {
   }
   Fields fields(value, where);
   ArmSpec arm;
-  if (fields.has("adapters")) {
-    arm.method = kOutsideMethod;
+  const char* outside = fields.has("adapters") ? "adapters" : fields.has("images") ? "images" : nullptr;
+  if (outside != nullptr) {
+    arm.method = fields.has("adapters") ? kOutsideMethod : kImagesMethod;
     arm.name = fields.required<std::string>("name");
-    arm.adapters = fields.required<std::vector<std::string>>("adapters");
-    require(!arm.adapters.empty(), "needs a folder or file for each run", where + ": adapters");
+    arm.places = fields.required<std::vector<std::string>>(outside);
+    require(!arm.places.empty(), "needs a folder or file for each run", where + ": " + outside);
   } else {
     arm.method = fields.required<std::string>("method");
     arm.name = fields.optional<std::string>("name", arm.method);
@@ -523,8 +537,8 @@ void check_whole(const TableSpec& spec) {
           fmt::format("seeds are 0 to {}", kLargestSeed), where + ": seeds");
   require_choice(spec.baseline, spec.methods, "baseline", where + ": baseline");
   for (const auto& [name, arm] : spec.arms) {
-    require(!arm.is_outside() || !spec.is_training(),
-            fmt::format("row \"{}\" was trained elsewhere: there are no statistics of its training", name),
+    require(arm.is_trained() || !spec.is_training(),
+            fmt::format("row \"{}\" was made elsewhere: there are no statistics of its training", name),
             where + ": methods", "such rows are for evaluation tables");
   }
   if (spec.is_training()) return;
@@ -778,33 +792,39 @@ TableSpec read_table_spec(const fs::path& file) {
   return parse_table_spec(resolved(read_table_document(file), file, {}), file);
 }
 
-TableSpec with_adapters(const TableSpec& spec, const std::vector<std::string>& adapters) {
-  if (adapters.empty()) return spec;
-  require(!spec.is_training(), "is not for training tables: they compare statistics of the training",
-          "--adapter", "leave it out");
+TableSpec with_outside_rows(const TableSpec& spec, const std::vector<std::string>& given, const char* option,
+                            const char* key) {
+  if (given.empty()) return spec;
+  require(!spec.is_training(), "is not for training tables: they compare statistics of the training", option,
+          "leave it out");
   Json document = spec.document;
   Json& rows = document.at("methods");
   const auto own = rows.size();
-  for (const auto& text : adapters) {
-    const auto equals = text.find('=');
-    require(equals != std::string::npos && equals > 0 && equals + 1 < text.size(),
-            fmt::format("{} is no NAME=DIR", in_quotes(text)), "--adapter");
-    const auto name = text.substr(0, equals);
-    require(name != kBaseMethod && name.find(',') == std::string::npos,
-            fmt::format("{} cannot be a row's name", in_quotes(name)), "--adapter",
-            "base is the row of the starting weights, and commas separate rows");
+  for (const auto& text : given) {
+    const auto [name, places] = name_and_place(text, option);
     require(std::ranges::count(spec.methods, name) == 0,
-            fmt::format("{} is a row of the table already", in_quotes(name)), "--adapter",
+            fmt::format("{} is a row of the table already", in_quotes(name)), option,
             "give the row another name");
     auto row = own;
     while (row < rows.size() && rows[row].at("name") != name) ++row;
-    if (row == rows.size()) rows.push_back({{"name", name}, {"adapters", Json::array()}});
-    std::vector<std::string> places;  // relative ones would be the table's file's
-    for (const auto& place : split(text.substr(equals + 1), ','))
-      places.push_back(place.empty() ? place : fs::absolute(place).string());
-    rows[row]["adapters"].push_back(join(places, ","));
+    if (row == rows.size()) rows.push_back({{"name", name}, {key, Json::array()}});
+    std::vector<std::string> absolute;  // relative ones would be the table's file's
+    for (const auto& place : split(places, ','))
+      absolute.push_back(place.empty() ? place : fs::absolute(place).string());
+    rows[row][key].push_back(join(absolute, ","));
   }
   return parse_table_spec(std::move(document), spec.file);
+}
+
+std::pair<std::string, std::string> name_and_place(const std::string& text, const std::string& option) {
+  const auto equals = text.find('=');
+  require(equals != std::string::npos && equals > 0 && equals + 1 < text.size(),
+          fmt::format("{} is no NAME=DIR", in_quotes(text)), option);
+  auto name = text.substr(0, equals);
+  require(name != kBaseMethod && name.find(',') == std::string::npos,
+          fmt::format("{} cannot be a row's name", in_quotes(name)), option,
+          "base is the row of the starting weights, and commas separate rows");
+  return {std::move(name), text.substr(equals + 1)};
 }
 
 TableSpec with_split(const TableSpec& spec, int validation, int test) {
@@ -843,13 +863,14 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   read_rows(spec, fields.get("methods"), fields.where() + ": methods");
   if (fields.has("equal_rows")) read_equal_rows(spec, fields);
   spec.baseline = fields.required<std::string>("baseline");
+  read(fields, "starting_weights", spec.has_base);
   spec.seeds =
       fields.has("seeds") ? whole_numbers<std::int64_t>(fields, "seeds") : std::vector<std::int64_t>{42};
   read(fields, "levels_compare", spec.levels_compare);
   if (!spec.is_training()) {
     read_prompts(spec, fields.object("prompts"));
     spec.split = read_split(fields.object("split"));
-    require_two_splits(spec.split, spec.prompts_first, fields.where() + ": split");
+    require_two_splits(spec.split, spec.prompts_first, selects(spec), fields.where() + ": split");
     read_metrics(spec, fields.object("metrics"));
     read_selection(spec, fields.object("selection"));
     if (fields.has("shows")) read_shown(spec, fields.object("shows"));
@@ -925,7 +946,7 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
   const auto where = spec.file.string();
   for (std::size_t i = 0; i < spec.methods.size(); ++i) {
     const auto arm = spec.arm(spec.methods[i]);
-    if (!arm.is_outside()) registry.method(arm.method, fmt::format("{}: methods[{}]", where, i));
+    if (arm.is_trained()) registry.method(arm.method, fmt::format("{}: methods[{}]", where, i));
   }
   registry.backbone(spec.backbone, where + ": backbone");
   const auto tasks = names_of(registry.tasks);

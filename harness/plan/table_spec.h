@@ -50,22 +50,32 @@ struct WindowSpec {
   std::string unit = "updates";  ///< or "epochs"
 };
 
-/// The method of rows that are not trained here.
+/// The backbone of tables whose rows are all images that other systems drew.
+inline constexpr const char* kImagesBackbone = "images";
+
+/// The method of rows whose checkpoints were trained elsewhere, and of rows whose images were drawn
+/// elsewhere.
 inline constexpr const char* kOutsideMethod = "outside";
+inline constexpr const char* kImagesMethod = "images";
 
 inline bool is_trained_here(const std::string& method) {
-  return method != kBaseMethod && method != kOutsideMethod;
+  return method != kBaseMethod && method != kOutsideMethod && method != kImagesMethod;
+}
+/// Of the others a worker takes checkpoints in, and nothing is left to do of base and of images.
+inline bool takes_a_worker(const std::string& method) {
+  return method != kBaseMethod && method != kImagesMethod;
 }
 
 /// One row of a table: a registered method, alone or with settings under a name of its own; or one whose
-/// checkpoints come from outside.
+/// checkpoints or images come from outside.
 struct ArmSpec {
   std::string name, method;
   Json settings = Json::object();
-  std::vector<std::string> adapters =
-      {};  ///< of a row from outside: where a run's checkpoints lie, one a run
+  std::vector<std::string> places = {};  ///< of what comes from outside, one a run
 
   bool is_outside() const { return method == kOutsideMethod; }
+  bool is_images() const { return method == kImagesMethod; }
+  bool is_trained() const { return is_trained_here(method); }
 };
 
 /// A statement of the paper that a table can decide, from the columns of its rows.
@@ -127,9 +137,12 @@ struct TableSpec {
   /// Rows that are one method with changes that mean nothing: what differs between them is noise.
   std::vector<std::string> equal_rows;
   std::vector<std::int64_t> seeds;
-  int prompts_first = 0;   ///< evaluation uses the first so many prompts of the set
-  std::string prompt_set;  ///< required prompt set, empty for any
-  SplitRule split;         ///< which of them are for validation; the rest is the test split
+  int prompts_first = 0;          ///< evaluation uses the first so many prompts of the set
+  int samples = 1;                ///< images of a prompt
+  bool with_images_only = false;  ///< of these prompts, those that a row of images has one of
+  bool has_base = true;           ///< the starting weights are a row
+  std::string prompt_set;         ///< required prompt set, empty for any
+  SplitRule split;                ///< which of them are for validation; the rest is the test split
   std::vector<int> checkpoints;
   SelectionSpec selection;
   std::vector<std::string> required_metrics, optional_metrics;
@@ -168,9 +181,13 @@ TableSpec for_backbone(TableSpec spec, const std::string& backbone);
 /// type or impossible, a direction or unit that is not the metric's, a text or list that is too long.
 /// `where`: what names it, for messages.
 TableSpec load_table_spec(const std::string& id_or_file, const std::string& where = "--table");
-/// The table with further rows whose checkpoints come from outside: NAME=PLACE[,PLACE...], again for each
-/// further run. Throws Error (at --adapter) for what is no such row, or has the name of another one.
-TableSpec with_adapters(const TableSpec& spec, const std::vector<std::string>& adapters);
+/// The table with further rows whose checkpoints ("adapters") or images ("images": `key`) come from outside:
+/// NAME=PLACE[,PLACE...], again for each further run. Throws Error (at `option`) for what is no such row, or
+/// has the name of another one.
+TableSpec with_outside_rows(const TableSpec& spec, const std::vector<std::string>& given, const char* option,
+                            const char* key);
+/// NAME=PLACE in its two parts. Throws Error (at `option`) for what is none.
+std::pair<std::string, std::string> name_and_place(const std::string& text, const std::string& option);
 TableSpec read_table_spec(const std::filesystem::path& file);
 
 /// The table with the first `validation + test` prompts divided in these sizes, by its own rule.

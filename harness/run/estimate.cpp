@@ -55,8 +55,9 @@ void measure(Store& store, const std::string& backbone, Rates& rates) {
     memory_mb = std::max(memory_mb, peak_mb);
   }
   // Half of it would be neither a guess nor measured, and evaluations alone take less memory.
-  if (train.seconds == 0 || evaluate.seconds == 0) return;
-  rates.train_images_per_second = train.images / train.seconds;
+  const bool trains = backbone != kImagesBackbone;
+  if ((trains && train.seconds == 0) || evaluate.seconds == 0) return;
+  if (trains) rates.train_images_per_second = train.images / train.seconds;
   rates.evaluate_images_per_second = evaluate.images / evaluate.seconds;
   rates.peak_memory_mb = memory_mb;
   rates.measured = true;
@@ -83,7 +84,7 @@ struct JobList {
   }
 
   double seconds_on(const std::string& split) const {
-    return static_cast<double>(plan.positions(split).size()) / rates.evaluate_images_per_second;
+    return static_cast<double>(plan.images_on(split)) / rates.evaluate_images_per_second;
   }
 
   void add_test(const RunPlan& run, std::optional<int> step) {
@@ -98,7 +99,7 @@ struct JobList {
     if (run.is_trained()) {
       add("train", run.job, run.job.id,
           training_images(run.job.identity.at("settings")) / rates.train_images_per_second);
-    } else if (!run.is_base()) {
+    } else if (run.takes_a_worker()) {
       add("import", run.job, run.job.id, 0);
     }
     if (plan.spec.is_training()) return;
@@ -106,7 +107,7 @@ struct JobList {
       const auto job = plan.evaluation(run, step, "validation");
       add("evaluate", job, job.id, seconds_on("validation"));
     }
-    if (run.is_base()) return add_test(run, 0);
+    if (const auto only = run.only_checkpoint()) return add_test(run, *only);
     const auto found = store != nullptr ? recorded_selection(plan, run, *store) : std::nullopt;
     const auto selected = found ? std::optional(static_cast<int>(found->step)) : std::nullopt;
     const auto outcome = selected ? fmt::format(": {}", *selected) : std::string();
@@ -123,6 +124,7 @@ std::string bytes_text(double bytes) {
 
 /// What is computed with: backbone, precision, weights, and with files of its own what they hold.
 void print_backbone(const Plan& plan, const Json& resources) {
+  if (plan.backbone.name == kImagesBackbone) return;
   const auto& weights = plan.inputs.weights;
   put("Backbone {} {}, {}{}.\n", plan.backbone.name, plan.backbone.precision(plan.device_kind),
       weights.empty() ? "random weights by seed, " : fmt::format("weights {}, ", weights.string()),
@@ -184,7 +186,7 @@ double estimated_disk_mb(const Plan& plan, const Json& resources) {
   for (const auto& run : plan.runs) {
     const auto evaluations = run.checkpoints.size();
     megabytes += sample * static_cast<double>(evaluations * plan.inputs.validation.size() + tested);
-    if (run.is_base()) continue;
+    if (!run.takes_a_worker()) continue;
     const auto copies =
         run.checkpoints.size() * kWeightCopiesPerCheckpoint +
         (run.is_trained() ? static_cast<std::size_t>(kResumePoints * kWeightCopiesPerResume) : 0);
@@ -309,8 +311,10 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
     put("Rates: unknown until this workspace has measured a run.\n");
     return;
   }
-  put("Rates: {:.1f} training and {:.1f} evaluation images/s per worker, {}.\n",
-      rates.train_images_per_second, rates.evaluate_images_per_second,
+  const auto training = plan.backbone.name == kImagesBackbone
+                            ? std::string()
+                            : fmt::format("{:.1f} training and ", rates.train_images_per_second);
+  put("Rates: {}{:.1f} evaluation images/s per worker, {}.\n", training, rates.evaluate_images_per_second,
       rates.measured ? "measured on earlier runs" : "a guess until this workspace has measured a run");
 }
 

@@ -15,8 +15,6 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kFixedRule = "fixed";
-
 Fields identity_of(const Job& job) {
   return {job.identity, (job.folder / "job.json").string() + ": identity"};
 }
@@ -93,14 +91,14 @@ JobRecord training_job(const Job& job) {
 
 JobRecord evaluation_job(const Job& job) {
   return {.id = job.id,
-          .kind = "evaluate",
+          .kind = identity_of(job).required<std::string>("kind"),
           .run_id = identity_of(job).required<std::string>("run"),
           .evaluation_id = job.id,
           .folder = job.folder};
 }
 
-SelectionRecord fixed_selection(const std::string& run) {
-  return {.run_id = run, .rule = kFixedRule};
+SelectionRecord fixed_selection(const std::string& run, std::int64_t step) {
+  return {.run_id = run, .step = step, .rule = kFixedRule};
 }
 
 void require_own_folders(const Plan& plan, Store& store) {
@@ -120,10 +118,11 @@ void require_own_folders(const Plan& plan, Store& store) {
 PlanRunner::PlanRunner(const Plan& plan, Store& store, const Shares& shares)
     : plan_(plan), store_(store), shares_(shares) {
   if (plan_.inputs.has_evaluation()) store_.record_prompt_set(plan_.inputs.evaluation);
-  store_.record_prompt_set(plan_.inputs.training);
+  if (!plan_.inputs.training.prompts.empty()) store_.record_prompt_set(plan_.inputs.training);
   for (const auto& run : plan_.runs) {
     record_run(run);
     if (run.is_base()) record_base(run);
+    if (run.is_images()) record_images(run);
     catch_up(run);
   }
 }
@@ -150,9 +149,28 @@ void PlanRunner::record_base(const RunPlan& run) {
   selections_[run.job.id] = {0, store_.record_selection(fixed_selection(run.job.id))};
 }
 
+/// Images that another system drew: nothing to run, and a list of them as each checkpoint.
+void PlanRunner::record_images(const RunPlan& run) {
+  const auto job = training_job(run.job);
+  store_.record_job(job);
+  if (!harness::is_done(store_, job.id)) {
+    write_job_file(run.job, shares_, plan_.device);
+    for (const auto& [step, given] : run.images) {
+      const auto path = fmt::format("checkpoints/{}", step);
+      store_.record_checkpoint({.run_id = run.job.id,
+                                .step = step,
+                                .path = path,
+                                .sha256 = write_image_checkpoint(run.job.folder / path, step, given.list)});
+    }
+    store_.mark_job(job.id, JobState::kDone);
+  }
+  if (const auto only = run.only_checkpoint())
+    selections_[run.job.id] = {*only, store_.record_selection(fixed_selection(run.job.id, *only))};
+}
+
 /// Reads what the logs hold beyond the DB: a harness that was killed may have left finished work behind.
 void PlanRunner::catch_up(const RunPlan& run) {
-  if (!run.is_base()) catch_up(training_job(run.job));
+  if (run.takes_a_worker()) catch_up(training_job(run.job));
   if (!is_done(run.job.id) || plan_.spec.is_training()) return;
   for (const auto step : run.checkpoints) catch_up(run, plan_.evaluation(run, step, "validation"));
   select(run);
@@ -273,11 +291,11 @@ Task PlanRunner::prepare_evaluation(const RunPlan& run, Job job) {
 }
 
 void PlanRunner::record_evaluation(const RunPlan& run, const Job& job) {
-  auto row = evaluation_row(job, std::ssize(plan_.positions(job.split)));
+  auto row = evaluation_row(job, plan_.images_on(job.split));
   row.table_id = plan_.spec.id;
   row.scale = plan_.scale.name;
   const auto found = selections_.find(run.job.id);
-  const bool may_be_selected = job.split == "test" || run.is_base();
+  const bool may_be_selected = job.split == "test" || run.only_checkpoint();
   if (may_be_selected && found != selections_.end()) row.selection_id = found->second.second;
   store_.record_evaluation(row);
   for (const auto& [metric, reason] : plan_.metrics_not_run) store_.record_not_run(job.id, metric, reason);
@@ -377,12 +395,12 @@ bool is_done(Store& store, const std::string& job) {
 
 std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store) {
   std::vector<std::string> candidates;
-  if (!run.is_base()) {
+  if (!run.only_checkpoint()) {
     for (const auto step : run.checkpoints) candidates.push_back(plan.evaluation(run, step, "validation").id);
   }
   const auto& wanted = plan.spec.selection;
   for (const auto& selection : store.selections(run.job.id)) {
-    if (run.is_base() && selection.rule == kFixedRule) return selection;
+    if (run.only_checkpoint() && selection.rule == kFixedRule) return selection;
     if (selection.rule == wanted.rule && selection.metric == wanted.metric &&
         selection.split == wanted.split && selection.candidates == candidates) {
       return selection;

@@ -46,6 +46,7 @@ class PlanRunner {
   void record_evaluation(const RunPlan& run, const Job& job);
   void record_run(const RunPlan& run);
   void record_base(const RunPlan& run);
+  void record_images(const RunPlan& run);
   void catch_up(const RunPlan& run);
   void catch_up(const RunPlan& run, const Job& evaluation);
   void catch_up(const JobRecord& job);
@@ -75,8 +76,9 @@ EvaluationRecord evaluation_row(const Job& job, std::int64_t n);
 JobRecord training_job(const Job& job);
 JobRecord evaluation_job(const Job& job);
 
-/// The selection of the starting weights, which no data has influenced.
-SelectionRecord fixed_selection(const std::string& run);
+/// The selection of the starting weights, or of a run's only images, which no data has influenced.
+SelectionRecord fixed_selection(const std::string& run, std::int64_t step = 0);
+inline constexpr const char* kFixedRule = "fixed";
 
 bool is_done(Store& store, const std::string& job);
 

@@ -53,6 +53,13 @@ std::string builds_of(const Plan& plan, Store& store) {
 
 std::string inputs_text(const Plan& plan) {
   const auto& inputs = plan.inputs;
+  if (plan.backbone.name == kImagesBackbone) {
+    return fmt::format("images as given | {} {} | {} | used {}/{} with {}", inputs.evaluation.name,
+                       short_hash(inputs.evaluation.sha256),
+                       plan.spec.split.take > 0 ? "split " + text_of(plan.spec.split) : "no selection",
+                       inputs.validation.size(), inputs.test.size(),
+                       counted(plan.spec.samples, "image") + " each");
+  }
   const auto weights =
       fmt::format("{} {} weights {}", plan.backbone.name, plan.backbone.precision(plan.device_kind),
                   short_hash(inputs.weights_sha256));
@@ -66,7 +73,9 @@ std::string inputs_text(const Plan& plan) {
                      inputs.validation.size(), inputs.test.size());
 }
 
+/// Empty where nothing is drawn.
 std::string sampler_text(const Plan& plan) {
+  if (plan.backbone.name == kImagesBackbone) return {};
   const auto setting = [&](const char* name) {
     const auto found = plan.settings.loop.find(name);
     if (found == plan.settings.loop.end()) return std::string("-");
@@ -86,18 +95,20 @@ std::string sampler_text(const Plan& plan) {
                      setting("eval_guidance"), setting("eval_weights"));
 }
 
-/// "mine 80ccc0bee9c1, 91f0...": the checkpoints that were taken in, by run. "" where none were.
-std::string outside_text(const Plan& plan) {
+/// "outside mine 80ccc0bee9c1,91f0... | ": the checkpoints or images that were taken in, by run. "" where
+/// none were.
+std::string sums_text(const Plan& plan, const char* what, const std::vector<std::string>& names,
+                      const char* field) {
   std::vector<std::string> rows;
-  for (const auto& name : plan.outside_rows()) {
+  for (const auto& name : names) {
     std::vector<std::string> sums;
     for (const auto& run : plan.runs) {
       if (run.name == name)
-        sums.push_back(short_hash(sha256_hex(canonical_json(run.job.identity.at("imported")))));
+        sums.push_back(short_hash(sha256_hex(canonical_json(run.job.identity.at(field)))));
     }
     rows.push_back(fmt::format("{} {}", name, join(sums, ",")));
   }
-  return rows.empty() ? "" : fmt::format("outside {} | ", join(rows, ", "));
+  return rows.empty() ? "" : fmt::format("{} {} | ", what, join(rows, ", "));
 }
 
 /// One line with all that a reader needs to tell this result from another.
@@ -106,13 +117,17 @@ std::string signature_of(const Plan& plan, Store& store) {
   const Json& used = plan.spec.is_training() ? plan.reward_scorers : plan.scorers;
   for (const auto& [name, identity] : used.items()) scorers.push_back(scorer_text(name, identity));
   const auto set = assignments(plan.settings.requested("--set"));
+  auto drawn = sampler_text(plan);
+  if (!drawn.empty()) drawn += " | ";
   return fmt::format(
-      "{} v{} scale {} | {} | {} | {}{}{} | seeds {} | percentile bootstrap {} | numerics {} build {} revision "
+      "{} v{} scale {} | {} | {}{}{}{}{} | seeds {} | percentile bootstrap {} | numerics {} build {} revision "
       "{}",
-      plan.spec.id, plan.spec.version, plan.scale.name, inputs_text(plan), sampler_text(plan),
-      outside_text(plan), set.empty() ? "" : fmt::format("set {} | ", set), join(scorers, ", "),
-      fmt::join(plan.seeds, ","), BootstrapSettings{}.resamples, plan.numerics_version,
-      builds_of(plan, store), build_info().git_revision);
+      plan.spec.id, plan.spec.version, plan.scale.name, inputs_text(plan), drawn,
+      sums_text(plan, "outside", plan.outside_rows(), "imported"),
+      sums_text(plan, "images", plan.image_rows(), "images"),
+      set.empty() ? "" : fmt::format("set {} | ", set), join(scorers, ", "), fmt::join(plan.seeds, ","),
+      BootstrapSettings{}.resamples, plan.numerics_version, builds_of(plan, store),
+      build_info().git_revision);
 }
 
 void add_outside_note(const Plan& plan, std::vector<std::string>& notes) {
@@ -123,6 +138,16 @@ void add_outside_note(const Plan& plan, std::vector<std::string>& notes) {
       "of every row; what its training was is not recorded here, and its columns of training are "
       "empty.",
       join(rows, ", ")));
+}
+
+void add_images_note(const Plan& plan, std::vector<std::string>& notes) {
+  const auto rows = plan.image_rows();
+  if (rows.empty()) return;
+  notes.push_back(fmt::format(
+      "Noise not paired: the images of {} were drawn elsewhere. {} paired by prompt{} alone; prompts and scorers "
+      "are those of every row, and how the images were drawn is not recorded here.",
+      join(rows, ", "), plan.spec.has_base ? "Their differences are" : "Differences are",
+      plan.spec.samples > 1 ? " and by the number of the image" : ""));
 }
 
 /// What was trained on, where that is not the generated set that the task is about.
@@ -194,6 +219,7 @@ std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::str
   notes.insert(notes.end(), plan.inputs.notes.begin(), plan.inputs.notes.end());
   add_training_note(plan, notes);
   add_outside_note(plan, notes);
+  add_images_note(plan, notes);
   if (plan.inputs.has_evaluation() && !plan.inputs.evaluation.known) {
     notes.push_back(fmt::format("The evaluation prompts are a set of unknown checksum ({}).",
                                 short_hash(plan.inputs.evaluation.sha256)));

@@ -38,7 +38,9 @@ Work work_of(const fs::path& folder) {
   if (identity.value("kind", "") == "import")
     return {.total = static_cast<double>(identity.at("imported").size()), .unit = "checkpoints"};
   if (identity.value("kind", "") != "train")
-    return {.total = static_cast<double>(read_json(folder / "positions.json").size()), .unit = "images"};
+    return {.total = static_cast<double>(read_json(folder / "positions.json").size()) *
+                     identity.value("samples", 1),
+            .unit = "images"};
   const auto& settings = identity.at("settings");
   const double an_epoch = settings.value("prompts_per_epoch", 0.0) * settings.value("group_size", 0.0);
   const double updates = settings.value("updates_per_epoch", 1.0) * settings.value("inner_epochs", 1.0);

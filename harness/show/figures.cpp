@@ -318,7 +318,7 @@ Figure law_figure(Store& store, const Experiment& experiment, const FigureReques
     // The last one that was trained here, if any was.
     auto method = experiment.methods.back();
     for (const auto& row : experiment.methods) {
-      if (!experiment.table.arm(row).is_outside()) method = row;
+      if (experiment.table.arm(row).is_trained()) method = row;
     }
     return law_audit(store, experiment, request.name, method);
   }

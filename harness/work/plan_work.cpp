@@ -14,6 +14,17 @@
 
 namespace harness {
 
+void check_work(WorkOptions& options) {
+  auto& dealing = options.dealing;
+  dealing.slurm = join(options.slurm, " ");
+  check_dealing(dealing);
+  if (!dealing.is_on_slurm() && (options.detach || !dealing.slurm.empty()))
+    throw Error("is for batch jobs of Slurm", options.detach ? "--detach" : "--slurm",
+                "add --executor slurm");
+  if (options.detach && dealing.jobs)
+    throw Error("is not for --detach", "--jobs", "leave it out: Slurm decides how many jobs run at a time");
+}
+
 std::string resume_command() {
   std::string command;
   for (const auto& word : split(read_file("/proc/self/cmdline"), '\0')) {

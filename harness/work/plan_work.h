@@ -21,7 +21,8 @@ struct WorkOptions {
   WorkspaceChoice place;
   std::string device = "auto";
   DealingOptions dealing;
-  bool detach = false;  ///< hand all that is ready to Slurm, with a job that goes on, and end
+  std::vector<std::string> slurm;  ///< options of sbatch as typed
+  bool detach = false;             ///< hand all that is ready to Slurm, with a job that goes on, and end
   bool dry_run = false, fresh = false, json = false;
   bool verbose = false;  ///< the whole table on a terminal too
 };
@@ -31,6 +32,9 @@ struct Plans {
   std::optional<Collection> collection;
   std::vector<Plan> all;
 };
+
+/// Throws Error for options that do not go together.
+void check_work(WorkOptions& options);
 
 /// This command line again, for the message of an interrupted run and for a continuation; without --fresh,
 /// which would throw the work away.

@@ -1,0 +1,107 @@
+#include "harness/images/csv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+/// Reads one record after the other.
+class CsvReader {
+ public:
+  CsvReader(std::string_view text, const fs::path& file) : text_(text), file_(file) {}
+
+  bool at_end() const { return at_ >= text_.size(); }
+  int line() const { return line_; }
+
+  std::vector<std::string> record() {
+    std::vector<std::string> fields;
+    do fields.push_back(field());
+    while (take(','));
+    take('\r');
+    if (!at_end() && !take('\n'))
+      throw Error("something follows a closing quote", place(), "double the quotes inside a field");
+    ++line_;
+    return fields;
+  }
+
+  std::string place() const { return fmt::format("{}:{}", file_.string(), line_); }
+
+ private:
+  bool take(char wanted) {
+    if (at_end() || text_[at_] != wanted) return false;
+    ++at_;
+    return true;
+  }
+
+  std::string field() {
+    if (!take('"')) {
+      const auto end = std::min(text_.find_first_of(",\n", at_), text_.size());
+      auto plain = text_.substr(at_, end - at_);
+      at_ = end;
+      if (plain.ends_with('\r')) plain.remove_suffix(1);
+      return std::string(trim(plain));
+    }
+    std::string quoted;
+    const auto opened = place();
+    for (;;) {
+      const auto end = text_.find('"', at_);
+      if (end == std::string_view::npos)
+        throw Error("a quote is opened and not closed", opened, "double the quotes inside a field");
+      const auto part = text_.substr(at_, end - at_);
+      line_ += static_cast<int>(std::ranges::count(part, '\n'));
+      quoted += part;
+      at_ = end + 1;
+      if (!take('"')) return quoted;
+      quoted += '"';
+    }
+  }
+
+  std::string_view text_;
+  const fs::path& file_;
+  std::size_t at_ = 0;
+  int line_ = 1;
+};
+
+bool is_empty(const std::vector<std::string>& record) {
+  return record.size() == 1 && record.front().empty();
+}
+
+}  // namespace
+
+std::vector<CsvRow> read_csv(const fs::path& file) {
+  const auto bytes = read_file(file);
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  std::string_view text = bytes;
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  CsvReader reader(text, file);
+  if (reader.at_end()) throw Error("is empty", file.string());
+  const auto names = reader.record();
+  for (const auto& name : names) {
+    if (std::ranges::count(names, name) > 1)
+      throw Error(fmt::format("column {} is there twice", in_quotes(name)), file.string() + ":1");
+  }
+  std::vector<CsvRow> rows;
+  while (!reader.at_end()) {
+    const auto line = reader.line();
+    const auto record = reader.record();
+    if (is_empty(record)) continue;
+    if (record.size() != names.size()) {
+      throw Error(fmt::format("has {} fields, and the first line names {}", record.size(), names.size()),
+                  fmt::format("{}:{}", file.string(), line), "put texts with commas between double quotes");
+    }
+    CsvRow row{.fields = {}, .line = line};
+    for (std::size_t i = 0; i < names.size(); ++i) row.fields[names[i]] = record[i];
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace harness

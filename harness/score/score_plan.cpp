@@ -1,0 +1,254 @@
+#include "harness/score/score_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "evaluators/given_image.h"
+#include "harness/plan/outside_runs.h"
+#include "harness/plan/plan_parts.h"
+#include "harness/score/score_table.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr double kValidationShare = 0.25;
+
+/// A list of images and the row that it is of.
+struct RowList : ImageList {
+  std::string row;
+};
+
+/// Every list of images that the rows have, as far as the folders tell.
+std::vector<RowList> lists_of(const ScoreRequest& request, const ImageRows& rows, const PromptSet& prompts) {
+  std::vector<RowList> lists;
+  std::vector<std::int64_t> seeds(rows.runs());
+  for (const auto& name : rows.names) {
+    const ArmSpec arm{.name = name, .method = kImagesMethod, .places = rows.places.at(name)};
+    for (const auto& run : outside_runs(arm, seeds, "/")) {
+      for (const auto& [step, place] : run)
+        lists.push_back({find_images({.path = place,
+                                      .where = fmt::format("images of {}", name),
+                                      .first_index = request.first_index},
+                                     prompts),
+                         name});
+    }
+  }
+  return lists;
+}
+
+/// The evaluation prompts, and the file that workers read them from.
+void gather_prompts(const ScoreRequest& request, const Workspace& workspace, Inputs& inputs) {
+  if (std::ranges::count(own_prompt_sets(), request.prompts) > 0) {
+    inputs.evaluation = own_prompt_set(request.prompts);
+    inputs.evaluation_file = workspace.prompts_folder() / own_file_name(request.prompts);
+    inputs.evaluation_file_is_ours = true;
+    return;
+  }
+  fs::path file = request.prompts;
+  if (fs::is_directory(file)) {
+    std::vector<std::string> tasks;
+    std::ranges::copy_if(prompt_tasks(), std::back_inserter(tasks),
+                         [&](const auto& task) { return has_prompt_file(file, task); });
+    if (tasks.size() != 1) {
+      throw Error(tasks.empty() ? fmt::format("{} holds no prompts", file.string())
+                                : fmt::format("{} holds several: {}", file.string(), join(tasks, ", ")),
+                  "--prompts", "give the file that these images were drawn for");
+    }
+    file = find_prompt_file(file, tasks.front());
+  }
+  if (!fs::exists(file))
+    throw Error(fmt::format("there is no file {}", file.string()), "--prompts",
+                "give the file that these images were drawn for: one prompt per line, or GenEval's records "
+                "(.jsonl)");
+  const auto task = task_of_file(file);
+  inputs.evaluation = load_prompt_set(file, task);
+  const auto quotes = [](const Prompt& prompt) { return !prompt.target.empty(); };
+  if (task == kPickscorePrompts && std::ranges::all_of(inputs.evaluation.prompts, quotes))
+    inputs.evaluation = load_prompt_set(file, kOcrPrompts);
+  inputs.evaluation_file = file;
+}
+
+/// The backbone whose images these are scored like: as asked for, else by their size.
+const BackboneInfo& like_of(const ScoreRequest& request, const Registry& registry, const ImageList& list,
+                            std::vector<std::string>& notes) {
+  if (!request.like.empty()) return registry.backbone(request.like, "--like");
+  const auto file = list.folder / list.images.front().name;
+  Image image;
+  try {
+    image = read_given_image(read_file(file), file.string()).image;
+  } catch (const Error&) {
+    // What cannot be read has no scores in any case.
+  }
+  const auto is = [&](int width, int height) { return image.width == width && image.height == height; };
+  const char* kind = is(96, 48) ? kGlyphImages : is(64, 64) ? kShapeImages : kSceneImages;
+  if (kind != std::string_view(kSceneImages))
+    notes.push_back(
+        fmt::format("Scored as {} of {} x {} pixels are; --like chooses another backbone's scorers.", kind,
+                    image.width, image.height));
+  for (const auto& backbone : registry.backbones) {
+    if (backbone.images == kind) return backbone;
+  }
+  return registry.default_backbone();
+}
+
+/// Images of a prompt that every row has, at least of some prompt.
+int samples_of(const ScoreRequest& request, const std::vector<RowList>& lists,
+               std::vector<std::string>& notes) {
+  const auto each = [](const ImageList& list) { return list.samples(); };
+  const auto [fewest, most] = std::ranges::minmax(lists, {}, each);
+  if (request.samples) {
+    if (*request.samples < 1 || *request.samples > most.samples())
+      throw Error(fmt::format("must be 1 to {}, the most images of a prompt", most.samples()), "--samples");
+    return *request.samples;
+  }
+  if (most.samples() > fewest.samples())
+    notes.push_back(
+        fmt::format("The first {} per prompt of every row: {} has {}, and {} has {} (--samples chooses).",
+                    counted(fewest.samples(), "image"), fewest.folder.string(), fewest.samples(),
+                    most.folder.string(), most.samples()));
+  return fewest.samples();
+}
+
+/// How many of `count` prompts choose the checkpoints: as --split says, else a quarter.
+int validation_of(const ScoreRequest& request, const ImageRows& rows, int count) {
+  if (!rows.has_steps()) {
+    if (!request.split.empty())
+      throw Error("nothing is selected: every row has one checkpoint", "--split",
+                  "leave it out, or give several: NAME=DIR/{step}");
+    return 0;
+  }
+  if (count < 2) throw Error("one prompt cannot be divided", "--prompts", "give more");
+  if (request.split.empty())
+    return std::clamp(static_cast<int>(std::lround(kValidationShare * count)), 1, count - 1);
+  const auto slash = request.split.find('/');
+  const auto number = [&](std::string_view text) {
+    int value = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+    return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() ? value : 0;
+  };
+  const std::string_view text = request.split;
+  const int validation = slash == std::string::npos ? 0 : number(text.substr(0, slash));
+  const int test = slash == std::string::npos ? 0 : number(text.substr(slash + 1));
+  if (validation > 0 && test > 0 && validation + test == count) return validation;
+  throw Error(
+      fmt::format("{} does not divide the {} prompts that have images", in_quotes(request.split), count),
+      "--split", fmt::format("give two numbers whose sum is {}: {}/{}", count, count / 4, count - count / 4));
+}
+
+void divide(Plan& plan, const std::vector<int>& positions) {
+  const auto split = make_split(plan.spec.split, static_cast<int>(positions.size()));
+  const auto of = [&](const std::vector<int>& indices) {
+    std::vector<int> chosen;
+    for (const auto i : indices) chosen.push_back(positions[static_cast<std::size_t>(i)]);
+    return chosen;
+  };
+  plan.inputs.validation = of(split.validation);
+  plan.inputs.test = of(split.test);
+  plan.inputs.validation_size = static_cast<int>(std::ssize(plan.inputs.validation));
+  plan.inputs.test_size = static_cast<int>(std::ssize(plan.inputs.test));
+}
+
+/// Of all settings those that choose a scorer's profile have a meaning.
+void keep_scorer_settings(Plan& plan) {
+  std::erase_if(plan.settings.loop, [&](const auto& entry) {
+    const auto setting = std::ranges::find(plan.registry.settings, entry.first, &Setting::name);
+    if (setting->used_by == "scorer") return false;
+    if (entry.second.origin != "--set") return true;
+    throw Error(fmt::format("setting {} is not used: nothing is trained or drawn", entry.first),
+                "--set " + entry.first, "leave it out");
+  });
+}
+
+/// Two rows of the same files are one.
+void require_different_images(const Plan& plan) {
+  std::map<std::string, const RunPlan*> known;
+  for (const auto& run : plan.runs) {
+    const auto sums = run.job.identity.at("images").dump();
+    const auto [first, is_new] = known.emplace(sums, &run);
+    if (is_new) continue;
+    throw Error(
+        fmt::format("{} and {} are the same images", first->second->images.begin()->second.folder.string(),
+                    run.images.begin()->second.folder.string()),
+        fmt::format("{} and {}", first->second->name, run.name),
+        "give the images of each system, and of each run");
+  }
+}
+
+void add_notes(const std::vector<RowList>& lists, int used, Plan& plan) {
+  auto& notes = plan.inputs.notes;
+  for (const auto& list : lists) {
+    notes.push_back(fmt::format("{}: {} in {}, {}.", list.row, counted(std::ssize(list.images), "image"),
+                                list.folder.string(), list.layout));
+    for (const auto& note : list.notes) notes.push_back(fmt::format("{}: {}.", list.row, note));
+  }
+  const auto all = std::ssize(plan.inputs.evaluation.prompts);
+  if (used < all) notes.push_back(fmt::format("Of the {} prompts the {} that have images count.", all, used));
+}
+
+BackboneInfo images_backbone(const BackboneInfo& like) {
+  BackboneInfo backbone;
+  backbone.name = kImagesBackbone;
+  backbone.precisions = {{"", "as given"}};
+  backbone.images = like.images;
+  return backbone;
+}
+
+}  // namespace
+
+Plan make_score_plan(const ScoreRequest& request, const Workspace& workspace) {
+  Plan plan;
+  plan.workspace = workspace;
+  plan.registry = load_registry();
+  plan.numerics_version = plan.registry.numerics_version;
+  const ScorerFolders folders(plan.registry, request.scorers);
+  plan.external_scorers = find_external_scorers(request.scorers);
+  add_to_registry(plan.external_scorers, plan.registry);
+  gather_prompts(request, workspace, plan.inputs);
+  const auto& prompts = plan.inputs.evaluation;
+  ScoreTable table;
+  table.rows = read_image_rows(request.rows);
+  const auto lists = lists_of(request, table.rows, prompts);
+  const auto& like = like_of(request, plan.registry, lists.front(), table.notes);
+  table.samples = samples_of(request, lists, table.notes);
+  std::set<int> with_images;
+  for (const auto& list : lists) add_positions(list.images, table.samples, with_images);
+  const std::vector<int> positions(with_images.begin(), with_images.end());
+  table.metrics = choose_score_metrics(request, plan.registry, folders, prompts, like);
+  table.task = task_of_set(prompts.name);
+  table.prompts = static_cast<int>(std::ssize(prompts.prompts));
+  table.validation = validation_of(request, table.rows, static_cast<int>(positions.size()));
+  require_table_id(request.name, "--as");
+  plan.spec = parse_table_spec(score_document(request, table, plan.registry), "harness score",
+                               MetricCatalogue(plan.registry.evaluators));
+  plan.scale = plan.spec.scale("default");
+  plan.methods = plan.spec.methods;
+  plan.baseline = plan.spec.baseline;
+  plan.seeds = plan.spec.seeds;
+  plan.checkpoints = plan.spec.checkpoints;
+  plan.device = device_name(request.device);
+  if (request.device == kAllGpus) plan.device = kAllGpus;
+  plan.runs_elsewhere = request.runs_elsewhere;
+  plan.device_kind = plan.device.substr(0, plan.device.find(':'));
+  plan.device_identity = plan.device_kind == "cpu" ? "cpu" : request.gpu;
+  plan.settings =
+      resolve_settings(plan.registry, plan.spec, like.name, plan.scale.name, plan.methods, request.sets);
+  keep_scorer_settings(plan);
+  plan.backbone = like;
+  choose_scorers(plan, folders);
+  plan.backbone = images_backbone(like);
+  divide(plan, positions);
+  add_notes(lists, static_cast<int>(positions.size()), plan);
+  add_runs(plan, request.first_index);
+  require_different_images(plan);
+  return plan;
+}
+
+}  // namespace harness

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "core/processes/worker_pool.h"
+#include "datasets/prompt.h"
+#include "evaluators/scorers.h"
+#include "trainers/ranks/ranks.h"
+#include "worker/job.h"
+#include "worker/reporter.h"
+#include "worker/scored_images.h"
+
+namespace harness {
+
+/// The prompts that an evaluation is of, in their order. Throws Error where they are not those of the plan.
+std::vector<Prompt> evaluated_prompts(const WorkerJob& job);
+
+/// One image that waits for its score.
+struct WaitingImage {
+  ImageKey key;
+  std::string path, sha256;  ///< of the kept file, relative to the job's folder; empty: there is none
+  std::future<SampleScore> score;
+  Json given = nullptr;  ///< what is recorded of an image that another system drew
+};
+
+/// Scores the images of an evaluation, shard by shard, and records them in their order, whichever processes
+/// and threads they come from. What the log holds already is not done again.
+class ImageScoring {
+ public:
+  /// `images`: all of the evaluation. `shard_size`: of them, that are made together.
+  ImageScoring(const WorkerJob& job, const Ranks& ranks, Reporter& reporter, std::vector<ImageKey> images,
+               std::size_t shard_size);
+
+  const std::vector<ImageKey>& images() const { return images_; }
+  Scorers& scorers() { return scorers_; }
+
+  /// `make(begin)`: the shard of the images from there on, on any thread. False where it was asked to stop.
+  bool run(WorkerPool& pool, const std::function<std::vector<WaitingImage>(std::size_t begin)>& make);
+
+ private:
+  std::vector<std::size_t> shards_to_make();
+  bool shard_is_done(std::size_t begin) const;
+  Json last_scorers() const;
+  std::vector<std::size_t> own_part(const std::vector<std::size_t>& wave) const;
+  Json event_of(WaitingImage& one);
+  void record(std::vector<std::vector<WaitingImage>>& made);
+  void record(const Json& event);
+
+  const WorkerJob& job_;
+  const Ranks& ranks_;
+  Reporter& reporter_;
+  std::vector<ImageKey> images_;
+  std::size_t shard_size_;
+  ScoredImages recorded_;
+  Scorers scorers_;
+  std::string shown_metric_;  ///< in the progress line: the first of the job's metrics
+  double shown_ = 0, scored_ = 0;
+};
+
+}  // namespace harness

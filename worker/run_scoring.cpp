@@ -1,0 +1,208 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+#include "core/event_log.h"
+#include "core/files.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "evaluators/external_scorer.h"
+#include "evaluators/given_image.h"
+#include "worker/commands.h"
+#include "worker/image_scoring.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kShard = 8;  // images
+
+/// What a run's list says of an image (harness/images/image_list.h).
+struct ListedFile {
+  std::string name, sha256;
+};
+
+std::map<ImageKey, ListedFile> listed_files(const WorkerJob& job) {
+  const auto file = job.path("checkpoint") / "images.jsonl";
+  if (const auto manifest = job.path("checkpoint") / "manifest.json";
+      (!job.checkpoint_sha256.empty() && sha256_file(manifest) != job.checkpoint_sha256) ||
+      read_json(manifest).at("files").at(file.filename().string()) != sha256_file(file)) {
+    throw Error("is not the list of images that was planned with", file.string(),
+                "repeat the command with --fresh", Status::kFailed);
+  }
+  std::map<ImageKey, ListedFile> files;
+  for (const auto& line : split(read_file(file), '\n')) {
+    if (line.empty()) continue;
+    const auto entry = parse_json_line(line, file.string());
+    files[{entry.at("position"), entry.at("sample")}] = {entry.at("file"), entry.at("sha256")};
+  }
+  return files;
+}
+
+/// All metrics that the job's scorers give.
+std::vector<MetricInfo> metrics_of(const WorkerJob& job) {
+  std::vector<MetricInfo> metrics;
+  for (const auto& [name, identity] : job.get<Json>("scorers").items()) {
+    const auto* evaluator =
+        identity.value("profile", "") == kExternalProfile ? nullptr : find_evaluator(name);
+    const auto own =
+        evaluator != nullptr ? evaluator->metrics : read_external_scorer(job.path("scorer:" + name)).metrics;
+    metrics.insert(metrics.end(), own.begin(), own.end());
+  }
+  return metrics;
+}
+
+/// What the log holds of the images, counted for the table.
+class GivenCounts {
+ public:
+  explicit GivenCounts(const fs::path& log) {
+    std::map<ImageKey, Json> last;
+    for (const auto& event : Events(log)) {
+      if (event.value("type", "") == "sample")
+        last[{event.at("position"), event.at("sample")}] = event.value("given", Json::object());
+    }
+    for (const auto& [key, given] : last) count(given);
+  }
+
+  Json notes(const std::string& folder, std::size_t images) const {
+    std::vector<std::string> parts;
+    if (missing_ > 0) parts.push_back(fmt::format("{} of {} are missing", missing_, images));
+    for (const auto& [problem, number] : unreadable_)
+      parts.push_back(fmt::format("{} have no scores ({})", number, problem));
+    for (const auto& [remark, number] : remarks_) parts.push_back(fmt::format("{} have {}", number, remark));
+    if (sizes_.size() > 1) {
+      std::vector<std::string> texts;
+      for (const auto& [size, number] : sizes_) texts.push_back(fmt::format("{} of {}", number, size));
+      parts.push_back("sizes differ (" + join(texts, ", ") + ")");
+    }
+    if (parts.empty()) return Json::array();
+    return {fmt::format("Images in {}: {}.", folder, join(parts, "; "))};
+  }
+
+  std::string size() const { return sizes_.empty() ? "" : sizes_.begin()->first; }
+
+ private:
+  void count(const Json& given) {
+    if (given.contains("size")) ++sizes_[given.at("size").get<std::string>()];
+    if (given.contains("remark")) ++remarks_[given.at("remark").get<std::string>()];
+    if (!given.contains("problem")) return;
+    if (given.at("problem") == kNoImage) {
+      ++missing_;
+    } else {
+      ++unreadable_[given.at("problem").get<std::string>()];
+    }
+  }
+
+ public:
+  static constexpr const char* kNoImage = "there is no image";
+
+ private:
+  std::int64_t missing_ = 0;
+  std::map<std::string, std::int64_t> unreadable_, remarks_, sizes_;
+};
+
+/// Scores images that another system drew.
+class GivenScoring {
+ public:
+  GivenScoring(const WorkerJob& job, const Ranks& ranks, Reporter& reporter)
+      : job_(job),
+        reporter_(reporter),
+        folder_(job.path("images")),
+        samples_(job.get<int>("samples")),
+        files_(listed_files(job)),
+        metrics_(metrics_of(job)),
+        scoring_(job, ranks, reporter, take_prompts(), kShard),
+        pool_(job.shards_at_once(), use_one_thread) {
+    make_folder(job.folder / "images");
+  }
+
+  bool run() {
+    if (!scoring_.run(pool_, [this](std::size_t begin) { return read(begin); })) return false;
+    const GivenCounts counts(job_.folder / "events.log");
+    auto notes = counts.notes(folder_.string(), scoring_.images().size());
+    for (auto& note : scoring_.scorers().notes()) notes.push_back(std::move(note));
+    reporter_.completed({{"images", scoring_.images().size()},
+                         {"scorers_replaced", scoring_.scorers().replaced()},
+                         {"image_size", counts.size()},
+                         {"table_notes", std::move(notes)}});
+    return true;
+  }
+
+ private:
+  std::vector<ImageKey> take_prompts() {
+    std::vector<ImageKey> keys;
+    for (auto& prompt : evaluated_prompts(job_)) {
+      for (int sample = 0; sample < samples_; ++sample) keys.push_back({prompt.position, sample});
+      prompts_.emplace(prompt.position, std::move(prompt));
+    }
+    return keys;
+  }
+
+  std::vector<WaitingImage> read(std::size_t begin) {
+    std::vector<WaitingImage> waiting;
+    const auto& images = scoring_.images();
+    for (auto i = begin; i < std::min(begin + kShard, images.size()); ++i) waiting.push_back(read(images[i]));
+    return waiting;
+  }
+
+  WaitingImage read(const ImageKey& key) {
+    const auto listed = files_.find(key);
+    if (listed == files_.end()) return without(key, "", GivenCounts::kNoImage);
+    const auto file = folder_ / listed->second.name;
+    auto bytes = read_file(file);
+    if (sha256_hex(bytes) != listed->second.sha256)
+      throw Error("was changed since the job was planned", file.string(), "repeat the command",
+                  Status::kFailed);
+    try {
+      return scored(key, read_given_image(std::move(bytes), file.string()));
+    } catch (const Error& error) {
+      if (error.status() != Status::kUsage) throw;
+      return without(key, listed->second.sha256, "the image " + error.problem());
+    }
+  }
+
+  WaitingImage scored(const ImageKey& key, GivenImage&& given) {
+    const auto path = samples_ == 1 ? fmt::format("images/{:04}.png", key.position)
+                                    : fmt::format("images/{:04}-{}.png", key.position, key.sample);
+    write_file(job_.folder / path, given.png);
+    const auto& prompt = prompts_.at(key.position);
+    Json facts = {{"size", fmt::format("{} x {} pixels", given.image.width, given.image.height)}};
+    if (!given.remark.empty()) facts["remark"] = given.remark;
+    return {.key = key,
+            .path = path,
+            .sha256 = sha256_hex(given.png),
+            .score = scoring_.scorers().score({prompt.text, prompt.target}, given.image),
+            .given = std::move(facts)};
+  }
+
+  /// An image without values, for this reason.
+  WaitingImage without(const ImageKey& key, const std::string& sha256, const std::string& problem) const {
+    std::promise<SampleScore> score;
+    score.set_value(without_values(metrics_, problem));
+    return {.key = key,
+            .path = "",
+            .sha256 = sha256,
+            .score = score.get_future(),
+            .given = {{"problem", problem}}};
+  }
+
+  const WorkerJob& job_;
+  Reporter& reporter_;
+  fs::path folder_;
+  int samples_;
+  std::map<ImageKey, ListedFile> files_;
+  std::vector<MetricInfo> metrics_;
+  std::map<int, Prompt> prompts_;
+  ImageScoring scoring_;
+  WorkerPool pool_;
+};
+
+}  // namespace
+
+bool run_scoring(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
+  return GivenScoring(job, ranks, reporter).run();
+}
+
+}  // namespace harness
