@@ -54,6 +54,14 @@ Split make_split(const SplitRule& rule, int of) {
   return split;
 }
 
+Split make_split(const SplitRule& rule, const std::vector<int>& positions) {
+  auto split = make_split(rule, static_cast<int>(positions.size()));
+  for (auto* part : {&split.validation, &split.test}) {
+    for (auto& index : *part) index = positions[static_cast<std::size_t>(index)];
+  }
+  return split;
+}
+
 std::string text_of(const SplitRule& rule) {
   return rule.seed ? fmt::format("seed {}", *rule.seed) : "first";
 }

@@ -29,6 +29,9 @@ struct SplitRule {
 /// 0 <= take <= of.
 Split make_split(const SplitRule& rule, int of);
 
+/// The same of these prompts instead of the first ones of their set.
+Split make_split(const SplitRule& rule, const std::vector<int>& positions);
+
 /// "seed 20260501", "first".
 std::string text_of(const SplitRule& rule);
 

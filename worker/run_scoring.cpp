@@ -44,7 +44,8 @@ std::map<ImageKey, ListedFile> listed_files(const WorkerJob& job) {
 /// All metrics that the job's scorers give.
 std::vector<MetricInfo> metrics_of(const WorkerJob& job) {
   std::vector<MetricInfo> metrics;
-  for (const auto& [name, identity] : job.get<Json>("scorers").items()) {
+  const auto planned = job.get<Json>("scorers");
+  for (const auto& [name, identity] : planned.items()) {
     const auto* evaluator =
         identity.value("profile", "") == kExternalProfile ? nullptr : find_evaluator(name);
     const auto own =

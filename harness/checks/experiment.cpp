@@ -31,6 +31,10 @@ JobLog read_log(const fs::path& file) {
 
 }  // namespace
 
+std::size_t CheckedRun::outside_checkpoints() const {
+  return config.at(is_images() ? "images" : "imported").size();
+}
+
 CheckedExperiment::CheckedExperiment(Store& opened, Experiment chosen)
     : Experiment(std::move(chosen)), store(opened) {
   for (const auto& [run_id, arm] : Experiment::runs) {

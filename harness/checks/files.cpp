@@ -86,6 +86,7 @@ Findings check_images(const CheckedExperiment& experiment, Fields&) {
     for (const auto& [path, sha256, position] :
          rows_of<std::string, std::string, std::int64_t>(experiment.store, kSql, e.id)) {
       const auto what = fmt::format("{}: prompt {}", e.name, position);
+      if (path.empty()) continue;  // none was given
       if (!is_inside(path)) {
         findings.add("{}: {} lies outside the evaluation's folder", what, path);
       } else if (!paths.insert(path).second) {

@@ -172,8 +172,9 @@ Findings check_settings(const CheckedExperiment& experiment, Fields&) {
   }
   for (const auto& e : experiment.evaluations) {
     compare_settings(e.config.at("settings"), e.settings, e.name, "its configuration", findings);
-    compare_settings(experiment.effective.evaluation_settings, e.config.at("settings"), e.name,
-                     "the experiment", findings);
+    if (e.config.at("kind") != kScoreJob)
+      compare_settings(experiment.effective.evaluation_settings, e.config.at("settings"), e.name,
+                       "the experiment", findings);
   }
   findings.summary = "the settings in effect are those configured, reported and shown";
   return findings;
@@ -182,7 +183,7 @@ Findings check_settings(const CheckedExperiment& experiment, Fields&) {
 Findings check_seeds(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint = kRepeat};
   std::vector<std::string> arms = experiment.methods;
-  if (!experiment.table.is_training()) arms.insert(arms.begin(), kBaseMethod);
+  if (!experiment.table.is_training() && experiment.table.has_base) arms.insert(arms.begin(), kBaseMethod);
   for (const auto& arm : arms) {
     for (const auto seed : experiment.seeds) {
       const auto runs = std::ranges::count_if(experiment.runs, [&](const CheckedRun& run) {
@@ -217,17 +218,22 @@ Findings check_pairing(const CheckedExperiment& experiment, Fields&) {
   };
   for (const auto& run : experiment.runs) {
     const auto& first = experiment.runs.front();
+    if (run.is_images()) continue;
     expect_same(first, run,
                 {"weights_sha256", "backbone", "task", "precision", "device", "numerics_version"});
     if (first.is_trained()) expect_same(first, run, {"train_prompts_sha256", "scorers"});
   }
-  std::map<std::string, const CheckedEvaluation*> firsts;
+  std::map<std::string, const CheckedEvaluation*> firsts, drawn;
   for (const auto& e : experiment.evaluations) {
     expect_same(*firsts.try_emplace(e.split, &e).first->second, e,
-                {"prompts_sha256", "positions_sha256", "settings", "scorers", "metrics", "precision",
-                 "device", "numerics_version", "weights_sha256"});
+                {"prompts_sha256", "positions_sha256", "scorers", "metrics", "device", "numerics_version"});
+    // Images that are given have no sampler.
+    if (e.config.at("kind") == kScoreJob) continue;
+    expect_same(*drawn.try_emplace(e.split, &e).first->second, e,
+                {"settings", "precision", "weights_sha256"});
   }
-  findings.summary = "same weights, prompts, sampler, scorers and numerics in every row";
+  findings.summary = drawn.empty() ? "same prompts and scorers in every row; noise is not paired"
+                                   : "same weights, prompts, sampler, scorers and numerics in every row";
   return findings;
 }
 

@@ -10,6 +10,7 @@
 #include "datasets/prompt_set.h"
 #include "datasets/split.h"
 #include "harness/checks/check.h"
+#include "harness/images/image_list.h"
 #include "harness/plan/inputs.h"
 #include "results/store/rows.h"
 
@@ -104,9 +105,22 @@ PromptSet evaluation_set(const CheckedExperiment& experiment) {
   return set;
 }
 
+/// The prompts that images were given of.
+std::vector<int> positions_with_images(const CheckedExperiment& experiment) {
+  std::set<int> positions;
+  for (const auto& run : experiment.runs) {
+    if (!run.is_images()) continue;
+    for (const auto& checkpoint : experiment.store.checkpoints(run.id))
+      add_positions(read_image_list(run.place / checkpoint.path.value_or("") / kImageListFile),
+                    experiment.table.samples, positions);
+  }
+  return {positions.begin(), positions.end()};
+}
+
 /// Both parts, before the scale's cut.
 Split whole_split(const CheckedExperiment& experiment, const SplitParameters& parameters) {
   const auto& [rule, of, leaves_out] = parameters;
+  if (experiment.table.with_images_only) return make_split(rule, positions_with_images(experiment));
   return leaves_out ? split_of(evaluation_set(experiment), rule, of, true) : make_split(rule, of);
 }
 
@@ -197,10 +211,11 @@ Findings check_split(const CheckedExperiment& experiment, Fields& rule) {
       check_positions(experiment, e, known->second, findings);
     }
   }
-  findings.summary = fmt::format("{} divides {} prompts in {} and {}{}; {} and {} of them are used",
-                                 text_of(divided_by), of, whole.validation.size(), whole.test.size(),
-                                 leaves_out ? " without those of validation" : "",
-                                 positions["validation"].size(), positions["test"].size());
+  findings.summary =
+      fmt::format("{} divides {} prompts in {} and {}{}; {} and {} of them are used", text_of(divided_by),
+                  whole.validation.size() + whole.test.size(), whole.validation.size(), whole.test.size(),
+                  leaves_out ? " without those of validation" : "", positions["validation"].size(),
+                  positions["test"].size());
   return findings;
 }
 
@@ -214,7 +229,8 @@ Findings check_counts(const CheckedExperiment& experiment, Fields&) {
          rows_of<std::string, std::int64_t, std::int64_t>(experiment.store, kCounts, e.id)) {
       metrics.insert(metric);
       if (metric.empty()) images += rows;
-      if (rows != e.n || distinct != e.n) {
+      const auto samples = e.config.value("samples", std::int64_t{1});
+      if (rows != e.n || distinct * samples != e.n) {
         findings.add("{}: {} {} of {} prompts, and it is of {}", e.name, rows,
                      metric.empty() ? "images" : "values of " + metric, distinct, e.n);
       }

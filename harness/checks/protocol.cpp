@@ -6,6 +6,7 @@
 
 #include "harness/checks/check.h"
 #include "harness/plan/selection.h"
+#include "harness/run/plan_runner.h"
 #include "results/query/query.h"
 #include "results/store/rows.h"
 
@@ -14,8 +15,6 @@
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr const char* kFixedRule = "fixed";
 
 std::vector<Candidate> scored_candidates(Store& store,
                                          const std::vector<const CheckedEvaluation*>& evaluations,
@@ -66,18 +65,17 @@ void check_selection_of(const CheckedExperiment& experiment, const CheckedRun& r
   for (const auto* candidate : candidates) ids.push_back(candidate->id);
   std::vector<StoredSelection> found;
   for (const auto& s : experiment.store.selections(run.id)) {
-    const bool ours = run.is_base() ? s.rule == kFixedRule
-                                    : s.rule == wanted.rule && s.metric == wanted.metric &&
-                                          s.split == wanted.split && s.candidates == ids;
+    const bool ours = run.has_only_one() ? s.rule == kFixedRule
+                                         : s.rule == wanted.rule && s.metric == wanted.metric &&
+                                               s.split == wanted.split && s.candidates == ids;
     if (ours) found.push_back(s);
   }
   if (found.size() != 1) {
     return findings.add("{}: {} selections by the table's rule over its {} checkpoints", run.name,
                         found.size(), candidates.size());
   }
-  if (run.is_base()) return;
-  const auto steps =
-      run.is_trained() ? experiment.effective.checkpoints.size() : run.config.at("imported").size();
+  if (run.has_only_one()) return;
+  const auto steps = run.is_trained() ? experiment.effective.checkpoints.size() : run.outside_checkpoints();
   if (candidates.size() != steps)
     findings.add("{}: {} of {} checkpoints were compared", run.name, candidates.size(), steps);
   check_choice(run, found.front(), scored_candidates(experiment.store, candidates, wanted.metric), findings);
@@ -96,7 +94,7 @@ std::vector<double> times_of(const JobLog& log, const std::string& type) {
 void check_order(const CheckedExperiment& experiment, const CheckedRun& run, const CheckedEvaluation& test,
                  Findings& findings) {
   const auto begun = times_of(experiment.log(test.place), "job_started");
-  if (begun.empty() || run.is_base()) return;
+  if (begun.empty() || run.has_only_one()) return;
   for (const auto* candidate : experiment.evaluations_of(run.id, experiment.table.selection.split)) {
     const auto ended = times_of(experiment.log(candidate->place), "job_completed");
     if (!ended.empty() && ended.back() > begun.front())

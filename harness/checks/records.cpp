@@ -150,7 +150,7 @@ LoggedDatabase::LoggedDatabase(const CheckedExperiment& experiment, Findings& fi
     for (const auto& set : experiment.store.prompt_sets()) made_->record_prompt_set(set);
     for (const auto& run : experiment.runs) {
       made_->record_run(run);
-      if (run.is_base()) {
+      if (!run.takes_a_worker()) {
         for (const auto& checkpoint : experiment.store.checkpoints(run.id))
           made_->record_checkpoint(checkpoint);
       } else {
@@ -167,7 +167,11 @@ LoggedDatabase::LoggedDatabase(const CheckedExperiment& experiment, Findings& fi
         findings.add("{}: {}", e.name, error.problem());
         continue;
       }
-      read({.id = e.id, .kind = "evaluate", .run_id = e.run_id, .evaluation_id = e.id, .folder = e.place},
+      read({.id = e.id,
+            .kind = e.config.at("kind"),
+            .run_id = e.run_id,
+            .evaluation_id = e.id,
+            .folder = e.place},
            e.name, findings);
     }
   });
@@ -204,9 +208,9 @@ Findings check_database(const CheckedExperiment& experiment, Fields&) {
 
 Findings check_jobs(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint = "restore the folder from a copy, or repeat the reproduce with --fresh"};
-  for (const auto& run : experiment.runs) check_job(experiment, run, !run.is_base(), false, findings);
+  for (const auto& run : experiment.runs) check_job(experiment, run, run.takes_a_worker(), false, findings);
   for (const auto& e : experiment.evaluations) check_job(experiment, e, true, true, findings);
-  const auto jobs = std::ranges::count_if(experiment.runs, [](const auto& run) { return !run.is_base(); }) +
+  const auto jobs = std::ranges::count_if(experiment.runs, &CheckedRun::takes_a_worker) +
                     std::ssize(experiment.evaluations);
   findings.summary = fmt::format("{} jobs are done, their job files and event logs intact", jobs);
   return findings;
@@ -225,7 +229,7 @@ Findings check_event_logs(const CheckedExperiment& experiment, Fields&) {
     }
   };
   for (const auto& run : experiment.runs) {
-    if (run.is_base()) continue;
+    if (!run.takes_a_worker()) continue;
     compare(kOfTraining, run);
     const auto stored = run.build.value_or("NULL"), build = logged.build_of(run.id).value_or("NULL");
     if (stored != build) findings.add("{}: build: {} in the log, {} in the DB", run.name, build, stored);

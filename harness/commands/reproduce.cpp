@@ -110,6 +110,10 @@ Examples:
       "a row whose checkpoints were trained elsewhere: a folder or file as peft, diffusers, kohya or "
       "this project's runs save it, {step} in its path for all checkpoints of a run; once for each run",
       {.one_each = true, .value = "NAME=DIR"});
+  command.add("--images", &r.images,
+              "a row of images that another system drew of the table's test prompts: a folder or a manifest "
+              "(docs/images.md); once for each run",
+              {.one_each = true, .value = "NAME=DIR"});
   command.add("--set", &r.sets, "one setting; repeat for more (`harness list settings`)",
               {.one_each = true, .offers = setting_names, .value = "[METHOD.]NAME=VALUE"});
   command.add("--seeds", &o->seeds, "42,43 or 42..46 (default: the table's)", {.by_comma = true});

@@ -34,10 +34,10 @@ each further run of its method, and write {step} in a path for the checkpoints o
 INDEX.png or INDEX_SAMPLE.png, or listed in a manifest.csv (file, prompt or index); docs/images.md shows all
 layouts. Repeat the command to go on where it stopped.
 Examples:
-  harness score base=out/base tuned=out/tuned --prompts prompts.txt
+  harness score before=out/base after=out/tuned --prompts prompts.txt
   harness score a=a.csv b=b.csv --prompts geneval/test_metadata.jsonl --scorers models/scorers
   harness score a=a/seed1 a=a/seed2 a=a/seed3 b=b/seed1 b=b/seed2 b=b/seed3 --prompts prompts.txt
-  harness score mine=out/step-{step} base=out/base --prompts prompts.txt --split 100/300)"};
+  harness score mine=out/step-{step} before=out/base --prompts prompts.txt --split 100/300)"};
   command.add("rows", &r.rows, "a row and where its images are", {.required = true, .value = "NAME=DIR"});
   command.add("--prompts", &r.prompts,
               "the prompts that the images were drawn for: a file with one per line, or GenEval's records "

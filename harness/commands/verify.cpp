@@ -39,6 +39,7 @@ struct VerifyOptions {
 struct RecordedJob {
   std::string id, kind, run, label;
   std::filesystem::path folder;  ///< where it is now, if the workspace was moved too
+  bool is_evaluation() const { return kind != "train"; }
 };
 
 /// What running a job again gave.
@@ -71,11 +72,11 @@ std::vector<RecordedJob> done_jobs(Store& store, const std::string& condition, c
                                    bool trainings) {
   const auto sql = R"sql(
     SELECT j.id, j.kind, j.run_id, j.folder,
-      iif(r.method = 'outside', (SELECT max(arm) FROM table_runs WHERE run_id = r.id), r.method)
+      iif(r.method IN ('outside', 'images'), (SELECT max(arm) FROM table_runs WHERE run_id = r.id), r.method)
         || ' (seed ' || r.seed || ')', ' at ' || c.step || ' on ' || e.split
     FROM jobs AS j JOIN runs AS r ON r.id = j.run_id LEFT JOIN evaluations AS e ON e.id = j.evaluation_id
     LEFT JOIN checkpoints AS c ON c.id = e.checkpoint_id
-    WHERE j.state = 'done' AND (j.kind = 'evaluate' OR (j.kind = 'train' AND ?2)) AND )sql" +
+    WHERE j.state = 'done' AND (j.evaluation_id IS NOT NULL OR (j.kind = 'train' AND ?2)) AND )sql" +
                    condition;
   std::vector<RecordedJob> jobs;
   for (const auto& [id, kind, run, folder, name, place] :
@@ -123,7 +124,7 @@ void prepare(const RecordedJob& job, const VerifyOptions& options, const fs::pat
   Json document = read_json(job.folder / kJobFile);
   document["paths"] = paths_now(document, job.folder);
   document["options"]["threads"] = core_count();
-  if (job.kind == "evaluate") {
+  if (job.is_evaluation()) {
     const auto file = folder / kPositionsFile;
     write_file(file, some_positions(read_json(job.folder / kPositionsFile), options).dump());
     document["paths"]["positions"] = fs::absolute(file).string();
@@ -339,7 +340,7 @@ void require_same_sources(const RecordedJob& job, const Registry& registry) {
 
 Verification compare_job(Store& store, const RecordedJob& job, const fs::path& folder) {
   Verification result{.job = job};
-  if (job.kind == "evaluate") {
+  if (job.is_evaluation()) {
     compare_evaluation(store, Events(folder / kLog), result);
   } else {
     compare_training(store, Events(folder / kLog), result);
@@ -361,7 +362,7 @@ std::vector<RecordedJob> jobs_of_experiment(Store& store, std::int64_t experimen
   auto jobs = done_jobs(store, R"sql(
     CASE j.kind WHEN 'train' THEN r.id IN (SELECT run_id FROM reproduction_runs WHERE reproduction_id = ?1)
     ELSE e.split = 'test' AND e.id IN (SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = ?1) END
-    ORDER BY j.kind = 'evaluate', iif(j.kind = 'train', r.id, ''), r.method, r.seed, c.step)sql",
+    ORDER BY j.evaluation_id IS NOT NULL, iif(j.kind = 'train', r.id, ''), r.method, r.seed, c.step)sql",
                         experiment, trainings);
   if (jobs.empty())
     throw Error("has no tested checkpoint to verify", fmt::format("experiment {}", experiment),
@@ -379,7 +380,8 @@ std::vector<RecordedJob> jobs_of_run(Store& store, const std::string& run, bool 
                 is_known_table(run) ? fmt::format("it is a table: `harness verify --table {}`", run)
                                     : "`harness list runs` shows them");
   }
-  auto jobs = done_jobs(store, "r.id = ?1 ORDER BY j.kind = 'evaluate', c.step, e.split", ids[0], trainings);
+  auto jobs =
+      done_jobs(store, "r.id = ?1 ORDER BY j.evaluation_id IS NOT NULL, c.step, e.split", ids[0], trainings);
   if (jobs.empty())
     throw Error("has no finished job to verify", "run " + ids[0], "finish it, or give --training");
   return jobs;
@@ -391,7 +393,7 @@ std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJo
                                       const VerifyOptions& options, const fs::path& scratch) {
   std::vector<std::string> evaluations;
   for (const auto& job : jobs) {
-    if (job.kind == "evaluate") evaluations.push_back(job.id);
+    if (job.is_evaluation()) evaluations.push_back(job.id);
   }
   store.require_complete(evaluations);
   auto scheduler = SchedulerSettings::from_environment();

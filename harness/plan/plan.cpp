@@ -330,6 +330,21 @@ void expect_prompts_for_an_epoch(const Plan& plan) {
   }
 }
 
+/// What misses every prompt was drawn for others.
+void expect_images_of_test(const Plan& plan) {
+  const std::set<int> test(plan.inputs.test.begin(), plan.inputs.test.end());
+  for (const auto& run : plan.runs) {
+    for (const auto& [step, given] : run.images) {
+      const auto is_of_test = [&](const SummedImage& image) { return test.contains(image.position); };
+      if (std::ranges::any_of(given.list, is_of_test)) continue;
+      throw Error(fmt::format("holds images of {}, and none of the {} test prompts",
+                              counted(std::ssize(given.list), "prompt"), test.size()),
+                  fmt::format("images of {}: {}", run.name, given.folder.string()),
+                  "give images of the prompts that the table tests, numbered as in its whole set");
+    }
+  }
+}
+
 std::vector<std::string> rows_that(const Plan& plan, bool (ArmSpec::*is)() const) {
   std::vector<std::string> rows;
   std::ranges::copy_if(plan.methods, std::back_inserter(rows),
@@ -402,7 +417,7 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
   Job job;
   job.step = step;
   job.split = split;
-  job.identity = common_identity(run.is_images() ? "score" : "evaluate", *this, run.seed);
+  job.identity = common_identity(run.is_images() ? kScoreJob : kEvaluateJob, *this, run.seed);
   job.identity.erase("task");
   job.identity["run"] = run.job.id;
   job.identity["step"] = step;
@@ -481,6 +496,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   if (split) plan.inputs.notes.push_back(split->note());
   expect_prompts_for_an_epoch(plan);
   add_runs(plan, 0);
+  expect_images_of_test(plan);
   return plan;
 }
 

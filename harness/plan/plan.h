@@ -38,6 +38,10 @@ struct Shares {
   int threads_of_a_job() const { return ranks * threads; }
 };
 
+/// Kinds of evaluations: of images that the job draws, and of images that are given.
+inline constexpr const char* kEvaluateJob = "evaluate";
+inline constexpr const char* kScoreJob = "score";
+
 /// One job of the plan with the hash of everything that can change its result (core/EVENTS.md). A run is
 /// itself a job: its training, or for the starting weights (method `base`) nothing to run.
 struct Job {

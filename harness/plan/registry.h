@@ -85,6 +85,9 @@ struct Registry {
 Registry load_registry();
 Registry read_registry(const std::filesystem::path& file);
 
+/// The backbone of tables whose rows are all images that other systems drew.
+inline constexpr const char* kImagesBackbone = "images";
+
 /// What tables say of a backbone's numbers; empty where this build does not know it.
 std::string note_of_backbone(const std::string& name);
 

@@ -823,7 +823,7 @@ std::pair<std::string, std::string> name_and_place(const std::string& text, cons
   auto name = text.substr(0, equals);
   require(name != kBaseMethod && name.find(',') == std::string::npos,
           fmt::format("{} cannot be a row's name", in_quotes(name)), option,
-          "base is the row of the starting weights, and commas separate rows");
+          "choose another: base stands for the starting weights that a table trains from, and commas separate rows");
   return {std::move(name), text.substr(equals + 1)};
 }
 

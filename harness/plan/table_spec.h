@@ -50,9 +50,6 @@ struct WindowSpec {
   std::string unit = "updates";  ///< or "epochs"
 };
 
-/// The backbone of tables whose rows are all images that other systems drew.
-inline constexpr const char* kImagesBackbone = "images";
-
 /// The method of rows whose checkpoints were trained elsewhere, and of rows whose images were drawn
 /// elsewhere.
 inline constexpr const char* kOutsideMethod = "outside";

@@ -183,7 +183,7 @@ std::optional<Pilot> shipped_pilot(const PilotChoice& choice) {
     entry.mark("made");  // for readers
     pilot.differences = shipped_differences(entry, pilot.metric);
     entry.finish();
-    pilot.claims = claims_of(compared_arms(spec.baseline, spec.methods), spec.required_metrics);
+    pilot.claims = claims_of(compared_arms(spec, spec.baseline, spec.methods), spec.required_metrics);
     const auto arms = chosen_arms(choice.rows, spec.baseline, spec.methods);
     std::erase_if(pilot.differences,
                   [&](const auto& d) { return !holds(arms, std::pair(d.baseline, d.method)); });
@@ -227,7 +227,8 @@ std::optional<double> detectable_by(const PilotDifference& difference, const Des
 }
 
 std::size_t claims_of(const Plan& plan) {
-  return claims_of(compared_arms(plan.baseline, plan.methods), named_by_table(plan.spec, plan.metrics));
+  return claims_of(compared_arms(plan.spec, plan.baseline, plan.methods),
+                   named_by_table(plan.spec, plan.metrics));
 }
 
 Json planned_power(const Plan& plan, std::size_t claims, Store* store) {

@@ -140,9 +140,30 @@ void add_outside_note(const Plan& plan, std::vector<std::string>& notes) {
       join(rows, ", ")));
 }
 
+/// Where a row's images were found, with what was left out of them.
+std::string images_text(const Plan& plan, const std::string& row) {
+  std::vector<std::string> places, remarks;
+  for (const auto& run : plan.runs) {
+    if (run.name != row) continue;
+    for (const auto& [step, given] : run.images) {
+      places.push_back(fmt::format("{} in {} ({})", counted(std::ssize(given.list), "image"),
+                                   given.folder.string(), given.layout));
+      remarks.insert(remarks.end(), given.notes.begin(), given.notes.end());
+    }
+  }
+  places.insert(places.end(), remarks.begin(), remarks.end());
+  return fmt::format("{}: {}.", row, join(places, "; "));
+}
+
 void add_images_note(const Plan& plan, std::vector<std::string>& notes) {
   const auto rows = plan.image_rows();
   if (rows.empty()) return;
+  for (const auto& row : rows) notes.push_back(images_text(plan, row));
+  if (plan.seeds.size() > 1) {
+    notes.push_back(fmt::format(
+        "That the {} folders of a row are as many training runs is the statement of who gave them.",
+        plan.seeds.size()));
+  }
   notes.push_back(fmt::format(
       "Noise not paired: the images of {} were drawn elsewhere. {} paired by prompt{} alone; prompts and scorers "
       "are those of every row, and how the images were drawn is not recorded here.",

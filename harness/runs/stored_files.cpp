@@ -43,7 +43,9 @@ std::string ImageCheck::text() const {
 ImageCheck check_stored_images(Store& store, const std::string& evaluation, const fs::path& folder) {
   ImageCheck check;
   for (const auto& [path, sha256] : rows_of<std::string, std::string>(
-           store, "SELECT path, sha256 FROM samples WHERE evaluation_id = ?1 ORDER BY prompt_id, sample",
+           store,
+           "SELECT path, sha256 FROM samples WHERE evaluation_id = ?1 AND path <> '' ORDER BY "
+           "prompt_id, sample",
            evaluation)) {
     ++check.images;
     const auto file = folder / path;

@@ -21,24 +21,18 @@ namespace {
 
 constexpr double kValidationShare = 0.25;
 
-/// A list of images and the row that it is of.
-struct RowList : ImageList {
-  std::string row;
-};
-
 /// Every list of images that the rows have, as far as the folders tell.
-std::vector<RowList> lists_of(const ScoreRequest& request, const ImageRows& rows, const PromptSet& prompts) {
-  std::vector<RowList> lists;
+std::vector<ImageList> lists_of(const ScoreRequest& request, const ImageRows& rows,
+                                const PromptSet& prompts) {
+  std::vector<ImageList> lists;
   std::vector<std::int64_t> seeds(rows.runs());
   for (const auto& name : rows.names) {
     const ArmSpec arm{.name = name, .method = kImagesMethod, .places = rows.places.at(name)};
     for (const auto& run : outside_runs(arm, seeds, "/")) {
       for (const auto& [step, place] : run)
-        lists.push_back({find_images({.path = place,
-                                      .where = fmt::format("images of {}", name),
-                                      .first_index = request.first_index},
-                                     prompts),
-                         name});
+        lists.push_back(find_images(
+            {.path = place, .where = fmt::format("images of {}", name), .first_index = request.first_index},
+            prompts));
     }
   }
   return lists;
@@ -100,7 +94,7 @@ const BackboneInfo& like_of(const ScoreRequest& request, const Registry& registr
 }
 
 /// Images of a prompt that every row has, at least of some prompt.
-int samples_of(const ScoreRequest& request, const std::vector<RowList>& lists,
+int samples_of(const ScoreRequest& request, const std::vector<ImageList>& lists,
                std::vector<std::string>& notes) {
   const auto each = [](const ImageList& list) { return list.samples(); };
   const auto [fewest, most] = std::ranges::minmax(lists, {}, each);
@@ -144,14 +138,9 @@ int validation_of(const ScoreRequest& request, const ImageRows& rows, int count)
 }
 
 void divide(Plan& plan, const std::vector<int>& positions) {
-  const auto split = make_split(plan.spec.split, static_cast<int>(positions.size()));
-  const auto of = [&](const std::vector<int>& indices) {
-    std::vector<int> chosen;
-    for (const auto i : indices) chosen.push_back(positions[static_cast<std::size_t>(i)]);
-    return chosen;
-  };
-  plan.inputs.validation = of(split.validation);
-  plan.inputs.test = of(split.test);
+  auto split = make_split(plan.spec.split, positions);
+  plan.inputs.validation = std::move(split.validation);
+  plan.inputs.test = std::move(split.test);
   plan.inputs.validation_size = static_cast<int>(std::ssize(plan.inputs.validation));
   plan.inputs.test_size = static_cast<int>(std::ssize(plan.inputs.test));
 }
@@ -180,17 +169,6 @@ void require_different_images(const Plan& plan) {
         fmt::format("{} and {}", first->second->name, run.name),
         "give the images of each system, and of each run");
   }
-}
-
-void add_notes(const std::vector<RowList>& lists, int used, Plan& plan) {
-  auto& notes = plan.inputs.notes;
-  for (const auto& list : lists) {
-    notes.push_back(fmt::format("{}: {} in {}, {}.", list.row, counted(std::ssize(list.images), "image"),
-                                list.folder.string(), list.layout));
-    for (const auto& note : list.notes) notes.push_back(fmt::format("{}: {}.", list.row, note));
-  }
-  const auto all = std::ssize(plan.inputs.evaluation.prompts);
-  if (used < all) notes.push_back(fmt::format("Of the {} prompts the {} that have images count.", all, used));
 }
 
 BackboneInfo images_backbone(const BackboneInfo& like) {
@@ -245,7 +223,9 @@ Plan make_score_plan(const ScoreRequest& request, const Workspace& workspace) {
   choose_scorers(plan, folders);
   plan.backbone = images_backbone(like);
   divide(plan, positions);
-  add_notes(lists, static_cast<int>(positions.size()), plan);
+  if (positions.size() < prompts.prompts.size())
+    plan.inputs.notes.push_back(fmt::format("Of the {} prompts the {} that have images count.",
+                                            prompts.prompts.size(), positions.size()));
   add_runs(plan, request.first_index);
   require_different_images(plan);
   return plan;

@@ -20,9 +20,13 @@ constexpr std::uint64_t kSplitSeed = 20260501;  // as of the shipped tables
 /// Whether a metric of this evaluator says anything of images of these prompts.
 bool is_of_prompts(const EvaluatorInfo& evaluator, const Registry& registry, const PromptSet& prompts,
                    const BackboneInfo& like) {
+  // Another evaluator of a task gives the same metrics, of other images.
+  const auto own = names_of(evaluator.metrics);
   const auto rewards = [&](const char* task) {
     return std::ranges::any_of(registry.tasks, [&](const TaskInfo& info) {
-      return info.name == task && registry.evaluator_of_task(task, like.name).name == evaluator.name;
+      const auto first = std::ranges::find(registry.evaluators, info.evaluator, &EvaluatorInfo::name);
+      return info.name == task && first != registry.evaluators.end() &&
+             std::ranges::count(own, first->metrics.front().name) > 0;
     });
   };
   const bool are_records = task_of_set(prompts.name) == kGenevalPrompts;

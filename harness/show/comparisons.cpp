@@ -174,12 +174,14 @@ static std::vector<std::pair<std::string, std::string>> arms_of(const std::strin
 }
 
 std::vector<std::pair<std::string, std::string>> compared_arms(const Experiment& experiment) {
-  return arms_of(experiment.effective.baseline, experiment.methods, !experiment.is_training());
+  return arms_of(experiment.effective.baseline, experiment.methods,
+                 !experiment.is_training() && experiment.table.has_base);
 }
 
-std::vector<std::pair<std::string, std::string>> compared_arms(const std::string& baseline,
+std::vector<std::pair<std::string, std::string>> compared_arms(const TableSpec& spec,
+                                                               const std::string& baseline,
                                                                const std::vector<std::string>& methods) {
-  return arms_of(baseline, methods, true);
+  return arms_of(baseline, methods, spec.has_base);
 }
 
 std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experiment) {
@@ -195,7 +197,13 @@ std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experi
   std::vector<std::string> splits = {"validation"};
   if (experiment.table.tests()) splits.insert(splits.begin(), "test");
   for (const auto& split : splits) {
+    // Images that nothing was selected of are on the test split alone.
+    const auto is_there = [&](const std::string& row) {
+      return std::ranges::any_of(
+          checkpoints, [&](const auto& c) { return c.method == row && c.split == split && c.selected; });
+    };
     for (const auto& [first, second] : compared_arms(experiment)) {
+      if (!is_there(first) || !is_there(second)) continue;
       std::ranges::move(compare_methods(scores, experiment, checkpoints, first, second, split, metrics),
                         std::back_inserter(records));
     }

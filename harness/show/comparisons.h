@@ -18,8 +18,9 @@ bool counts_are_turned(const Experiment& experiment, const std::string& metric);
 
 /// Pairs of baseline and method: every method with the baseline, then, if evaluated, the starting weights.
 std::vector<std::pair<std::string, std::string>> compared_arms(const Experiment& experiment);
-/// The same of a table that evaluates its methods and the starting weights.
-std::vector<std::pair<std::string, std::string>> compared_arms(const std::string& baseline,
+/// The same of a table that is yet to be made.
+std::vector<std::pair<std::string, std::string>> compared_arms(const TableSpec& spec,
+                                                               const std::string& baseline,
                                                                const std::vector<std::string>& methods);
 
 /// One comparison a metric, as `compare` and the table make them.

@@ -32,7 +32,9 @@ std::optional<GuardrailPanel> guardrail_panel_of(const Experiment& experiment,
   if (!rule) return std::nullopt;
   const auto& spec = experiment.table;
   const auto& reward = spec.selection.metric;
-  GuardrailQuestion question{.reward = reward, .better = experiment.better(reward), .base = kBaseMethod};
+  GuardrailQuestion question{.reward = reward,
+                             .better = experiment.better(reward),
+                             .base = spec.has_base ? kBaseMethod : experiment.effective.baseline};
   for (const auto& metric : built_in_catalogue().names()) {
     if (const auto other = restated_by(metric); !other.empty()) question.restates[metric] = other;
   }

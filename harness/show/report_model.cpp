@@ -104,6 +104,10 @@ void read_samples(Store& store, const std::string& evaluation_id, std::size_t co
     prompt.tag = tag_of_target(target);
     cell.transcript = transcript;
     cell.judgement = judgement;
+    if (path.empty()) {
+      cell.image_note = "no image was given";
+      continue;
+    }
     try {
       auto image = embedded_image(folder / path, sha256, images);
       cell.image = std::move(image.uri);

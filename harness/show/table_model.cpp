@@ -332,6 +332,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   model.task = spec.task;
   model.backbone = experiment.backbone;
   model.backbone_note = note_of_backbone(model.backbone);
+  if (model.backbone == kImagesBackbone) model.more_runs = "NAME=DIR1 NAME=DIR2 NAME=DIR3";
   model.scale = experiment.scale;
   model.split = split;
   model.signature = experiment.signature;

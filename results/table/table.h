@@ -137,6 +137,8 @@ struct TableModel {
   std::optional<PaperTable> paper;                ///< the paper's table that this one reproduces
   std::string paper_task;                         ///< which task of it, where it holds several
   std::map<std::string, std::string> paper_rows;  ///< the paper's name for a row where it is not ours
+  /// How a claim about methods gets the runs that it lacks.
+  std::string more_runs = "--seeds 42..44";
   std::string backbone_note = {};  ///< what is to be said of the backbone's numbers, without a full stop
   bool levels_compare = false;     ///< ours and the paper's figures stand for the same thing
   bool every_checkpoint = false;   ///< rows are all checkpoints of a run, the selected one marked

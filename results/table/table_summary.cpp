@@ -87,8 +87,8 @@ class SummaryWriter {
     if (!model_.comparisons.empty() && !has_verdict) {
       const auto runs = paired_runs(model_);
       lines.push_back(coloured(
-          fitted(fmt::format("{} run{} per method: no verdict on the methods; add runs with --seeds 42..44",
-                             runs_text(runs), runs.most == 1 ? "" : "s")),
+          fitted(fmt::format("{} run{} per method: no verdict on the methods; add runs with {}",
+                             runs_text(runs), runs.most == 1 ? "" : "s", model_.more_runs)),
           kYellow));
     }
     lines.emplace_back();

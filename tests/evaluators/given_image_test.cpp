@@ -1,0 +1,95 @@
+#include "evaluators/given_image.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "evaluators/jpeg.h"
+#include "tests/recorded_cases.h"
+
+namespace harness {
+namespace {
+
+Image gradient(int width, int height) {
+  Image image{width, height, {}};
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      for (const int value : {x * 3, y * 5, (x + y) * 2})
+        image.rgb.push_back(static_cast<std::uint8_t>(value));
+    }
+  }
+  return image;
+}
+
+std::string problem_of(const std::string& bytes) {
+  try {
+    read_given_image(bytes, "image");
+    return "";
+  } catch (const Error& error) {
+    return error.problem();
+  }
+}
+
+/// A JPEG with a segment behind its first marker.
+std::string with_segment(const std::string& jpeg, char marker, const std::string& body) {
+  const auto size = body.size() + 2;
+  return jpeg.substr(0, 2) + '\xFF' + marker + static_cast<char>(size >> 8) + static_cast<char>(size & 255) +
+         body + jpeg.substr(2);
+}
+
+TEST(GivenImages, APngIsKeptAsItIs) {
+  const auto image = gradient(20, 10);
+  const auto bytes = png_bytes(image);
+  const auto given = read_given_image(bytes, "image");
+  EXPECT_EQ(given.image.rgb, image.rgb);
+  EXPECT_EQ(given.png, bytes);
+  EXPECT_EQ(given.remark, "");
+}
+
+TEST(GivenImages, AJpegIsKeptAsThePixelsThatWereRead) {
+  const auto given = read_given_image(jpeg_bytes(gradient(40, 24), 95), "image");
+  EXPECT_EQ(given.image.width, 40);
+  EXPECT_EQ(decode_png(given.png, "kept").rgb, given.image.rgb);
+}
+
+TEST(GivenImages, ARotationByExifIsRemarkedAndNotApplied) {
+  const auto jpeg = jpeg_bytes(gradient(40, 24), 95);
+  const auto exif = [](char orientation) {
+    return std::string("Exif\0\0", 6) + std::string("MM\0\x2A\0\0\0\x08", 8) + std::string("\0\x01", 2) +
+           std::string("\x01\x12\0\x03\0\0\0\x01\0", 9) + orientation + std::string("\0\0\0\0\0\0", 6);
+  };
+  const auto turned = read_given_image(with_segment(jpeg, '\xE1', exif('\x06')), "image");
+  EXPECT_EQ(turned.remark, "a rotation by Exif, not applied");
+  EXPECT_EQ(turned.image.width, 40);
+  EXPECT_EQ(read_given_image(with_segment(jpeg, '\xE1', exif('\x01')), "image").remark, "");
+}
+
+TEST(GivenImages, WhatIsNoImageOfARowSaysWhy) {
+  const auto png = png_bytes(gradient(20, 10)), jpeg = jpeg_bytes(gradient(40, 24), 95);
+  EXPECT_EQ(problem_of(""), "is empty");
+  EXPECT_EQ(problem_of("hello"), "is neither PNG nor JPEG");
+  EXPECT_EQ(problem_of(std::string("RIFF\0\0\0\0WEBPVP8 ", 16)), "is a WebP file");
+  EXPECT_EQ(problem_of("GIF89a..."), "is a GIF file");
+  EXPECT_PROBLEM(problem_of(png.substr(0, png.size() / 2)), "is not a readable PNG");
+  EXPECT_PROBLEM(problem_of(jpeg.substr(0, jpeg.size() / 2)), "cannot be read as JPEG");
+  EXPECT_PROBLEM(problem_of(jpeg.substr(0, 3)), "cannot be read as JPEG");
+  // An animation's chunk behind the header.
+  const std::string animated = png.substr(0, 33) +
+                               std::string(
+                                   "\0\0\0\x08"
+                                   "acTL",
+                                   8) +
+                               std::string(12, '\0') + png.substr(33);
+  EXPECT_EQ(problem_of(animated), "is animated");
+  // The header of a frame of four channels, and one of 60000 x 60000 pixels.
+  const auto frame = [](const std::string& body) {
+    return std::string("\xFF\xD8\xFF\xC0", 4) + '\0' + static_cast<char>(body.size() + 2) + body;
+  };
+  EXPECT_EQ(problem_of(frame(std::string("\x08\x00\x10\x00\x10\x04", 6))), "is a CMYK JPEG");
+  EXPECT_EQ(problem_of(frame(std::string("\x08\xEA\x60\xEA\x60\x03", 6))), "has more than 64 megapixels");
+}
+
+}  // namespace
+}  // namespace harness

@@ -1,0 +1,216 @@
+#include "tests/chain.h"
+
+// Rows of images that other systems drew: `harness score`, and `reproduce --images`.
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+class GivenRows : public Chain {
+ protected:
+  std::string score(const std::string& out, const std::string& rest) const {
+    return fmt::format("{} score --out {} {}", kHarness, (root_ / out).string(), rest);
+  }
+
+  void expect_scored_rows(const std::string& out, const std::string& rest) const {
+    const auto run = shell(score(out, rest) + " 2>&1 >/dev/null");
+    EXPECT_EQ(run.status, 0) << run.out;
+  }
+
+  void expect_refused(const std::string& rest, const std::string& problem) const {
+    const auto done = shell(score("refused", rest) + " 2>&1");
+    EXPECT_EQ(done.status, 2) << done.out;
+    EXPECT_PROBLEM(done.out, problem);
+    EXPECT_FALSE(fs::exists(root_ / "refused")) << "nothing was begun";
+  }
+
+  /// Folder of the test evaluation of a method's run.
+  fs::path evaluation_of(const std::string& out, const std::string& method, int seed = 42) const {
+    const auto rows = json_rows(
+        out, fmt::format("SELECT e.folder FROM evaluations e JOIN checkpoints c ON c.id = checkpoint_id JOIN "
+                         "runs r ON r.id = run_id WHERE split = 'test' AND method = '{}' AND r.seed = {}",
+                         method, seed));
+    return rows.at(0).at("folder").get<std::string>();
+  }
+
+  /// Every image and score of a row's test evaluation. Images lie on no disk twice in the same place.
+  std::string scores_of(const std::string& out, const std::string& row) const {
+    return query(out,
+                 fmt::format("SELECT p.position, s.sample, s.sha256, s.transcript, s.transcript_raw, "
+                             "m.name, m.value, m.reason FROM table_runs t JOIN checkpoints c ON c.run_id "
+                             "= t.run_id JOIN evaluations e ON e.checkpoint_id = c.id AND e.split = "
+                             "'test' JOIN samples s ON s.evaluation_id = e.id JOIN prompts p ON p.id = "
+                             "s.prompt_id JOIN metrics m ON m.evaluation_id = e.id AND m.prompt_id = "
+                             "s.prompt_id AND m.sample = s.sample WHERE arm = '{}' AND m.name <> "
+                             "'glyph_clip' ORDER BY 1, 2, 6",
+                             row));
+  }
+
+  std::string on(const std::string& command, const std::string& out) const {
+    const auto done = shell(
+        fmt::format("{} {} --db {} 2>&1", kHarness, command, (root_ / out / "results.sqlite").string()));
+    EXPECT_EQ(done.status, 0) << done.out;
+    return done.out;
+  }
+
+  /// So many prompts, each with a text of its own, and images of a letter's size that hold nothing.
+  std::string write_prompts(int count) const {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += fmt::format("{}a sign reading \"WORD{}\"", i == 0 ? "" : "\n", i);
+    write_file(root_ / "p.txt", text);
+    return (root_ / "p.txt").string();
+  }
+  void write_image(const fs::path& file, int shade) const {
+    make_folder((root_ / file).parent_path());
+    const Image image{96, 48, std::vector<std::uint8_t>(96 * 48 * 3, static_cast<std::uint8_t>(shade))};
+    write_file(root_ / file, png_bytes(image));
+  }
+};
+
+TEST_F(GivenRows, ImagesOfAnEvaluationHaveItsScoresRowByRow) {
+  expect_reproduced("own");
+  const auto ratio = evaluation_of("own", "ratio-norm"),
+             controlled = evaluation_of("own", "lambda-controlled");
+  const auto given =
+      fmt::format("ratio={} controlled={} --prompts ocr-generated", ratio.string(), controlled.string());
+  expect_scored_rows("theirs", given);
+  for (const auto& [row, method] : {std::pair("ratio", "ratio-norm"), {"controlled", "lambda-controlled"}}) {
+    const auto drawn = scores_of("own", method);
+    EXPECT_EQ(std::ranges::count(drawn, '\n'), 1 + 7 * 10);
+    expect_equal_rows(drawn, scores_of("theirs", row));
+  }
+  const auto text = read_file(root_ / "theirs/images/table.md");
+  EXPECT_PROBLEM(text, "Noise not paired");
+  EXPECT_PROBLEM(text, "Of the 1018 prompts the 7 that have images count.");
+  EXPECT_EQ(text.find("base"), std::string::npos) << "no starting weights are known of these";
+  EXPECT_PROBLEM(on("check images", "theirs"), "23 of 23 rules hold");
+  EXPECT_PROBLEM(on("compare ratio controlled --metric all", "theirs"), "these checkpoints");
+  on("report images", "theirs");
+  on("grid images", "theirs");
+  const auto out = (root_ / "theirs").string();
+  EXPECT_EQ(shell(fmt::format("{} db check --out {} 2>&1", kHarness, out)).status, 0);
+  const auto before = rows("theirs");
+  EXPECT_EQ(shell(fmt::format("{} db rebuild --out {} 2>&1", kHarness, out)).status, 0);
+  EXPECT_EQ(rows("theirs"), before);
+  const auto verified = shell(fmt::format("{} verify --out {} 2>&1", kHarness, out));
+  EXPECT_EQ(verified.status, 0) << verified.out;
+  EXPECT_PROBLEM(verified.out, "same bits");
+  // All is done: the table is printed from the database.
+  const auto again = shell(score("theirs", given) + " --json 2>/dev/null");
+  EXPECT_EQ(again.status, 0);
+  EXPECT_EQ(parse_json(again.out, "stdout").at("rows").size(), 2U);
+}
+
+TEST_F(GivenRows, MissingAndUnreadableImagesAreCountedAndNotScored) {
+  const auto prompts = write_prompts(6);
+  for (int i = 0; i < 6; ++i) {
+    if (i != 2) write_image(fmt::format("a/{}.png", i), 40 * i);
+    write_image(fmt::format("b/{}.png", i), 40 * i + 20);
+  }
+  write_file(root_ / "b/4.png", "");
+  expect_scored_rows(
+      "o", fmt::format("a={} b={} --prompts {}", (root_ / "a").string(), (root_ / "b").string(), prompts));
+  const auto reasons =
+      query("o",
+            "SELECT arm, position, sample, reason, count(*) AS n FROM metrics JOIN prompts ON "
+            "prompts.id = prompt_id JOIN evaluations e ON e.id = evaluation_id JOIN checkpoints "
+            "c ON c.id = checkpoint_id JOIN table_runs t USING (run_id) WHERE reason IS NOT NULL "
+            "GROUP BY 1, 2, 3, 4 ORDER BY 1");
+  EXPECT_EQ(reasons,
+            "arm,position,sample,reason,n\na,2,0,there is no image,11\nb,4,0,the image is empty,11\n");
+  const auto compared = json_rows("o", "SELECT n, n_missing FROM comparisons WHERE metric = 'ocr_reward'");
+  EXPECT_EQ(compared.at(0).at("n"), 4);
+  EXPECT_EQ(compared.at(0).at("n_missing"), 2);
+  const auto text = read_file(root_ / "o/images/table.md");
+  EXPECT_PROBLEM(text, "1 of 6 are missing");
+  EXPECT_PROBLEM(text, "1 have no scores (the image is empty)");
+  EXPECT_PROBLEM(on("check images", "o"), "23 of 23 rules hold");
+  on("report images", "o");
+}
+
+TEST_F(GivenRows, SeveralImagesOfAPromptAreItsSamplesAndOneCluster) {
+  const auto prompts = write_prompts(5);
+  for (int i = 0; i < 5; ++i) {
+    for (int sample = 0; sample < 3; ++sample)
+      write_image(fmt::format("a/{}_{}.png", i, sample), 20 * i + sample);
+    for (int sample = 0; sample < 2; ++sample)
+      write_image(fmt::format("b/{}_{}.png", i, sample), 10 * i + sample);
+  }
+  const auto rest = fmt::format("a={} b={} --prompts {} --metric jpeg_kb,ocr_reward", (root_ / "a").string(),
+                                (root_ / "b").string(), prompts);
+  expect_scored_rows("o", rest);
+  const auto compared = json_rows("o", "SELECT n, clusters FROM comparisons WHERE metric = 'ocr_reward'");
+  EXPECT_EQ(compared.at(0).at("n"), 10);
+  EXPECT_EQ(compared.at(0).at("clusters"), 5);
+  EXPECT_PROBLEM(read_file(root_ / "o/images/table.md"), "The first 2 images per prompt of every row");
+  EXPECT_PROBLEM(on("check images", "o"), "23 of 23 rules hold");
+  expect_refused(rest + " --samples 4", "must be 1 to 3");
+}
+
+TEST_F(GivenRows, OfSeveralCheckpointsOneIsSelectedAndTestedOnOtherPrompts) {
+  const auto prompts = write_prompts(12);
+  for (int i = 0; i < 12; ++i) {
+    for (const int step : {10, 20}) write_image(fmt::format("runs/step-{}/{}.png", step, i), step + i);
+    write_image(fmt::format("before/{}.png", i), 200 - i);
+  }
+  expect_scored_rows("o", fmt::format("'after={}/step-{{step}}' before={} --prompts {} --split 4/8 --as mine",
+                                      (root_ / "runs").string(), (root_ / "before").string(), prompts));
+  const auto evaluated = query("o",
+                               "SELECT arm, step, split, n FROM evaluations JOIN checkpoints c ON c.id = "
+                               "checkpoint_id JOIN table_runs USING (run_id) ORDER BY 1, 3, 2");
+  EXPECT_EQ(
+      evaluated,
+      "arm,step,split,n\nafter,10,test,8\nafter,10,validation,4\nafter,20,validation,4\nbefore,1,test,8\n");
+  EXPECT_PROBLEM(on("check mine", "o"), "23 of 23 rules hold");
+}
+
+TEST_F(GivenRows, AJobThatIsInterruptedGoesOnWithTheNextImage) {
+  const auto prompts = write_prompts(60);
+  for (int i = 0; i < 60; ++i) write_image(fmt::format("a/{}.png", i), 4 * i);
+  const auto rest = fmt::format("a={} --prompts {} --metric ocr_reward", (root_ / "a").string(), prompts);
+  expect_scored_rows("whole", rest);
+  // Killed while it scores, which takes a second or more of Tesseract.
+  for (const char* seconds : {"0.7", "1.0"})
+    shell(fmt::format("timeout -s KILL {} {} >/dev/null 2>&1", seconds, score("parts", rest)));
+  expect_scored_rows("parts", rest);
+  expect_equal_rows(scores_of("whole", "a"), scores_of("parts", "a"));
+}
+
+TEST_F(GivenRows, ImagesStandInATableBesideRowsThatAreTrainedHere) {
+  expect_reproduced("own");
+  const auto theirs = evaluation_of("own", "ratio-norm").string();
+  const auto given = fmt::format("--images theirs={}", theirs);
+  expect_reproduced("own", given);
+  expect_equal_rows(scores_of("own", "ratio-norm"), scores_of("own", "theirs"));
+  EXPECT_PROBLEM(read_file(root_ / "own/chain/table.md"), "Noise not paired: the images of theirs");
+  on("check chain", "own");
+  on("compare ratio-norm theirs", "own");
+  const auto done =
+      shell(reproduce("own", fmt::format("--images x={} 2>&1", (kTree / "tests/data/ocr").string())));
+  EXPECT_EQ(done.status, 2) << done.out;
+}
+
+TEST_F(GivenRows, WhatCannotBeScoredIsRefusedBeforeAnythingIsWritten) {
+  const auto prompts = write_prompts(3);
+  write_image("a/0.png", 10);
+  write_image("b/0.png", 20);
+  const auto a = (root_ / "a").string(), b = (root_ / "b").string();
+  const auto of = [&](const std::string& rows, const std::string& more = {}) {
+    return fmt::format("{} --prompts {} {}", rows, prompts, more);
+  };
+  expect_refused(of("a"), "\"a\" is no NAME=DIR");
+  expect_refused(of("base=" + a), "\"base\" cannot be a row's name");
+  expect_refused(of(fmt::format("a={} b={}", a, a)), "are the same images");
+  expect_refused(of(fmt::format("a={} a={} b={}", a, b, b)), "a has 2 folders and b has 1");
+  expect_refused(of(fmt::format("a={} b={}", a, b), "--split 1/2"), "every row has one checkpoint");
+  expect_refused(of(fmt::format("a={} b={}", a, b), "--baseline c"), "baseline");
+  expect_refused(of(fmt::format("a={} b={}", a, b), "--metric ocr_rewards"), "ocr_reward");
+  expect_refused(of(fmt::format("a={} b={}", a, b), "--metric pickscore"), "there is no folder");
+  expect_refused(of(fmt::format("a={} b={}", a, b), "--set lr=1"), "setting lr is not used");
+  expect_refused(of(fmt::format("a={} b={}", a, b), "--as prompts"), "is the name of something else");
+  expect_refused(fmt::format("a={} --prompts {}", a, (root_ / "absent.txt").string()), "there is no file");
+}
+
+}  // namespace
+}  // namespace harness
