@@ -9,7 +9,7 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "evaluators/external_scorer.h"
-#include "evaluators/given_image.h"
+#include "evaluators/given/given_image.h"
 #include "worker/commands.h"
 #include "worker/image_scoring.h"
 

@@ -12,7 +12,6 @@
 #include "core/weights/outside_checkpoint.h"
 #include "harness/plan/model_folder.h"
 #include "harness/plan/outside_runs.h"
-#include "harness/plan/plan_parts.h"
 #include "harness/plan/scorers.h"
 #include "results/table/table.h"
 #include "results/verdict/guardrails.h"

@@ -18,6 +18,8 @@
 
 namespace harness {
 
+class ScorerFolders;
+
 /// What `reproduce` was asked for, as typed; empty: the table's own choice.
 struct PlanRequest {
   std::string table, backbone, scale = "default", device = "auto";
@@ -118,6 +120,15 @@ struct Plan {
 
 /// Writes nothing. Throws Error (status 2) for unknown names, impossible values and absent files.
 Plan make_plan(const PlanRequest& request, const Workspace& workspace);
+
+// What plans of all kinds have in common.
+
+/// Fills in metrics, guardrails, scorers and their folders from the table and the backbone. Throws Error.
+void choose_scorers(Plan& plan, const ScorerFolders& folders);
+
+/// Fills in the runs, of whatever kind the rows are. `first_index`: of prompts in the names of image files.
+/// Throws Error for what is given from outside and cannot be read.
+void add_runs(Plan& plan, int first_index);
 
 /// Name of a run's test evaluation before selection has given it an id.
 std::string test_key(const RunPlan& run);

@@ -10,9 +10,9 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "evaluators/given_image.h"
+#include "evaluators/given/given_image.h"
 #include "harness/plan/outside_runs.h"
-#include "harness/plan/plan_parts.h"
+#include "harness/plan/scorers.h"
 #include "harness/score/score_table.h"
 
 namespace harness {

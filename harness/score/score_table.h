@@ -8,7 +8,8 @@
 #include "datasets/prompt_set.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/scorers.h"
-#include "harness/score/score_plan.h"
+#include "harness/plan/table_spec.h"
+#include "harness/score/score_request.h"
 
 namespace harness {
 

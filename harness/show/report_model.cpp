@@ -61,6 +61,9 @@ Image shrunk(const Image& image, int longest) {
   return canvas.finish(width, height);
 }
 
+/// In the place of an image that a row of given images lacks.
+constexpr const char* kNotGiven = "no image was given";
+
 /// A scored image for the page, and its own size.
 struct EmbeddedImage {
   std::string uri;
@@ -105,7 +108,7 @@ void read_samples(Store& store, const std::string& evaluation_id, std::size_t co
     cell.transcript = transcript;
     cell.judgement = judgement;
     if (path.empty()) {
-      cell.image_note = "no image was given";
+      cell.image_note = kNotGiven;
       continue;
     }
     try {
@@ -182,11 +185,11 @@ void fill_prompts(Store& store, const Experiment& experiment,
 }
 
 void note_missing_images(Report& report) {
-  std::int64_t& missing = report.images_missing;
+  std::int64_t& missing = report.images_missing;  // those that nobody gave are counted under the table
   std::set<std::string> reasons;
   for (const auto& prompt : report.prompts) {
     for (const auto& cell : prompt.cells) {
-      if (!cell.image.empty()) continue;
+      if (!cell.image.empty() || cell.image_note == kNotGiven) continue;
       ++missing;
       reasons.insert(cell.image_note);
     }

@@ -51,7 +51,7 @@ models/configs models/tokenizers models/nn models/encoders models/diffusion mode
 embedded/pictures embedded
 backbones
 trainers/law trainers/ranks trainers/optimisation trainers/sampling trainers trainers/methods
-evaluators/metrics evaluators evaluators/geneval evaluators/built_in evaluators/clip evaluators/detection evaluators/scorer
+evaluators/metrics evaluators evaluators/geneval evaluators/given evaluators/built_in evaluators/clip evaluators/detection evaluators/scorer
 worker
 results/schema results/statistics results/store results/verdict results/paper
 results/table results/table/formats results/chart results/report results/grid results/query

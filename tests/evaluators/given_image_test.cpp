@@ -1,4 +1,4 @@
-#include "evaluators/given_image.h"
+#include "evaluators/given/given_image.h"
 
 #include <gtest/gtest.h>
 

@@ -37,7 +37,7 @@ class GivenRows : public Chain {
   /// Every image and score of a row's test evaluation. Images lie on no disk twice in the same place.
   std::string scores_of(const std::string& out, const std::string& row) const {
     return query(out,
-                 fmt::format("SELECT p.position, s.sample, s.sha256, s.transcript, s.transcript_raw, "
+                 fmt::format("SELECT p.position, s.sample, s.sha256, s.transcript, hex(s.transcript_raw), "
                              "m.name, m.value, m.reason FROM table_runs t JOIN checkpoints c ON c.run_id "
                              "= t.run_id JOIN evaluations e ON e.checkpoint_id = c.id AND e.split = "
                              "'test' JOIN samples s ON s.evaluation_id = e.id JOIN prompts p ON p.id = "
@@ -83,7 +83,7 @@ TEST_F(GivenRows, ImagesOfAnEvaluationHaveItsScoresRowByRow) {
   const auto text = read_file(root_ / "theirs/images/table.md");
   EXPECT_PROBLEM(text, "Noise not paired");
   EXPECT_PROBLEM(text, "Of the 1018 prompts the 7 that have images count.");
-  EXPECT_EQ(text.find("base"), std::string::npos) << "no starting weights are known of these";
+  EXPECT_EQ(text.find("\u2212 base "), std::string::npos) << "no starting weights are known of these";
   EXPECT_PROBLEM(on("check images", "theirs"), "23 of 23 rules hold");
   EXPECT_PROBLEM(on("compare ratio controlled --metric all", "theirs"), "these checkpoints");
   on("report images", "theirs");
@@ -100,6 +100,15 @@ TEST_F(GivenRows, ImagesOfAnEvaluationHaveItsScoresRowByRow) {
   const auto again = shell(score("theirs", given) + " --json 2>/dev/null");
   EXPECT_EQ(again.status, 0);
   EXPECT_EQ(parse_json(again.out, "stdout").at("rows").size(), 2U);
+
+  // As a row beside those that are trained here.
+  expect_reproduced("own", fmt::format("--images theirs={}", ratio.string()));
+  expect_equal_rows(scores_of("own", "ratio-norm"), scores_of("own", "theirs"));
+  EXPECT_PROBLEM(read_file(root_ / "own/chain/table.md"), "Noise not paired: the images of theirs");
+  on("check chain", "own");
+  on("compare ratio-norm theirs", "own");
+  const auto other = fmt::format("--images x={} 2>&1", (kTree / "tests/data/ocr").string());
+  EXPECT_EQ(shell(reproduce("own", other)).status, 2);
 }
 
 TEST_F(GivenRows, MissingAndUnreadableImagesAreCountedAndNotScored) {
@@ -175,20 +184,6 @@ TEST_F(GivenRows, AJobThatIsInterruptedGoesOnWithTheNextImage) {
     shell(fmt::format("timeout -s KILL {} {} >/dev/null 2>&1", seconds, score("parts", rest)));
   expect_scored_rows("parts", rest);
   expect_equal_rows(scores_of("whole", "a"), scores_of("parts", "a"));
-}
-
-TEST_F(GivenRows, ImagesStandInATableBesideRowsThatAreTrainedHere) {
-  expect_reproduced("own");
-  const auto theirs = evaluation_of("own", "ratio-norm").string();
-  const auto given = fmt::format("--images theirs={}", theirs);
-  expect_reproduced("own", given);
-  expect_equal_rows(scores_of("own", "ratio-norm"), scores_of("own", "theirs"));
-  EXPECT_PROBLEM(read_file(root_ / "own/chain/table.md"), "Noise not paired: the images of theirs");
-  on("check chain", "own");
-  on("compare ratio-norm theirs", "own");
-  const auto done =
-      shell(reproduce("own", fmt::format("--images x={} 2>&1", (kTree / "tests/data/ocr").string())));
-  EXPECT_EQ(done.status, 2) << done.out;
 }
 
 TEST_F(GivenRows, WhatCannotBeScoredIsRefusedBeforeAnythingIsWritten) {

@@ -84,7 +84,7 @@ TEST(Scoring, AVersionOrProfileThatThisBuildDoesNotHaveStopsTheJob) {
 }
 
 Json sample(int position, const std::string& reason = "") {
-  Json event = {{"type", "sample"}, {"position", position}, {"reasons", Json::object()}};
+  Json event = {{"type", "sample"}, {"position", position}, {"sample", 0}, {"reasons", Json::object()}};
   if (!reason.empty()) event["reasons"]["ocr_reward"] = reason;
   return event;
 }
@@ -102,7 +102,7 @@ ScoredImages read_back(const std::vector<Json>& events) {
 
 std::set<int> positions(const ScoredImages& images) {
   std::set<int> positions;
-  for (const auto& [position, _] : images.scorers) positions.insert(position);
+  for (const auto& [key, _] : images.scorers) positions.insert(key.position);
   return positions;
 }
 
