@@ -72,15 +72,6 @@ const PromptFiles& files_of(const std::string& task) {
   return task == kGenevalPrompts ? records : lines;
 }
 
-std::optional<fs::path> training_file_in(const fs::path& folder, const std::string& task) {
-  for (const auto& place : {folder, folder / task}) {
-    for (const auto& name : files_of(task).training) {
-      if (fs::is_regular_file(place / name)) return place / name;
-    }
-  }
-  return std::nullopt;
-}
-
 void require_task(const std::string& task) {
   const auto& tasks = prompt_tasks();
   if (std::find(tasks.begin(), tasks.end(), task) != tasks.end()) return;
@@ -157,7 +148,7 @@ PromptSet set_of(const std::string& bytes, const std::string& task, const std::s
   return identified(records, task, origin, std::move(prompts));
 }
 
-constexpr const char* kRecords = ".jsonl";
+constexpr const char *kRecords = ".jsonl", *kLines = ".txt";
 
 /// Records and lines of text are told apart by the file's name.
 void expect_form(const fs::path& file, const std::string& task) {
@@ -168,6 +159,65 @@ void expect_form(const fs::path& file, const std::string& task) {
                 "choose the task geneval, or give a text file with one prompt per line");
   throw Error("the prompts of GenEval are records, one JSON object per line, in a file that ends in .jsonl",
               file.string(), "give such a file, or choose another task");
+}
+
+/// Where an option says that the prompts of a task are: a folder that has them under one of these names, or
+/// their file.
+struct PromptPlace {
+  const fs::path& path;
+  const std::string& task;
+  const char* option;
+  std::vector<std::string> names;  ///< the first that is there
+
+  bool has_file() const { return is_file() ? is_of_task() : in_folder().has_value(); }
+
+  fs::path file() const {
+    if (is_file()) {
+      expect_form(path, task);
+      return path;
+    }
+    if (auto file = in_folder()) return *std::move(file);
+    throw Error("no such file", (path / names.front()).string(),
+                fmt::format("{} takes the folder that holds {}, or a {} file itself", option,
+                            fmt::join(names, " or "), task == kGenevalPrompts ? kRecords : kLines));
+  }
+
+ private:
+  bool is_of_task() const { return (path.extension() == kRecords) == (task == kGenevalPrompts); }
+
+  /// Throws Error unless it is one or a folder.
+  bool is_file() const {
+    std::error_code unreadable;
+    const auto status = fs::status(path, unreadable);
+    if (fs::is_directory(status)) return false;
+    const bool has_form = path.extension() == kLines || path.extension() == kRecords;
+    if (fs::is_regular_file(status) && has_form) return true;
+    throw Error(fs::exists(status) ? "is no file of prompts" : "no such file or folder", path.string(),
+                fmt::format("{} takes a folder, a .txt file with one prompt per line, or a .jsonl file with "
+                            "one record of GenEval per line",
+                            option));
+  }
+
+  std::optional<fs::path> in_folder() const {
+    for (const auto& name : names)
+      if (fs::is_regular_file(path / name)) return path / name;
+    return std::nullopt;
+  }
+};
+
+PromptPlace evaluation_place(const fs::path& path, const std::string& task) {
+  require_task(task);
+  PromptPlace place{path, task, "--prompts", {}};
+  for (const auto& name : files_of(task).evaluation) place.names.push_back(fmt::format("{}/{}", task, name));
+  return place;
+}
+
+PromptPlace training_place(const fs::path& path, const std::string& task) {
+  require_task(task);
+  PromptPlace place{path, task, "--train-prompts", {}};
+  for (const auto& folder : {std::string(), task + "/"})
+    for (const auto& name : files_of(task).training) place.names.push_back(folder + name);
+  return place;
 }
 
 }  // namespace
@@ -198,32 +248,20 @@ PromptSet load_prompt_set(const fs::path& file, const std::string& task) {
   return set_of(read_file(file), task, file.string());
 }
 
-fs::path find_prompt_file(const fs::path& folder, const std::string& task) {
-  require_task(task);
-  const auto& names = files_of(task).evaluation;
-  for (const auto& name : names) {
-    if (fs::is_regular_file(folder / task / name)) return folder / task / name;
-  }
-  throw Error("no such file", (folder / task / names.front()).string(),
-              fmt::format("--prompts takes the folder that holds {}/{}", task, fmt::join(names, " or ")));
+fs::path find_prompt_file(const fs::path& place, const std::string& task) {
+  return evaluation_place(place, task).file();
 }
 
-bool has_prompt_file(const fs::path& folder, const std::string& task) {
-  return std::ranges::any_of(files_of(task).evaluation, [&](const std::string& name) {
-    return fs::is_regular_file(folder / task / name);
-  });
+bool has_prompt_file(const fs::path& place, const std::string& task) {
+  return evaluation_place(place, task).has_file();
 }
 
-fs::path find_training_file(const fs::path& folder, const std::string& task) {
-  require_task(task);
-  if (auto file = training_file_in(folder, task)) return *std::move(file);
-  const auto& name = files_of(task).training.front();
-  throw Error("no such file", (folder / name).string(),
-              fmt::format("--train-prompts takes the folder that holds {} or {}/{}", name, task, name));
+fs::path find_training_file(const fs::path& place, const std::string& task) {
+  return training_place(place, task).file();
 }
 
-bool has_training_file(const fs::path& folder, const std::string& task) {
-  return training_file_in(folder, task).has_value();
+bool has_training_file(const fs::path& place, const std::string& task) {
+  return training_place(place, task).has_file();
 }
 
 std::string kept_file_name(const std::string& task) {

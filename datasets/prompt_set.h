@@ -41,15 +41,16 @@ std::string task_of_set(const std::string& name);
 PromptSet load_prompt_set(const std::filesystem::path& file, const std::string& task);
 
 /// The evaluation prompts of `task` in a folder laid out like the public repositories: FOLDER/TASK/test.txt;
-/// of "geneval" FOLDER/geneval/test_metadata.jsonl, test.jsonl or evaluation_metadata.jsonl. Throws Error if
-/// there is none.
-std::filesystem::path find_prompt_file(const std::filesystem::path& folder, const std::string& task);
-bool has_prompt_file(const std::filesystem::path& folder, const std::string& task);
+/// of "geneval" FOLDER/geneval/test_metadata.jsonl, test.jsonl or evaluation_metadata.jsonl. Or the place
+/// itself, if it is a file: .txt, of "geneval" .jsonl. Throws Error if there is none, or one of another form.
+std::filesystem::path find_prompt_file(const std::filesystem::path& place, const std::string& task);
+/// Whether find_prompt_file finds one. Throws Error where nothing is at the place, and for a file of no form.
+bool has_prompt_file(const std::filesystem::path& place, const std::string& task);
 
-/// The training prompts in a folder: FOLDER/train.txt, or FOLDER/TASK/train.txt as in the public
-/// repositories; of "geneval" train.jsonl or train_metadata.jsonl. Throws Error if there is none.
-std::filesystem::path find_training_file(const std::filesystem::path& folder, const std::string& task);
-bool has_training_file(const std::filesystem::path& folder, const std::string& task);
+/// The training prompts likewise: FOLDER/train.txt, or FOLDER/TASK/train.txt as in the public repositories;
+/// of "geneval" train.jsonl or train_metadata.jsonl; or a file itself.
+std::filesystem::path find_training_file(const std::filesystem::path& place, const std::string& task);
+bool has_training_file(const std::filesystem::path& place, const std::string& task);
 
 /// The name under which a set is kept in a folder of its task: "test.txt", of "geneval" "test.jsonl".
 std::string kept_file_name(const std::string& task);

@@ -55,8 +55,7 @@ Weights read_outside(const OutsideCheckpoint& found, Backbone& backbone) {
               {.device = backbone.device(), .dtype = backbone.trainable().front().tensor.scalar_type()});
   } else {
     const auto& adapter = backbone.load_adapter(found.folder);
-    form = fmt::format("LoRA of rank {} and alpha {:g} on {} layers", adapter.config().rank,
-                       adapter.config().alpha, adapter.layers());
+    form = adapter.summary();
   }
   const auto weights = backbone.trainable();
   return {.raw = weights, .averages = weights, .form = std::move(form)};

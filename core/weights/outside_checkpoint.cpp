@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -18,6 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kSafetensors = ".safetensors";
+constexpr std::array<const char*, 4> kFolders = {"", "lora", "adapter", "transformer"};  ///< of a checkpoint
 constexpr const char* kForms =
     "give a folder as peft (adapter_config.json), diffusers (pytorch_lora_weights.safetensors, or a "
     "transformer's config.json) or this project's runs save it, or one .safetensors file";
@@ -43,14 +43,10 @@ std::vector<fs::path> weights_of(const fs::path& folder, std::string_view stem) 
   return files;
 }
 
-/// A file that only Python's pickle can read; it can run any program.
-std::optional<fs::path> pickle_in(const fs::path& folder) {
+/// Whether only Python's pickle can read it; a pickle can run any program.
+bool is_pickle(const fs::path& path) {
   constexpr std::array<std::string_view, 4> kEndings = {".bin", ".pt", ".pth", ".ckpt"};
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const auto ending = entry.path().extension().string();
-    if (is_file(entry.path()) && std::ranges::find(kEndings, ending) != kEndings.end()) return entry.path();
-  }
-  return std::nullopt;
+  return is_file(path) && std::ranges::find(kEndings, path.extension().string()) != kEndings.end();
 }
 
 struct Layout {
@@ -90,15 +86,26 @@ std::string OutsideCheckpoint::checksum() const {
   return sha256_hex(canonical_json(sums));
 }
 
+void refuse_pickle(const fs::path& place) {
+  const auto refuse = [](const fs::path& file) {
+    if (!is_pickle(file)) return;
+    throw Error("is pickled, and reading a pickle can run any program", file.string(),
+                "save the checkpoint as safetensors (peft: save_pretrained(..., safe_serialization=True))");
+  };
+  refuse(place);
+  if (!is_folder(place)) return;
+  for (const auto& entry : fs::directory_iterator(place)) refuse(entry.path());
+}
+
 OutsideCheckpoint find_outside_checkpoint(const fs::path& place) {
   if (is_file(place)) {
     if (place.extension() == kSafetensors)
       return {.form = OutsideForm::kDiffusers, .folder = place, .files = {}};
+    refuse_pickle(place);
     throw Error("is no .safetensors file", place.string(), kForms);
   }
   if (!is_folder(place)) throw Error("is not there", place.string(), kForms);
-  std::optional<fs::path> pickle;
-  for (const char* part : {"", "lora", "adapter", "transformer"}) {
+  for (const char* part : kFolders) {
     const auto folder = *part == '\0' ? place : place / part;
     if (!is_folder(folder)) continue;
     auto found = found_in(folder);
@@ -108,11 +115,9 @@ OutsideCheckpoint find_outside_checkpoint(const fs::path& place) {
                   folder.string(), "give each a folder of its own");
     }
     if (!found.empty()) return std::move(found.front());
-    if (!pickle) pickle = pickle_in(folder);
   }
-  if (pickle) {
-    throw Error("is pickled, and reading a pickle can run any program", pickle->string(),
-                "save the checkpoint as safetensors (peft: save_pretrained(..., safe_serialization=True))");
+  for (const char* part : kFolders) {
+    if (is_folder(place / part)) refuse_pickle(place / part);
   }
   throw Error("holds no checkpoint", place.string(), kForms);
 }

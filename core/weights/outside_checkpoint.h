@@ -27,4 +27,8 @@ struct OutsideCheckpoint {
 /// transformer. Throws Error with the place for nothing, for several of them, and for pickled weights.
 OutsideCheckpoint find_outside_checkpoint(const std::filesystem::path& place);
 
+/// Throws Error that names a file which only Python's pickle can read, if there is one: the place itself, or
+/// one in the folder.
+void refuse_pickle(const std::filesystem::path& place);
+
 }  // namespace harness

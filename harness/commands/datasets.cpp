@@ -65,6 +65,7 @@ int list(const DatasetsOptions& options) {
   const auto imported = find_workspace({.out = options.out, .db = {}}).prompts_folder();
   if (fs::is_directory(imported)) {
     for (const auto& entry : fs::directory_iterator(imported)) {
+      if (!entry.is_directory()) continue;
       for (const auto& task : prompt_tasks()) {
         if (has_prompt_file(entry.path(), task))
           rows.push_back(set_row(load_prompt_set(find_prompt_file(entry.path(), task), task)));
@@ -229,8 +230,8 @@ Examples:
   add_task_option(verify_set, *o);
   verify_set.add(
       "--train-prompts", &o->train_prompts,
-      "folder with train.txt (train.jsonl), or TASK/train.txt (default: the generated training set)",
-      {.is_path = true, .value = "DIR"});
+      "a file, or a folder with train.txt (train.jsonl) or TASK/train.txt (default: the generated training set)",
+      {.is_path = true, .value = "DIR|FILE"});
   auto split_set = make_below("split", "Split prompts into validation and test, at random or by order", R"(
 Validation is what Python's random.Random(seed).sample(range(of), take) gives, or with --first the first N.
 Examples:

@@ -210,28 +210,30 @@ Finding tesseract() {
                   look);
 }
 
-/// The generated sets, and those of a folder laid out like the public repositories, one a task.
-std::vector<Finding> prompts(const std::string& folder) {
+/// The generated sets, and those of a folder laid out like the public repositories, one a task; or of a file.
+std::vector<Finding> prompts(const std::string& place) {
   const auto generated = generated_prompt_set();
   std::vector<Finding> findings = {{.name = "generated prompts",
                                     .found = true,
                                     .needed = true,
                                     .detail = fmt::format("{} prompts, sha256 {}", generated.prompts.size(),
                                                           generated.sha256.substr(0, 12))}};
-  for (const auto& task : prompt_tasks()) {
-    if (folder.empty() || !has_prompt_file(folder, task)) continue;
-    const auto set = load_prompt_set(find_prompt_file(folder, task), task);
+  std::error_code unreadable;
+  const bool is_file = fs::is_regular_file(place, unreadable);
+  for (const auto& task : is_file ? std::vector{task_of_file(place)} : prompt_tasks()) {
+    if (place.empty() || !has_prompt_file(place, task)) continue;
+    const auto set = load_prompt_set(find_prompt_file(place, task), task);
     findings.push_back({.name = "public prompts",
                         .found = true,
                         .detail = fmt::format("{}, {} prompts, sha256 {}{}", set.name, set.prompts.size(),
                                               set.sha256.substr(0, 12), set.known ? "" : " (unknown)")});
   }
   if (findings.size() > 1) return findings;
-  if (!folder.empty()) find_prompt_file(folder, kOcrPrompts);  // says what is missing
+  if (!place.empty()) find_prompt_file(place, kOcrPrompts);  // says what is missing
   findings.push_back({.name = "public prompts",
-                      .hint = "only for --prompts DIR: a folder with ocr/test.txt, pickscore/test.txt or "
-                              "geneval/test_metadata.jsonl (`harness "
-                              "doctor --prompts DIR` checks one)"});
+                      .hint = "only for --prompts: a folder with ocr/test.txt, pickscore/test.txt or "
+                              "geneval/test_metadata.jsonl, or a file (`harness doctor --prompts DIR` "
+                              "checks one)"});
   return findings;
 }
 
@@ -509,8 +511,9 @@ Examples:
   add_workspace_options(command, o->place);
   command.add("--weights", &o->weights, "also check this model folder", {.is_path = true, .value = "DIR"});
   command.add("--prompts", &o->prompts,
-              "also check ocr/test.txt, pickscore/test.txt or geneval/test_metadata.jsonl in it",
-              {.is_path = true, .value = "DIR"});
+              "also check this file of prompts, or ocr/test.txt, pickscore/test.txt or "
+              "geneval/test_metadata.jsonl in this folder",
+              {.is_path = true, .value = "DIR|FILE"});
   command.add("--scorers", &o->scorers,
               "also check its scorers, one folder each; external ones score a test image",
               {.is_path = true, .value = "DIR"});

@@ -46,19 +46,22 @@ int run(ReproduceOptions options) {
 void add_inputs(Command& command, InputOptions& inputs) {
   command.add("--weights", &inputs.weights, "model folder (default: the backbone's own)",
               {.is_path = true, .value = "DIR"});
-  command.add("--prompts", &inputs.prompts,
-              "evaluation prompts: ocr/test.txt, pickscore/test.txt or geneval/test_metadata.jsonl, by task "
-              "(default: the generated prompts)",
-              {.is_path = true, .value = "DIR"});
+  command.add(
+      "--prompts", &inputs.prompts,
+      "evaluation prompts: a .txt file with one per line, for GenEval a .jsonl file with one record "
+      "per line; or a folder with ocr/test.txt, pickscore/test.txt or geneval/test_metadata.jsonl, by "
+      "task (default: the generated prompts)",
+      {.is_path = true, .value = "DIR|FILE"});
   command.add(
       "--split", &inputs.split,
       "how many prompts are for validation and for test (default: the table's; of fewer prompts its share)",
       {.value = "N/N"});
   command.add(
       "--train-prompts", &inputs.train_prompts,
-      "training prompts: train.txt or TASK/train.txt, one prompt per line, for OCR each with its target in "
-      "double quotes; for GenEval train.jsonl, one record per line (default: the generated prompts)",
-      {.is_path = true, .value = "DIR"});
+      "training prompts: a .txt file with one per line, for OCR each with its target in double quotes, for "
+      "GenEval a .jsonl file; or a folder with train.txt (train.jsonl) or TASK/train.txt (default: the "
+      "generated prompts)",
+      {.is_path = true, .value = "DIR|FILE"});
   command.add(
       "--scorers", &inputs.scorers,
       "one folder per scorer: a model folder by name (`harness list evaluators`), or your own program with "

@@ -29,9 +29,9 @@ void check_prompt_set(const TableSpec& spec, const ScaleSpec& scale, const Promp
                             spec.id, scale.name, wanted, set.name, set.sha256),
                 "--prompts",
                 source.empty()
-                    ? "give the folder of that set, or choose another --scale"
-                    : fmt::format("it is {}: give that repository's folder dataset/ with --prompts, or "
-                                  "choose another --scale",
+                    ? "give that set, or choose another --scale"
+                    : fmt::format("it is {}: give that file, or that repository's folder dataset/, with "
+                                  "--prompts, or choose another --scale",
                                   source));
   }
   if (static_cast<int>(set.prompts.size()) < spec.prompts_first) {
@@ -62,13 +62,17 @@ bool draws_shapes(const BackboneInfo& backbone) {
 }
 
 /// The task whose prompts are read: the table's own. A backbone that draws shapes alone takes records of
-/// them; one that draws quoted texts alone takes prompts that all quote one, where the folder (empty: none)
-/// has them.
-std::string prompt_task(const TableSpec& spec, const BackboneInfo& backbone, const std::string& folder) {
+/// them; one that draws quoted texts alone takes prompts that all quote one, where the place (empty: none) is
+/// a folder that has them.
+std::string prompt_task(const TableSpec& spec, const BackboneInfo& backbone, const std::string& place) {
   if (draws_shapes(backbone)) return kGenevalPrompts;
-  const auto has = [&](const char* task) { return !folder.empty() && has_prompt_file(folder, task); };
-  if (backbone.needs_target)
+  const auto has = [&](const char* task) { return !place.empty() && has_prompt_file(place, task); };
+  if (backbone.needs_target) {
+    std::error_code unreadable;
+    if (fs::is_regular_file(place, unreadable))
+      return spec.task == kPickscorePrompts ? kPickscorePrompts : kOcrPrompts;
     return !has(kOcrPrompts) && has(kPickscorePrompts) ? kPickscorePrompts : kOcrPrompts;
+  }
   return std::ranges::count(prompt_tasks(), spec.task) > 0 ? spec.task : kOcrPrompts;
 }
 
@@ -109,15 +113,9 @@ PromptSet own_evaluation_set(const TableSpec& spec, const BackboneInfo& backbone
       fmt::format("table {} on backbone {} needs GenEval's prompts, which are not part of this program",
                   spec.id, backbone.name),
       "--prompts",
-      fmt::format("give the folder that holds geneval/test_metadata.jsonl: {}",
+      fmt::format("give the file geneval/test_metadata.jsonl, or the folder that holds it: {}",
                   public_source_of("geneval-flow-grpo")));
 }
-
-/// Prompts of somebody's own, and where they are.
-struct GivenPrompts {
-  fs::path file;
-  PromptSet set;
-};
 
 bool may_be_for_others(const BackboneInfo& backbone, const InputOptions& options) {
   return options.is_of_collection && draws_shapes(backbone);
@@ -131,27 +129,13 @@ void note_own_records(Inputs& inputs, const TableSpec& spec, const BackboneInfo&
                   option, backbone.name, spec.id));
 }
 
-/// Nothing where they are for a collection's other tables.
-std::optional<GivenPrompts> given_evaluation(const TableSpec& spec, const BackboneInfo& backbone,
-                                             const InputOptions& options) {
-  if (options.prompts.empty()) return std::nullopt;
-  const auto task = prompt_task(spec, backbone, options.prompts);
-  const bool may_lack = may_be_for_others(backbone, options);
-  if (may_lack && !has_prompt_file(options.prompts, task)) return std::nullopt;
-  const auto file = find_prompt_file(options.prompts, task);
-  auto set = load_prompt_set(file, task);
-  if (may_lack && vocabulary_of(set) != shapes_vocabulary().name) return std::nullopt;
-  expect_drawable(set, static_cast<std::size_t>(spec.prompts_first), backbone,
-                  "leave out --prompts for the generated prompts, or choose a --backbone with --weights "
-                  "that draws scenes");
-  expect_known_objects(set, backbone);
-  return GivenPrompts{file, std::move(set)};
-}
-
 void gather_evaluation_prompts(Inputs& inputs, const TableSpec& spec, const ScaleSpec& scale,
                                const BackboneInfo& backbone, const InputOptions& options,
-                               const Workspace& workspace) {
-  if (auto given = given_evaluation(spec, backbone, options)) {
+                               std::optional<GivenPrompts> given, const Workspace& workspace) {
+  if (given) {
+    expect_drawable(given->set, static_cast<std::size_t>(spec.prompts_first), backbone,
+                    "leave out --prompts for the generated prompts, or choose a --backbone with --weights "
+                    "that draws scenes");
     inputs.evaluation_file = std::move(given->file);
     inputs.evaluation = std::move(given->set);
   } else {
@@ -180,7 +164,7 @@ void check_training_set(const TableSpec& spec, const ScaleSpec& scale, const Pro
                   ? wanted + ", and --train-prompts is not given"
                   : fmt::format("{}, and this one is {} (sha256 {})", wanted, set.name, set.sha256),
               "--train-prompts",
-              fmt::format("it is {}: give the folder that holds it as train.txt, or choose another --scale",
+              fmt::format("it is {}: give that file, or choose another --scale",
                           source.empty() ? "that set" : source));
 }
 
@@ -274,8 +258,21 @@ std::string OwnSplit::note() const {
       validation + test, validation, test);
 }
 
-std::optional<OwnSplit> own_split(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,
-                                  const InputOptions& options) {
+std::optional<GivenPrompts> given_evaluation(const TableSpec& spec, const BackboneInfo& backbone,
+                                             const InputOptions& options) {
+  if (options.prompts.empty() || spec.is_training()) return std::nullopt;
+  const auto task = prompt_task(spec, backbone, options.prompts);
+  const bool may_lack = may_be_for_others(backbone, options);
+  if (may_lack && !has_prompt_file(options.prompts, task)) return std::nullopt;
+  const auto file = find_prompt_file(options.prompts, task);
+  auto set = load_prompt_set(file, task);
+  if (may_lack && vocabulary_of(set) != shapes_vocabulary().name) return std::nullopt;
+  expect_known_objects(set, backbone);
+  return GivenPrompts{file, std::move(set)};
+}
+
+std::optional<OwnSplit> own_split(const TableSpec& spec, const ScaleSpec& scale,
+                                  const std::optional<GivenPrompts>& given, const InputOptions& options) {
   if (!options.split.empty()) {
     if (spec.is_training())
       throw Error("is not for training tables: they evaluate no prompts", "--split", "leave it out");
@@ -295,10 +292,7 @@ std::optional<OwnSplit> own_split(const TableSpec& spec, const ScaleSpec& scale,
     throw Error(fmt::format("{} is not two numbers of prompts", in_quotes(options.split)), "--split",
                 "give those of validation and test: 256/762");
   }
-  if (spec.is_training() || options.prompts.empty() || !spec.prompt_set.empty() || scale.prompt_set)
-    return std::nullopt;
-  const auto given = given_evaluation(spec, backbone, options);
-  if (!given || given->set.name == "geneval-public")
+  if (!given || !spec.prompt_set.empty() || scale.prompt_set || given->set.name == "geneval-public")
     return std::nullopt;  // refused with what to take instead
   const auto there = static_cast<int>(given->set.prompts.size());
   if (there >= spec.prompts_first || there < 2) return std::nullopt;
@@ -308,10 +302,11 @@ std::optional<OwnSplit> own_split(const TableSpec& spec, const ScaleSpec& scale,
 }
 
 Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,
-                     const InputOptions& options, const Workspace& workspace) {
+                     const InputOptions& options, std::optional<GivenPrompts> given,
+                     const Workspace& workspace) {
   Inputs inputs;
   if (!spec.is_training()) {
-    gather_evaluation_prompts(inputs, spec, scale, backbone, options, workspace);
+    gather_evaluation_prompts(inputs, spec, scale, backbone, options, std::move(given), workspace);
   } else if (!options.prompts.empty()) {
     throw Error(
         fmt::format("table {} evaluates nothing: its figures are statistics of the training", spec.id),

@@ -15,7 +15,8 @@ namespace harness {
 
 /// What the user chose on the command line, by options and settings; empty: the default.
 struct InputOptions {
-  std::string weights, prompts, train_prompts, scorers;
+  std::string weights, scorers;
+  std::string prompts, train_prompts;          ///< a folder, or a file
   std::string split;                           ///< "50/150": prompts for validation and test
   bool leaves_out_validation_prompts = false;  ///< of the test split, whole before a scale's cut
   /// The prompts may be for the collection's other tables: a backbone that draws shapes takes its own records
@@ -29,6 +30,18 @@ inline constexpr const char* kLeaveOutValidationPrompts = "leave_out_validation_
 /// validation's. Throws Error where that leaves none.
 Split split_of(const PromptSet& set, const SplitRule& rule, int of, bool leaves_out);
 
+/// Prompts of somebody's own, and where they are.
+struct GivenPrompts {
+  std::filesystem::path file;
+  PromptSet set;
+};
+
+/// Those of --prompts; nothing where it is not given, for a training table, and where they are for a
+/// collection's other tables. Throws Error: no such file, a broken one, prompts that the backbone cannot
+/// draw.
+std::optional<GivenPrompts> given_evaluation(const TableSpec& spec, const BackboneInfo& backbone,
+                                             const InputOptions& options);
+
 /// How many prompts are for validation and for test, where it is not as the table says.
 struct OwnSplit {
   int validation = 0, test = 0;
@@ -37,10 +50,10 @@ struct OwnSplit {
   std::string note() const;
 };
 
-/// As --split says; else the table's share of a set of --prompts that is smaller, unless the table or scale
-/// asks for a certain set. Throws Error (at --split) for what are no two numbers above 0.
-std::optional<OwnSplit> own_split(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,
-                                  const InputOptions& options);
+/// As --split says; else the table's share of given prompts that are fewer, unless the table or scale asks
+/// for a certain set. Throws Error (at --split) for what are no two numbers above 0.
+std::optional<OwnSplit> own_split(const TableSpec& spec, const ScaleSpec& scale,
+                                  const std::optional<GivenPrompts>& given, const InputOptions& options);
 
 /// Everything that jobs read, with the checksums that identify it.
 struct Inputs {
@@ -59,10 +72,12 @@ struct Inputs {
   std::string weights_path() const;                                    ///< absolute, or empty
 };
 
-/// Reads prompts and weights and divides the prompts; writes nothing. Throws Error: files absent or broken,
-/// too few prompts, another set than the table asks for, training prompts that are among the evaluation's.
+/// Reads prompts (but for the `given` ones) and weights and divides the prompts; writes nothing. Throws
+/// Error: files absent or broken, too few prompts, another set than the table asks for, training prompts that
+/// are among the evaluation's.
 Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,
-                     const InputOptions& options, const Workspace& workspace);
+                     const InputOptions& options, std::optional<GivenPrompts> given,
+                     const Workspace& workspace);
 
 /// Writes the generated prompt sets to OUT/prompts where they are not there yet.
 void write_input_files(const Inputs& inputs);

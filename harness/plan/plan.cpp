@@ -467,7 +467,8 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   check_against_registry(plan.spec, plan.registry);
   plan.numerics_version = plan.registry.numerics_version;
   plan.backbone = plan.registry.backbone(backbone, "--backbone");
-  const auto split = own_split(plan.spec, plan.scale, plan.backbone, request.inputs);
+  auto given = given_evaluation(plan.spec, plan.backbone, request.inputs);
+  const auto split = own_split(plan.spec, plan.scale, given, request.inputs);
   if (split) plan.spec = in_effect(with_split(table, split->validation, split->test));
   plan.methods = choose_methods(plan.spec, plan.registry, request.methods);
   // Who names further rows wants them, whichever others are chosen.
@@ -491,7 +492,8 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   fit_updates(plan.settings, plan.checkpoints);
   check_timesteps(plan.spec, trained_steps(plan.settings));
   choose_scorers(plan, scorer_folders);
-  plan.inputs = gather_inputs(plan.spec, plan.scale, plan.backbone, input_options(plan, request), workspace);
+  plan.inputs = gather_inputs(plan.spec, plan.scale, plan.backbone, input_options(plan, request),
+                              std::move(given), workspace);
   if (split) plan.inputs.notes.push_back(split->note());
   expect_prompts_for_an_epoch(plan);
   add_runs(plan, 0);

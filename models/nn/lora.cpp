@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "core/error.h"
 #include "core/text.h"
+#include "models/nn/lora_shapes.h"
 #include "models/nn/random_weights.h"
 
 namespace harness {
@@ -57,15 +57,10 @@ void check_target(const NamedModules& modules, const std::string& target, const 
 
 }  // namespace
 
-void LoraConfig::check(const std::string& where) const {
-  if (rank < 1 || rank > (1 << 20)) throw Error(fmt::format("rank {} is out of range", rank), where);
-  if (!std::isfinite(alpha) || alpha <= 0) throw Error(fmt::format("alpha {} is not above 0", alpha), where);
-  if (target_modules.empty()) throw Error("names no target modules", where);
-}
-
 LoraAdapter::LoraAdapter(torch::nn::Module& model, LoraConfig config, const std::string& where)
     : config_(std::move(config)) {
   config_.check(where);
+  const LoraShapes shapes(config_, where);
   const auto modules = model.named_modules("", false);
   for (const auto& target : config_.target_modules) check_target(modules, target, where);
   for (const auto& item : modules) {
@@ -76,10 +71,12 @@ LoraAdapter::LoraAdapter(torch::nn::Module& model, LoraConfig config, const std:
     const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
       return new_parameter({rows, columns}).to(dense->weight.device()).requires_grad_();
     };
+    const auto shape = shapes.of(item.key());
     layers_.push_back({.name = item.key(),
                        .dense = dense,
-                       .update = {matrix(config_.rank, dense->weight.size(1)),
-                                  matrix(dense->weight.size(0), config_.rank), config_.scale()},
+                       .update = {matrix(shape.rank, dense->weight.size(1)),
+                                  matrix(dense->weight.size(0), shape.rank), shape.scale},
+                       .alpha = shape.alpha,
                        .original = {}});
   }
   for (auto& layer : layers_) layer.dense->low_rank = layer.update;
@@ -98,8 +95,9 @@ LoraAdapter::~LoraAdapter() {
 void LoraAdapter::initialise(std::uint64_t seed) {
   const torch::NoGradGuard no_grad;
   auto random = seeded_generator(mixed_seed({seed, kLoraStream}));
-  const double deviation = 1 / static_cast<double>(config_.rank);
-  for (auto& [name, dense, update, original] : layers_) {
+  for (auto& layer : layers_) {
+    auto& update = layer.update;
+    const double deviation = 1 / static_cast<double>(update.a.size(0));
     update.a.copy_(torch::empty(update.a.sizes()).normal_(0, deviation, random));
     update.b.zero_();
   }
@@ -114,10 +112,26 @@ std::vector<NamedTensor> LoraAdapter::parameters() const {
   return parameters;
 }
 
+std::string LoraAdapter::summary() const {
+  std::set<std::int64_t> ranks;
+  std::set<double> alphas;
+  for (const auto& layer : layers_) {
+    ranks.insert(layer.update.a.size(0));
+    alphas.insert(layer.alpha);
+  }
+  const auto text = [](const char* what, const auto& values) {
+    return values.size() == 1 ? fmt::format("{} {:g}", what, static_cast<double>(*values.begin()))
+                              : fmt::format("{}s {:g} to {:g}", what, static_cast<double>(*values.begin()),
+                                            static_cast<double>(*values.rbegin()));
+  };
+  return fmt::format("LoRA of {} and {} on {} layers{}", text("rank", ranks), text("alpha", alphas),
+                     layers_.size(), config_.use_rslora ? ", scaled by alpha / sqrt(rank)" : "");
+}
+
 void LoraAdapter::merge() {
   TORCH_CHECK(!merged_, "the adapter is merged already");
   const torch::NoGradGuard no_grad;
-  for (auto& [name, dense, update, original] : layers_) {
+  for (auto& [name, dense, update, alpha, original] : layers_) {
     auto& weight = dense->weight;
     original = weight.detach();
     const auto sum = torch::addmm(weight.to(torch::kFloat32), update.b, update.a, 1, update.scale);
@@ -129,7 +143,7 @@ void LoraAdapter::merge() {
 
 void LoraAdapter::unmerge() {
   TORCH_CHECK(merged_, "the adapter is not merged");
-  for (auto& [name, dense, update, original] : layers_) {
+  for (auto& [name, dense, update, alpha, original] : layers_) {
     dense->weight.set_data(original);
     dense->low_rank = update;
     original = torch::Tensor();

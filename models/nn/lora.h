@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,8 +24,11 @@ struct LoraConfig {
   std::vector<std::string> target_modules = {"attn.add_k_proj", "attn.add_q_proj", "attn.add_v_proj",
                                              "attn.to_add_out", "attn.to_k",       "attn.to_out.0",
                                              "attn.to_q",       "attn.to_v"};
-
-  double scale() const { return alpha / static_cast<double>(rank); }
+  /// Layers with another rank or alpha: that of the first key, in this order, which matches the layer's name
+  /// (models/nn/lora_shapes.h). Programs that write adapters sort the keys, too.
+  std::map<std::string, std::int64_t> rank_pattern = {};
+  std::map<std::string, double> alpha_pattern = {};
+  bool use_rslora = false;  ///< alpha / sqrt(rank) in place of alpha / rank (arXiv:2312.03732)
 
   /// Throws Error (with `where`) for a rank below 1, an alpha that is not finite and above 0, and no targets.
   void check(const std::string& where) const;
@@ -33,7 +37,7 @@ struct LoraConfig {
   static std::optional<LoraConfig> of_folder(const std::filesystem::path& folder);
 
   /// Reads adapter_config.json. Throws Error at a field that is not at its neutral value and that plain LoRA
-  /// does not have (use_dora, use_rslora, rank_pattern, modules_to_save, ...).
+  /// does not have (use_dora, modules_to_save, lora_bias, ...).
   static LoraConfig from_json(const Json& document, const std::string& where);
   Json to_json() const;
 };
@@ -50,13 +54,13 @@ class LoraAdapter {
   LoraAdapter(const LoraAdapter&) = delete;
   LoraAdapter& operator=(const LoraAdapter&) = delete;
 
-  /// peft's "gaussian", from `seed` alone: A normal with standard deviation 1 / rank, B = 0.
+  /// peft's "gaussian", from `seed` alone: A normal with standard deviation 1 / the layer's rank, B = 0.
   void initialise(std::uint64_t seed);
 
   /// The adapter's own tensors: LAYER.lora_A.weight [rank,in], LAYER.lora_B.weight [out,rank], in order.
   std::vector<NamedTensor> parameters() const;
 
-  /// Replaces W by W + (alpha / rank) B A, computed in float32 and rounded to W's dtype, for evaluation at
+  /// Replaces W by W + scale B A, computed in float32 and rounded to W's dtype, for evaluation at
   /// the base model's cost. The original tensors are kept, as large as the adapted layers' weights.
   void merge();
   /// Puts the original tensors back: the same bits.
@@ -65,12 +69,15 @@ class LoraAdapter {
 
   const LoraConfig& config() const { return config_; }
   std::size_t layers() const { return layers_.size(); }
+  /// "LoRA of rank 32 and alpha 64 on 191 layers", or of ranks and alphas from the least to the greatest.
+  std::string summary() const;
 
  private:
   struct Layer {
     std::string name;
     std::shared_ptr<DenseImpl> dense;
     LowRank update;
+    double alpha;
     torch::Tensor original;  ///< W, while merged
   };
 
@@ -90,7 +97,7 @@ void save_lora(const std::filesystem::path& folder, const LoraConfig& config,
                const std::vector<NamedTensor>& weights, LoraForm form = LoraForm::kPeft);
 
 /// Attaches the adapter of a folder, of whichever form, or of a .safetensors file to a transformer; matrices
-/// are widened to float32. A file of diffusers' form without metadata has the layers, rank and alphas
+/// are widened to float32. A file of diffusers' form without metadata has the layers, ranks and alphas
 /// (MODULE.alpha; none: the rank) of its tensors, as in diffusers; so has one of kohya's form
 /// (lora_unet_MODULE.lora_down.weight, the module's dots written as underscores). Error at no adapter or two,
 /// and at tensors that do not fit, by name.

@@ -1,16 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/json_text.h"
 #include "core/text.h"
+#include "core/weights/outside_checkpoint.h"
 #include "core/weights/safetensors.h"
 #include "models/nn/lora.h"
 
@@ -26,37 +24,8 @@ constexpr auto kDiffusersPrefix = "transformer.";
 constexpr auto kDiffusersMetadata = "lora_adapter_metadata";
 constexpr auto kKohyaPrefix = "lora_unet_";
 constexpr std::string_view kSuffixA = ".lora_A.weight", kAlphaSuffix = ".alpha";
-constexpr const char* kSuffixB = ".lora_B.weight";
+constexpr std::string_view kSuffixB = ".lora_B.weight";
 constexpr std::string_view kKohyaA = ".lora_down.weight", kKohyaB = ".lora_up.weight";
-
-/// Fields of peft's LoraConfig that change nothing, or only together with another that is refused.
-const std::set<std::string> kInert = {
-    "auto_mapping", "base_model_name_or_path", "inference_mode", "megatron_core",
-    "peft_version", "qalora_group_size",       "revision",       "task_type"};
-
-bool is_neutral(const Json& value) {
-  return value.is_null() || value == Json(false) ||
-         ((value.is_structured() || value.is_string()) && value.empty());
-}
-
-[[noreturn]] void refuse(const std::string& field, const Json& value, const std::string& where,
-                         const std::string& hint) {
-  throw Error(fmt::format("{} = {} is not implemented", in_quotes(field), json_text(value)), where, hint);
-}
-
-void check_initial_weights(const Json& value, const std::string& where) {
-  if (value.is_boolean() || value == Json("gaussian")) return;
-  refuse("init_lora_weights", value, where,
-         "known: true, false, \"gaussian\"; others may change the base model's weights too");
-}
-
-std::vector<std::string> read_targets(Fields& fields) {
-  const auto& value = fields.get("target_modules");
-  const auto is_name = [](const Json& item) { return item.is_string(); };
-  if (!value.is_array() || !std::all_of(value.begin(), value.end(), is_name))
-    refuse("target_modules", value, fields.where(), "give a list of names of modules");
-  return value.get<std::vector<std::string>>();
-}
 
 std::string without_prefix(const std::string& key, std::string_view prefix) {
   return key.starts_with(prefix) ? key.substr(prefix.size()) : key;
@@ -66,16 +35,6 @@ double read_alpha(const SafetensorsFile& file, const std::string& key, const std
   const auto tensor = read_tensor(file, key);
   if (tensor.numel() != 1) throw Error(fmt::format("{} is no number", in_quotes(key)), where);
   return tensor.to(torch::kFloat64).item<double>();
-}
-
-/// `old`, or `found` if it is the first one. Throws Error if they differ.
-template <class T>
-T only_value(const std::optional<T>& old, T found, const char* what, const std::string& key,
-             const std::string& where) {
-  if (!old || *old == found) return found;
-  throw Error(fmt::format("{} has {} {} and others have {}: layers of different {} are not implemented",
-                          in_quotes(key), what, found, *old, what),
-              where);
 }
 
 /// Of a file of diffusers' form: pipelines write "transformer." before each name, and a model's own
@@ -95,32 +54,66 @@ Naming behind(const std::string& prefix) {
   };
 }
 
+/// The value that most of these have, of several the one that is there first.
+template <class T>
+T commonest(const std::vector<T>& values) {
+  const auto times = [&](const T& value) { return std::ranges::count(values, value); };
+  return *std::ranges::max_element(values, {}, times);
+}
+
+/// Keys for the layers whose value is another one than most have: "^" and the whole name.
+template <class T>
+std::map<std::string, T> pattern_of(const std::vector<std::string>& layers, const std::vector<T>& values,
+                                    const T& of_most) {
+  std::map<std::string, T> pattern;
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    if (values[i] != of_most) pattern["^" + layers[i]] = values[i];
+  return pattern;
+}
+
 /// What the tensors say where a file has no metadata.
 LoraConfig config_of_tensors(const SafetensorsFile& file, const Naming& naming, const std::string& where) {
-  std::optional<std::int64_t> rank;
-  std::optional<double> alpha;
-  LoraConfig config{.target_modules = {}};
-  std::size_t alphas = 0;
+  std::vector<std::string> layers;
+  std::vector<std::int64_t> ranks;
+  std::map<std::string, std::int64_t> ranks_of_b;
+  std::map<std::string, double> alpha_of;
+  const auto layer_of = [](const std::string& name, std::string_view part) {
+    return name.substr(0, name.size() - part.size());
+  };
   for (const auto& [key, entry] : file.tensors()) {
     const auto name = naming(key);
     if (!name) continue;
     if (name->ends_with(kAlphaSuffix)) {
-      alpha = only_value(alpha, read_alpha(file, key, where), "alpha", key, where);
-      ++alphas;
+      alpha_of[layer_of(*name, kAlphaSuffix)] = read_alpha(file, key, where);
     } else if (name->ends_with(kSuffixA) && !entry.shape.empty()) {
-      rank = only_value(rank, entry.shape[0], "rank", key, where);
-      config.target_modules.push_back(name->substr(0, name->size() - kSuffixA.size()));
+      layers.push_back(layer_of(*name, kSuffixA));
+      ranks.push_back(entry.shape[0]);
+    } else if (name->ends_with(kSuffixB) && entry.shape.size() > 1) {
+      ranks_of_b[layer_of(*name, kSuffixB)] = entry.shape[1];
     }
   }
-  if (!rank) {
+  if (layers.empty()) {
     throw Error(fmt::format("holds no LoRA matrix of a transformer ({}MODULE{}, or kohya's {}MODULE{})",
                             kDiffusersPrefix, kSuffixA, kKohyaPrefix, kKohyaA),
                 where);
   }
-  if (alphas != 0 && alphas != config.target_modules.size())
-    throw Error(fmt::format("holds {} alphas for {} layers", alphas, config.target_modules.size()), where);
-  config.rank = *rank;
-  config.alpha = alpha.value_or(static_cast<double>(*rank));
+  if (!alpha_of.empty() && alpha_of.size() != layers.size())
+    throw Error(fmt::format("holds {} alphas for {} layers", alpha_of.size(), layers.size()), where);
+  std::vector<double> alphas;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const auto b = ranks_of_b.find(layers[i]);
+    if (b != ranks_of_b.end() && b->second != ranks[i])
+      throw Error(fmt::format("layer {} has matrices of different ranks: A of {}, B of {}",
+                              in_quotes(layers[i]), ranks[i], b->second),
+                  where, "the file is broken: save the adapter again");
+    const auto alpha = alpha_of.find(layers[i]);
+    if (!alpha_of.empty() && alpha == alpha_of.end())
+      throw Error(fmt::format("layer {} has no alpha, and others have", in_quotes(layers[i])), where);
+    alphas.push_back(alpha_of.empty() ? static_cast<double>(ranks[i]) : alpha->second);
+  }
+  LoraConfig config{.rank = commonest(ranks), .alpha = commonest(alphas), .target_modules = layers};
+  config.rank_pattern = pattern_of(layers, ranks, config.rank);
+  config.alpha_pattern = pattern_of(layers, alphas, config.alpha);
   return config;
 }
 
@@ -164,6 +157,8 @@ std::unique_ptr<LoraAdapter> new_adapter(torch::nn::Module& model, LoraConfig co
 std::unique_ptr<LoraAdapter> load_peft(const fs::path& folder, torch::nn::Module& model) {
   const auto file = folder / kPeftConfig;
   auto config = LoraConfig::from_json(read_json(file), file.string());
+  const auto has = [&](const char* ending) { return fs::exists(folder / (kPeftStem + std::string(ending))); };
+  if (!has(".safetensors") && !has(".safetensors.index.json")) refuse_pickle(folder);
   const auto weights = ModelWeights::open(folder, kPeftStem);
   auto adapter = new_adapter(model, std::move(config), file.string());
   load_matrices(*adapter, weights, behind(kPeftPrefix), false,
@@ -191,7 +186,7 @@ Naming kohya_naming(const torch::nn::Module& model, const std::string& where) {
           "names of diffusers");
     }
     const auto part = key.substr(dot);
-    const auto own = part == kKohyaA ? std::string(kSuffixA) : part == kKohyaB ? kSuffixB : part;
+    const auto own = part == kKohyaA ? std::string(kSuffixA) : part == kKohyaB ? std::string(kSuffixB) : part;
     return std::optional(layer->second + own);
   };
 }
@@ -216,59 +211,6 @@ std::unique_ptr<LoraAdapter> load_file(const fs::path& folder, const std::string
 
 }  // namespace
 
-std::optional<LoraConfig> LoraConfig::of_folder(const fs::path& folder) {
-  const auto file = folder / kPeftConfig;
-  if (!fs::exists(file)) return std::nullopt;
-  return from_json(read_json(file), file.string());
-}
-
-LoraConfig LoraConfig::from_json(const Json& document, const std::string& where) {
-  Fields fields(document, where);
-  LoraConfig config;
-  const auto type = fields.optional<std::string>("peft_type", "LORA");
-  if (type != "LORA") throw Error(fmt::format("is an adapter of type {}, not LORA", type), where);
-  config.rank = fields.required<std::int64_t>("r");
-  config.alpha = fields.required<double>("lora_alpha");
-  config.target_modules = read_targets(fields);
-  if (fields.optional<double>("lora_dropout", 0) != 0) {
-    refuse("lora_dropout", fields.get("lora_dropout"), where,
-           "set it to 0: the adapter computes the same, and training here has no dropout");
-  }
-  if (fields.optional<std::string>("bias", "none") != "none")
-    refuse("bias", fields.get("bias"), where, "known: \"none\"");
-  if (fields.has("init_lora_weights")) check_initial_weights(fields.get("init_lora_weights"), where);
-  const std::set<std::string> read = {"peft_type",    "r",    "lora_alpha",       "target_modules",
-                                      "lora_dropout", "bias", "init_lora_weights"};
-  for (const auto& key : fields.keys()) {
-    if (read.contains(key) || kInert.contains(key) || is_neutral(fields.get(key))) continue;
-    refuse(key, fields.get(key), where, "plain LoRA alone is: null, false or empty");
-  }
-  config.check(where);
-  return config;
-}
-
-Json LoraConfig::to_json() const {
-  const bool whole = alpha == std::floor(alpha) && alpha < 1e9;
-  return {{"peft_type", "LORA"},
-          {"task_type", nullptr},
-          {"base_model_name_or_path", nullptr},
-          {"inference_mode", true},
-          {"r", rank},
-          {"lora_alpha", whole ? Json(static_cast<std::int64_t>(alpha)) : Json(alpha)},
-          {"lora_dropout", 0.0},
-          {"target_modules", target_modules},
-          {"init_lora_weights", "gaussian"},
-          {"bias", "none"},
-          {"fan_in_fan_out", false},
-          {"use_rslora", false},
-          {"use_dora", false},
-          {"modules_to_save", nullptr},
-          {"layers_to_transform", nullptr},
-          {"layers_pattern", nullptr},
-          {"rank_pattern", Json::object()},
-          {"alpha_pattern", Json::object()}};
-}
-
 void save_lora(const fs::path& folder, const LoraConfig& config, const std::vector<NamedTensor>& weights,
                LoraForm form) {
   const bool peft = form == LoraForm::kPeft;
@@ -289,6 +231,7 @@ void save_lora(const fs::path& folder, const LoraConfig& config, const std::vect
 }
 
 std::unique_ptr<LoraAdapter> load_lora(const fs::path& place, torch::nn::Module& model) {
+  if (fs::is_regular_file(place)) refuse_pickle(place);
   if (fs::is_regular_file(place)) return load_file(place.parent_path(), place.stem().string(), model);
   const auto& folder = place;
   const bool peft = fs::exists(folder / kPeftConfig);

@@ -98,16 +98,19 @@ TEST_F(GenevalFile, IsToldFromLinesOfTextByItsName) {
 TEST_F(GenevalFile, IsFoundUnderThePublicNames) {
   fs::create_directories(folder_ / "geneval");
   EXPECT_FALSE(has_prompt_file(folder_, kGenevalPrompts));
-  EXPECT_PROBLEM(message_of([&] { find_prompt_file(folder_, kGenevalPrompts); }),
-                 "geneval/test_metadata.jsonl or test.jsonl or evaluation_metadata.jsonl");
+  EXPECT_PROBLEM(
+      message_of([&] { find_prompt_file(folder_, kGenevalPrompts); }),
+      "holds geneval/test_metadata.jsonl or geneval/test.jsonl or geneval/evaluation_metadata.jsonl, or a .jsonl "
+      "file itself");
   for (const std::string name : {"evaluation_metadata.jsonl", "test.jsonl", "test_metadata.jsonl"}) {
     write(kStar, "geneval/" + name);
     EXPECT_EQ(find_prompt_file(folder_, kGenevalPrompts), folder_ / "geneval" / name);
   }
   write(kStar, "geneval/train_metadata.jsonl");
   EXPECT_EQ(find_training_file(folder_, kGenevalPrompts), folder_ / "geneval/train_metadata.jsonl");
-  write(kStar, "train.jsonl");
-  EXPECT_EQ(find_training_file(folder_, kGenevalPrompts), folder_ / "train.jsonl");
+  const auto file = write(kStar, "train.jsonl");
+  EXPECT_EQ(find_training_file(folder_, kGenevalPrompts), file);
+  EXPECT_EQ(find_training_file(file, kGenevalPrompts), file) << "named itself";
 }
 
 TEST_F(GenevalFile, CountsItsTagsInTheBenchmarksOrder) {

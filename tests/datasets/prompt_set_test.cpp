@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "tests/error_of.h"
+#include "tests/recorded_cases.h"
 #include "tests/refusals.h"
 
 namespace harness {
@@ -107,6 +108,39 @@ TEST_F(PromptFile, IsFoundInAFolderLaidOutLikeThePublicRepository) {
   fs::rename(write(kGood), folder_ / "ocr" / "test.txt");
   EXPECT_EQ(find_prompt_file(folder_, "ocr"), folder_ / "ocr" / "test.txt");
   EXPECT_THROW(find_prompt_file(folder_, "ocrr"), Error);
+}
+
+TEST_F(PromptFile, IsFoundWhereItIsNamedItself) {
+  const auto file = write(kGood);
+  for (const std::string task : {kOcrPrompts, kPickscorePrompts}) {
+    EXPECT_EQ(find_prompt_file(file, task), file);
+    EXPECT_EQ(find_training_file(file, task), file);
+    EXPECT_TRUE(has_prompt_file(file, task) && has_training_file(file, task));
+  }
+  EXPECT_FALSE(has_prompt_file(file, kGenevalPrompts));
+  EXPECT_PROBLEM(message_of([&] { find_training_file(file, kGenevalPrompts); }),
+                 "in a file that ends in .jsonl");
+}
+
+TEST_F(PromptFile, ThatIsNotThereOrOfNoFormIsRefusedWithTheForms) {
+  const auto forms =
+      " takes a folder, a .txt file with one prompt per line, or a .jsonl file with one record of GenEval per line";
+  fs::copy_file(write(kGood), folder_ / "prompts.csv");
+  for (const auto& [name, problem] : {std::pair("none.txt", "none.txt: no such file or folder; "),
+                                      {"prompts.csv", "prompts.csv: is no file of prompts; "},
+                                      {"test.txt/x", "x: no such file or folder; "}}) {
+    const auto place = folder_ / name;
+    EXPECT_PROBLEM(message_of([&] { find_prompt_file(place, kOcrPrompts); }),
+                   problem + ("--prompts" + std::string(forms)));
+    EXPECT_PROBLEM(message_of([&] { has_training_file(place, kOcrPrompts); }),
+                   problem + ("--train-prompts" + std::string(forms)));
+  }
+  EXPECT_PROBLEM(
+      message_of([&] { find_prompt_file(folder_, kOcrPrompts); }),
+      "ocr/test.txt: no such file; --prompts takes the folder that holds ocr/test.txt, or a .txt file itself");
+  EXPECT_PROBLEM(
+      message_of([&] { find_training_file(folder_, kOcrPrompts); }),
+      "--train-prompts takes the folder that holds train.txt or ocr/train.txt, or a .txt file itself");
 }
 
 TEST_F(PromptFile, WantsATaskThatHasPrompts) {

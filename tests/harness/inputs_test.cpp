@@ -144,6 +144,72 @@ TEST(TrainPrompts, AreInTheIdByWhatTheyHoldAndNotByWhereTheyAre) {
       << "the layout of the public repositories";
 }
 
+TEST(TrainPrompts, MayBeNamedByTheirFileWhateverItsName) {
+  OwnTraining place(own_prompts());
+  const auto by_folder = job_ids(place, kOwnTraining);
+  EXPECT_EQ(job_ids(place, smoke({"--train-prompts", "mine/train.txt"})), by_folder);
+  fs::rename(place.file(), place.folder() / "signs.txt");
+  const auto by_file = smoke({"--train-prompts", "signs.txt"});
+  EXPECT_EQ(job_ids(place, by_file), by_folder);
+  place.ok(by_file);
+  place.ok({"check", "sd35-ocr"});
+}
+
+/// Ids of a table's evaluations on these prompts.
+Words evaluations_on(Workplace& place, const std::string& table, const std::string& prompts,
+                     const Words& more = {}) {
+  return job_ids(place, smoke_of(table, with(more, {"--prompts", prompts})), "evaluate");
+}
+
+TEST_F(PromptFile, OfEvaluationMayBeNamedItselfAndIsSplitAsInAFolder) {
+  place.write_text("sets/ocr/test.txt", join(own_prompts(40), "\n"));
+  place.write_text("signs.txt", join(own_prompts(40), "\n"));
+  for (const auto& more : {Words{}, Words{"--split", "10/20"}}) {
+    const auto ids = evaluations_on(place, "sd35-ocr", "signs.txt", more);
+    EXPECT_EQ(ids, evaluations_on(place, "sd35-ocr", "sets", more));
+    EXPECT_NE(ids, job_ids(place, kSmoke, "evaluate"));
+  }
+  ok(smoke({"--prompts", "signs.txt", "--dry-run"}), {"The 40 prompts are divided as the table's are"});
+  place.write_text("train.txt", own_prompts(40).back() + "\n" + join(own_prompts(50), "\n"));
+  refused(place, smoke({"--prompts", "signs.txt", "--train-prompts", "train.txt"}),
+          {"train.txt: 41 of its prompts are those of validation or test"});
+}
+
+TEST_F(PromptFile, IsOfTheTablesTaskAlsoWhereTheBackboneDrawsQuotedTexts) {
+  place.write_text("sets/pickscore/test.txt", join(own_prompts(40), "\n"));
+  place.write_text("signs.txt", join(own_prompts(40), "\n"));
+  EXPECT_EQ(evaluations_on(place, "sd35-pickscore", "signs.txt"),
+            evaluations_on(place, "sd35-pickscore", "sets"));
+}
+
+TEST_F(PromptFile, ThatCannotBeReadIsRefusedWithTheFormsThereAre) {
+  place.write_text("signs.csv", "a sign \"A\"\n");
+  place.write_text("empty.txt", "");
+  place.write_text("records.jsonl", R"({"tag": "single_object", "prompt": "a photo of a bench", )"
+                                    R"("include": [{"class": "bench", "count": 1}]})");
+  place.write_text("folder/train.text", "");
+  for (const std::string option : {"--prompts", "--train-prompts"}) {
+    const auto expect = [&](const std::string& file, const std::string& said) {
+      refused(place, planned({option, file}), {said});
+    };
+    const auto forms = option + " takes a folder, a .txt file with one prompt per line, or a .jsonl file";
+    expect("none.txt", "none.txt: no such file or folder; " + forms);
+    expect("signs.csv", "signs.csv: is no file of prompts; " + forms);
+    expect("empty.txt", "empty.txt: the file is empty");
+    expect("records.jsonl", "records.jsonl: holds records of GenEval, and the task is ocr");
+    expect("folder", "or a .txt file itself");
+  }
+  place.write_text("signs.txt", "a sign \"A\"\n");
+  place.write("drawing.json", {{"extends", "flux-geneval"},
+                               {"id", "drawing"},
+                               {"methods", {"ratio-norm", "dual"}},
+                               {"reproduces", ""},
+                               {"window", {{"last", 4}}}});
+  for (const std::string option : {"--prompts", "--train-prompts"})
+    refused(place, smoke_of("drawing.json", {option, "signs.txt"}),
+            {"signs.txt: the prompts of GenEval are records"});
+}
+
 TEST(TrainPrompts, ThatAreEvaluatedAreRefusedWithTheirLines) {
   const auto evaluated = generated_prompt_set().prompts;
   auto lines = own_prompts();

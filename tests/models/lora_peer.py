@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """LoRA of the SD3 and FLUX transformers in Python (peft, diffusers), for scripts/check-lora and the recorded case tests/data/parity/lora_sd3.
 
-    lora_peer.py case FOLDER [--family sd3|flux] [--form peft|diffusers|alphas] [--seed N]   a parity case of kind "lora" with outputs from peft
+    lora_peer.py case FOLDER [--family sd3|flux] [--form peft|diffusers|alphas] [--ranks one|mixed|rslora] [--seed N]
+                                                                        a parity case of kind "lora" with outputs from peft
+    lora_peer.py ranks FOLDER CASE                                      adapters with a rank and an alpha by layer, for the network and inputs of a case
     lora_peer.py compare CASE OURS                                      what train_adapter wrote to OURS, loaded by peft and by diffusers
 
 A case's adapter/ is as peft's save_pretrained writes it (peft), as diffusers' save_lora_weights does (diffusers), or the latter without
-metadata but with an .alpha tensor a layer (alphas)."""
+metadata but with an .alpha tensor a layer (alphas). Its layers have one rank and one alpha, or several (mixed), scaled by alpha / sqrt(rank) (rslora).
+ranks writes tests/data/lora_ranks: the same matrices as peft/, as a model's own save_lora_adapter writes them (diffusers/) and with .alpha tensors
+(alphas/); outputs.safetensors has peft's output and gradients, and its output with use_rslora."""
 import argparse
 import copy
 import importlib.metadata
@@ -26,6 +30,10 @@ ATTENTION = ["attn.add_k_proj", "attn.add_q_proj", "attn.add_v_proj", "attn.to_a
 TARGETS = {"sd3": ATTENTION, "flux": [*ATTENTION, "ff.net.0.proj", "ff.net.2", "ff_context.net.0.proj", "ff_context.net.2"]}
 MODELS = {"sd3": (SD3Transformer2DModel, StableDiffusion3Pipeline), "flux": (FluxTransformer2DModel, FluxPipeline)}
 PARAMS = {"probe_scales": [1.0, 0.1, 3.0], "max_grad_norm": 1.0, "lr": 3e-4, "betas": [0.9, 0.999], "weight_decay": 1e-4, "eps": 1e-8}
+# Keys as people write them: an end of a name, an expression, a whole name.
+MIXED = {"rank_pattern": {"attn.to_q": 2, r"transformer_blocks\.1\.attn\.(add_)?to_(k|v)": 4, "^transformer_blocks.0.attn.to_out.0": 1},
+         "alpha_pattern": {"attn.to_v": 1.5, "^transformer_blocks.0.attn.to_k": 7, r".*add_[qk]_proj": 2}}  # fmt: skip
+RANKS = {"one": {}, "mixed": MIXED, "rslora": {**MIXED, "use_rslora": True}}
 NUMBERS = ("timestep", "guidance", "img_ids", "txt_ids")  # float32 in every precision
 
 
@@ -98,32 +106,61 @@ def save_adapter(model, family, folder, form):
         MODELS[family][1].save_lora_weights(folder, transformer_lora_layers=state, transformer_lora_adapter_metadata=config)
         return
     tensors = {f"transformer.{k}": v.contiguous() for k, v in state.items()}
-    modules = {k.removesuffix(".lora_A.weight") for k in tensors if k.endswith(".lora_A.weight")}
-    tensors |= {f"{m}.alpha": torch.tensor(float(config["lora_alpha"])) for m in modules}
+    for name, layer in model.base_model.model.named_modules():
+        if hasattr(layer, "lora_A"):  # B A is scaled by alpha / rank in this form
+            tensors[f"transformer.{name}.alpha"] = torch.tensor(float(layer.scaling["default"] * layer.r["default"]))
     folder.mkdir()
     save_file(tensors, folder / "pytorch_lora_weights.safetensors", metadata={"format": "pt"})
 
 
-def make_case(folder, family, form, seed):
+def with_adapter(base, family, ranks):
+    model = get_peft_model(base, LoraConfig(r=3, lora_alpha=5, target_modules=TARGETS[family], **RANKS[ranks])).eval()
+    with torch.no_grad():
+        for name, p in sorted(model.named_parameters()):
+            if "lora_" in name:
+                p.copy_(torch.randn(p.shape) * (p.shape[1] ** -0.5 if "lora_A" in name else 0.3))
+    return model
+
+
+def make_case(folder, family, form, ranks, seed):
     torch.manual_seed(seed)
     folder.mkdir(parents=True)
     base = random_transformer(family)
     base.save_pretrained(folder / "model")
     inputs = random_inputs(family)
-    model = get_peft_model(base, LoraConfig(r=3, lora_alpha=5, target_modules=TARGETS[family])).eval()
-    with torch.no_grad():
-        for name, p in sorted(model.named_parameters()):
-            if "lora_" in name:
-                p.copy_(torch.randn(p.shape) * (p.shape[1] ** -0.5 if "lora_A" in name else 0.3))
+    model = with_adapter(base, family, ranks)
     save_adapter(model, family, folder / "adapter", form)
     save_file(inputs, folder / "inputs.safetensors")
     save_file(record(model, inputs), folder / "outputs.safetensors")
     versions = {p: importlib.metadata.version(p) for p in ("torch", "diffusers", "peft")}
     document = {
-        "name": f"lora_{family}_{form}", "kind": "lora", "reference": {"library": "peft", "class": f"PeftModel over {MODELS[family][0].__name__}", "versions": versions},
+        "name": f"lora_{family}_{form}" + ("" if ranks == "one" else f"_{ranks}"), "kind": "lora", "reference": {"library": "peft", "class": f"PeftModel over {MODELS[family][0].__name__}", "versions": versions},
         "params": {"backbone": family, **PARAMS}, "tolerance": {"atol": 1e-6, "rtol": 3e-5, "overrides": [{"match": "after.*", "atol": 5e-5, "rtol": 0.0}]},
     }
     (folder / "case.json").write_text(json.dumps(document, indent=1) + "\n")
+
+
+def make_ranks(folder, case, seed):
+    torch.manual_seed(seed)
+    folder.mkdir(parents=True)
+    base, inputs = MODELS["sd3"][0].from_pretrained(case / "model").eval(), load_file(case / "inputs.safetensors")
+    model = with_adapter(copy.deepcopy(base), "sd3", "mixed")
+    for form in ("peft", "alphas"):
+        save_adapter(model, "sd3", folder / form, form)
+    base.add_adapter(LoraConfig(r=3, lora_alpha=5, target_modules=TARGETS["sd3"], **MIXED))
+    own = get_peft_model_state_dict(model)
+    base.load_state_dict({k.removeprefix("base_model.model.").replace(".weight", ".default.weight"): v for k, v in own.items()}, strict=False)
+    base.save_lora_adapter(folder / "diffusers")
+    out = {"sample": sample(model, inputs)}
+    (out["sample"] * inputs["probe"]).mean().backward()
+    out |= {f"grad.{n.replace('.default.', '.')}": p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+    with torch.no_grad():
+        assert error(sample(base, inputs), out["sample"]) < 1e-5
+        for layer in model.modules():
+            if hasattr(layer, "scaling"):
+                layer.scaling["default"] *= layer.r["default"] ** 0.5
+        out["sample_rslora"] = sample(model, inputs)
+    save_file({k: v.detach().contiguous() for k, v in out.items()}, folder / "outputs.safetensors")
 
 
 def error(a, b):
@@ -166,14 +203,22 @@ def main():
     case.add_argument("folder", type=Path)
     case.add_argument("--family", choices=list(MODELS), default="sd3")
     case.add_argument("--form", choices=["peft", "diffusers", "alphas"], default="peft")
+    case.add_argument("--ranks", choices=list(RANKS), default="one")
     case.add_argument("--seed", type=int, default=20)
+    mixed = commands.add_parser("ranks")
+    mixed.add_argument("folder", type=Path)
+    mixed.add_argument("case", type=Path)
+    mixed.add_argument("--seed", type=int, default=21)
     check = commands.add_parser("compare")
     check.add_argument("case", type=Path)
     check.add_argument("ours", type=Path)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     if arguments.command == "case":
-        make_case(arguments.folder, arguments.family, arguments.form, arguments.seed)
+        make_case(arguments.folder, arguments.family, arguments.form, arguments.ranks, arguments.seed)
+        return 0
+    if arguments.command == "ranks":
+        make_ranks(arguments.folder, arguments.case, arguments.seed)
         return 0
     return compare(arguments.case, arguments.ours)
 

@@ -7,8 +7,12 @@
 #include <torch/nn/modules/linear.h>
 
 #include <atomic>
+#include <cmath>
 
+#include "core/files.h"
 #include "models/diffusion/sd3_transformer.h"
+#include "models/loading.h"
+#include "models/nn/lora_shapes.h"
 #include "models/nn/random_weights.h"
 #include "tests/recorded_cases.h"
 #include "tests/refusals.h"
@@ -280,10 +284,9 @@ TEST(LoraFiles, RefuseEveryFieldThatPlainLoraDoesNotHave) {
     return message_of([&] { LoraConfig::from_json(document, "c"); });
   };
   for (const char* field :
-       {R"("use_dora": true)", R"("use_rslora": true)", R"("fan_in_fan_out": true)", R"("lora_bias": true)",
-        R"("rank_pattern": {"to_q":8})", R"("alpha_pattern": {"to_q":8})",
-        R"("modules_to_save": ["proj_out"])", R"("layers_to_transform": [0])",
-        R"("exclude_modules": ["attn2"])", R"("invented_option": 3)"}) {
+       {R"("use_dora": true)", R"("use_rslora": "yes")", R"("fan_in_fan_out": true)", R"("lora_bias": true)",
+        R"("layer_replication": [[0,4]])", R"("modules_to_save": ["proj_out"])",
+        R"("layers_to_transform": [0])", R"("exclude_modules": ["attn2"])", R"("invented_option": 3)"}) {
     std::string told = field;
     told.replace(told.find(':'), 1, " =");
     EXPECT_EQ(refusal(std::string("{") + field + "}"),
@@ -305,6 +308,10 @@ TEST(LoraFiles, RefuseEveryFieldThatPlainLoraDoesNotHave) {
            {R"({"r": 0})", "c: rank 0 is out of range"},
            {R"({"r": "4"})", "c: \"r\" has the wrong type (string)"},
            {R"({"lora_alpha": 0})", "c: alpha 0 is not above 0"},
+           {R"({"rank_pattern": {"to_q": 0}})", "c: rank_pattern: to_q: rank 0 is out of range"},
+           {R"({"rank_pattern": {"to_q": "8"}})", "c: rank_pattern: \"to_q\" has the wrong type (string)"},
+           {R"({"alpha_pattern": {"to_q": -1}})", "c: alpha_pattern: to_q: alpha -1 is not above 0"},
+           {R"({"rank_pattern": {"to_q": 8}, "alpha_pattern": {}, "use_rslora": true})", ""},
            {R"({"target_modules": []})", "c: names no target modules"}})
     EXPECT_EQ(refusal(changes), expected) << changes;
 }
@@ -392,14 +399,21 @@ TEST(LoraFiles, OfDiffusersTakeAlphaFromMetadataOrAlphaTensorsOrTheRank) {
   const auto with_alphas = [](TensorMap& t) { set_alphas(t, 7); };
   EXPECT_EQ(diffusers_alpha([](TensorMap&) {}), "3");
   EXPECT_EQ(diffusers_alpha(with_alphas), "7");
+  EXPECT_EQ(diffusers_alpha([&](TensorMap& t) {
+              set_alphas(t, 7);
+              t[layer + ".alpha"] = torch::tensor(8.0F);
+            }),
+            "7")
+      << "what most layers have";
   EXPECT_THAT(diffusers_alpha([&](TensorMap& t) {
                 set_alphas(t, 7);
-                t[layer + ".alpha"] = torch::tensor(8.0F);
+                t[layer + ".alpha"] = torch::tensor(std::nanf(""));
               }),
-              HasSubstr("layers of different alpha are not implemented"));
+              HasSubstr("alpha_pattern: ^transformer_blocks.0.attn.to_k: alpha nan is not above 0"));
   EXPECT_THAT(with(layer + ".alpha", torch::tensor(8.0F)), HasSubstr("holds 1 alphas for 15 layers"));
-  EXPECT_THAT(with(layer + ".lora_A.weight", torch::ones({4, 16})),
-              HasSubstr("layers of different rank are not implemented"));
+  EXPECT_THAT(
+      with(layer + ".lora_A.weight", torch::ones({4, 16})),
+      HasSubstr("layer \"transformer_blocks.0.attn.to_k\" has matrices of different ranks: A of 4, B of 3"));
   EXPECT_THAT(with("text_encoder.q.lora_A.weight", torch::ones({3, 4})),
               HasSubstr("unexpected \"text_encoder.q.lora_A.weight\""));
   EXPECT_THAT(diffusers_alpha([](TensorMap& t) {
@@ -472,6 +486,133 @@ TEST(LoraFiles, AreReadWithTheNamesThatAModelOrKohyaWritesToo) {
   EXPECT_THAT(with_other_names(
                   [&](const std::string& name) { return "lora_unet_joint_" + kohya(name).substr(10); }, 6),
               HasSubstr("is of no linear layer of this network"));
+}
+
+const fs::path kRanks = fs::path(HARNESS_SOURCE_DIR) / "tests/data/lora_ranks";
+
+/// The network and inputs for which the adapters of kRanks were made (lora_peer.py ranks).
+struct RanksCase {
+  RanksCase() { torch::set_num_threads(1); }
+  Tensor sample() {
+    return model->forward(inputs.at("hidden_states"), inputs.at("encoder_hidden_states"),
+                          inputs.at("pooled_projections"), inputs.at("timestep"));
+  }
+
+  Sd3Transformer model = load_sd3_transformer(kCase / "model", {});
+  TensorMap inputs = load_tensors(kCase / "inputs.safetensors");
+  TensorMap recorded = load_tensors(kRanks / "outputs.safetensors");
+};
+
+void expect_near(const Tensor& ours, const Tensor& theirs, const std::string& what) {
+  ASSERT_EQ(ours.sizes(), theirs.sizes()) << what;
+  EXPECT_TRUE(torch::allclose(ours, theirs, 3e-5, 1e-6))
+      << what << ": " << (ours - theirs).abs().max().item<double>();
+}
+
+TEST(LoraRanks, OfEachLayerAreThoseThatPeftAndDiffusersTake) {
+  for (const char* form : {"peft", "diffusers", "alphas"}) {
+    RanksCase c;
+    const auto adapter = load_lora(kRanks / form, *c.model);
+    EXPECT_EQ(adapter->summary(), "LoRA of ranks 1 to 4 and alphas 1.5 to 7 on 15 layers") << form;
+    const auto sample = c.sample();
+    expect_near(sample, c.recorded.at("sample"), form);
+    const auto parameters = adapter->parameters();
+    const auto gradients = torch::autograd::grad({(sample * c.inputs.at("probe")).mean()},
+                                                 tensors_of(*adapter), {}, std::nullopt, false, true);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const auto& recorded = c.recorded.at("grad.base_model.model." + parameters[i].name);
+      const bool is_used = gradients[i].defined();  // the last block's text is not
+      expect_near(is_used ? gradients[i] : torch::zeros_like(parameters[i].tensor), recorded,
+                  parameters[i].name);
+    }
+    const torch::NoGradGuard no_grad;
+    adapter->merge();
+    expect_near(c.sample(), c.recorded.at("sample"), std::string(form) + " merged");
+  }
+}
+
+TEST(LoraRanks, AreScaledByTheirRootWithRslora) {
+  const TemporaryFolder scratch;
+  fs::copy(kRanks / "peft", scratch.path(), fs::copy_options::recursive);
+  auto document = read_json(kRanks / "peft/adapter_config.json");
+  document["use_rslora"] = true;
+  write_file_atomically(scratch.path() / "adapter_config.json", document.dump());
+  RanksCase c;
+  const auto adapter = load_lora(scratch.path(), *c.model);
+  EXPECT_THAT(adapter->summary(), HasSubstr("on 15 layers, scaled by alpha / sqrt(rank)"));
+  const torch::NoGradGuard no_grad;
+  expect_near(c.sample(), c.recorded.at("sample_rslora"), "rslora");
+}
+
+TEST(LoraRanks, AreKeptInBothForms) {
+  for (const char* source : {"peft", "alphas"}) {
+    for (const auto form : {LoraForm::kPeft, LoraForm::kDiffusers}) {
+      const TemporaryFolder scratch;
+      RanksCase c;
+      Json config;
+      {
+        const auto adapter = load_lora(kRanks / source, *c.model);
+        config = adapter->config().to_json();
+        save_lora(scratch.path(), adapter->config(), adapter->parameters(), form);
+      }
+      const auto adapter = load_lora(scratch.path(), *c.model);
+      EXPECT_EQ(adapter->config().to_json(), config);
+      const torch::NoGradGuard no_grad;
+      expect_near(c.sample(), c.recorded.at("sample"), source);
+    }
+  }
+}
+
+TEST(LoraRanks, OfOneRankAreWrittenAsEver) {
+  EXPECT_EQ(canonical_json(small_lora().to_json()),
+            R"({"alpha_pattern":{},"base_model_name_or_path":null,"bias":"none","fan_in_fan_out":false,)"
+            R"("inference_mode":true,"init_lora_weights":"gaussian","layers_pattern":null,)"
+            R"("layers_to_transform":null,"lora_alpha":5,"lora_dropout":0.0,"modules_to_save":null,)"
+            R"("peft_type":"LORA","r":3,"rank_pattern":{},"target_modules":["attn.add_k_proj",)"
+            R"("attn.add_q_proj","attn.add_v_proj","attn.to_add_out","attn.to_k","attn.to_out.0",)"
+            R"("attn.to_q","attn.to_v"],"task_type":null,"use_dora":false,"use_rslora":false})");
+  auto model = small_transformer();
+  EXPECT_EQ(LoraAdapter(*model, small_lora(), "test").summary(), "LoRA of rank 3 and alpha 5 on 15 layers");
+}
+
+TEST(LoraRanks, AreFoundByTheKeysAsPeftFindsThem) {
+  const auto matches = [](const char* key, const char* layer) {
+    return LayerPattern(key, "c").matches(layer);
+  };
+  const auto layer = "transformer_blocks.10.attn.to_q";
+  for (const char* key : {"to_q", "attn.to_q", "10.attn.to_q", "transformer_blocks.10.attn.to_q",
+                          "^transformer_blocks.10.attn.to_q", ".*", "to_(q|k)", "to_[qk]", "[0-9]+.attn.*",
+                          "\\d\\d\\.attn\\.to_q", "transformer_blocks\\.1\\d\\..*", "attn.to.q"})
+    EXPECT_TRUE(matches(key, layer)) << key;
+  for (const char* key : {"o_q", "0.attn.to_q", "attn", "attn.to", "to_q.", "^attn.to_q", "^to_q", "to_[kv]",
+                          "transformer_blocks.1.attn.to_q", "transformer_blocks\\.\\d\\..*"})
+    EXPECT_FALSE(matches(key, layer)) << key;
+  for (const char* key : {"to_(q", "(?P<a>to_q)", "(?<=a)to_q", "to_q\\Z", "[]q]", "(a)\\1"})
+    EXPECT_THAT(message_of([&] { LayerPattern(key, "c"); }), HasSubstr("is no expression that is read here"))
+        << key;
+}
+
+TEST(LoraRanks, OfTheFirstKeyInOrderCount) {
+  LoraConfig config{.rank = 4, .alpha = 8, .target_modules = {"to_q"}};
+  config.rank_pattern = {{"attn.to_q", 2}, {"to_q", 16}};
+  config.alpha_pattern = {{"blocks.1.attn.to_q", 3}};
+  const LoraShapes shapes(config, "c");
+  EXPECT_EQ(shapes.of("blocks.0.attn.to_q").scale, 8.0 / 2);
+  EXPECT_EQ(shapes.of("blocks.1.attn.to_q").scale, 3.0 / 2);
+  EXPECT_EQ(shapes.of("blocks.1.ff.to_q").scale, 8.0 / 16);
+  EXPECT_EQ(shapes.of("blocks.1.attn.to_k").scale, 8.0 / 4);
+}
+
+TEST(LoraFiles, ThatArePickledAreNamed) {
+  const TemporaryFolder scratch;
+  auto model = small_transformer();
+  fs::copy_file(kCase / "adapter/adapter_config.json", scratch.path() / "adapter_config.json");
+  const auto pickle = scratch.path() / "adapter_model.bin";
+  write_file_atomically(pickle, "");
+  for (const auto& place : {scratch.path(), pickle})
+    EXPECT_THAT(message_of([&] { load_lora(place, *model); }),
+                HasSubstr("adapter_model.bin: is pickled, and reading a pickle can run any program; save the "
+                          "checkpoint as safetensors"));
 }
 
 TEST(LoraFiles, RefuseAFolderWithoutAnAdapterOrWithTwo) {

@@ -117,6 +117,21 @@ TEST_F(FromOutside, AnAdapterOfPeftsFormHasTheScoresOfTheRunThatSavedIt) {
     return read_file(image);
   };
   EXPECT_TRUE(drawn(kept) == drawn(fs::path(checkpoints_of("lora", "ratio-norm")) / "2"));
+
+  const auto other = root_ / "other/2";
+  fs::create_directories(other.parent_path());
+  fs::copy(fs::path(checkpoints_of("lora", "ratio-norm")) / "2/adapter", other);
+  auto config = read_json(other / "adapter_config.json");
+  config["alpha_pattern"] = {{"attn.to_q", 6400}};
+  write_file_atomically(other / "adapter_config.json", config.dump());
+  expect_reproduced("lora", with + " --adapter scaled=" + (root_ / "other/{step}").string());
+  const auto rows = json_rows(
+      "lora", "SELECT folder FROM table_runs JOIN runs ON runs.id = table_runs.run_id WHERE arm = 'scaled'");
+  const auto run = fs::path(rows.at(0).at("folder").get<std::string>());
+  EXPECT_EQ(read_json(run / "checkpoints/2/adapter/adapter_config.json").at("alpha_pattern"),
+            config["alpha_pattern"]);
+  EXPECT_TRUE(drawn(run / "checkpoints/2") == drawn(other));
+  EXPECT_FALSE(drawn(kept) == drawn(other)) << "each layer has its own scale";
 }
 
 TEST_F(FromOutside, WhatIsNoCheckpointIsRefusedBeforeAnythingRuns) {
@@ -127,6 +142,7 @@ TEST_F(FromOutside, WhatIsNoCheckpointIsRefusedBeforeAnythingRuns) {
   };
   file("pickled/adapter_config.json");
   file("pickled/adapter_model.bin");
+  file("adapter_model.bin");
   file("both/adapter_config.json");
   file("both/adapter_model.safetensors");
   file("both/pytorch_lora_weights.safetensors");
@@ -140,6 +156,7 @@ TEST_F(FromOutside, WhatIsNoCheckpointIsRefusedBeforeAnythingRuns) {
   expect_refused(at("empty"), "empty: holds no checkpoint");
   expect_refused(at("loop"), "loop: is not there");
   expect_refused(at("pickled"), "adapter_model.bin: is pickled");
+  expect_refused(at("adapter_model.bin"), "adapter_model.bin: is pickled");
   expect_refused(at("both"), "holds 2 checkpoints of different kinds");
   expect_refused(at("twice/a-7") + "," + (places / "twice/b-7").string(), "step 7 is there twice");
   expect_refused(at("twice/c-{step}"), "nothing is there with a number for {step}");
