@@ -1,3 +1,5 @@
+#include "models/nn/lora_config.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 #include "core/files.h"
 #include "core/json_text.h"
 #include "core/text.h"
-#include "models/nn/lora.h"
 
 namespace harness {
 namespace fs = std::filesystem;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/nn/lora.h"
+#include "models/nn/lora_config.h"
 
 namespace harness {
 
