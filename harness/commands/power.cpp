@@ -12,6 +12,7 @@
 #include "harness/commands/command.h"
 #include "harness/plan/collection.h"
 #include "harness/run/power_report.h"
+#include "harness/show/effect.h"
 #include "harness/terminal/output.h"
 #include "results/table/table_format.h"
 
