@@ -214,7 +214,7 @@ void require_equal_terms(const std::vector<SideDifference>& differences, const s
   }
   if (refused.empty()) return;
   throw Error(fmt::format("{} and {} were not evaluated alike: {}{}", baseline, method, join(refused, "; "),
-                          others.empty() ? "" : ". Beside that differ " + join(others, "; ")),
+                          others.empty() ? "" : ". Also different: " + join(others, "; ")),
               kWhere, "--anyway compares these checkpoints' scores all the same, and marks them");
 }
 

@@ -1,6 +1,7 @@
 #include "harness/compare/conditions.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -121,13 +122,17 @@ Names scorers_of(const std::string& metric, const Json& config) {
   return evaluator == nullptr && !others.empty() ? others : all;
 }
 
+/// Scorers of the same name are compared value by value; where another one gives the metric, that is all.
 void add_scorers(const Json& a, const Json& b, const std::vector<std::string>& metrics, Found& found) {
+  const auto in_order = [](const Names& names) { return Json(fmt::format("{}", fmt::join(names, ", "))); };
   for (const auto& metric : metrics) {
-    auto names = scorers_of(metric, a);
-    names.merge(scorers_of(metric, b));
-    for (const auto& name : names)
-      found.add_each("scorer " + name, a.at("scorers").value(name, Json()),
-                     b.at("scorers").value(name, Json()), Bearing::kRefused, {metric});
+    const auto ours = scorers_of(metric, a), theirs = scorers_of(metric, b);
+    found.add("scorer", in_order(ours), in_order(theirs), Bearing::kRefused, {metric});
+    for (const auto& name : ours) {
+      if (!theirs.contains(name)) continue;
+      found.add_each("scorer " + name, a.at("scorers").at(name), b.at("scorers").at(name), Bearing::kRefused,
+                     {metric});
+    }
   }
 }
 
@@ -160,11 +165,13 @@ void add_evaluation(const Json& a, const Json& b, const std::vector<std::string>
 /// How two runs were trained.
 void add_training(const Json& a, const Json& b, Found& found) {
   found.add("method", a.at("method"), b.at("method"), Bearing::kNone);
-  const Json none = Json::object();
-  found.add_each("method setting", a.value("method_settings", none), b.value("method_settings", none),
-                 Bearing::kNone);
-  found.add("code of the method", a.value("method_source", Json()), b.value("method_source", Json()),
-            Bearing::kNone);
+  if (a.at("method") == b.at("method")) {  // those of two methods have little in common
+    const Json none = Json::object();
+    found.add_each("method setting", a.value("method_settings", none), b.value("method_settings", none),
+                   Bearing::kNone);
+    found.add("code of the method", a.value("method_source", Json()), b.value("method_source", Json()),
+              Bearing::kNone);
+  }
   const auto is_outside = [](const Json& config) { return config.at("method") == kOutsideMethod; };
   if (is_outside(a) || is_outside(b)) {
     const auto where = [&](const Json& config) {

@@ -250,6 +250,9 @@ void print_interval_legend(const ComparisonReport& report) {
   } else if (any(report, is_of_methods)) {
     put("Interval and p: over training runs and prompts (crossed, results/STATISTICS.md). They concern the "
         "methods.\n");
+    if (any(report, [](const auto& metric) { return !is_of_methods(metric); }))
+      put("Where the verdict is on checkpoints, both are over {} alone: {}.\n", report.unit,
+          why_not_of_methods(report));
   } else {
     put("Interval: {} bootstrap over {}, {} resamples. It concerns these checkpoints, not the methods: {}.\n",
         interval_name(report.bootstrap.interval), report.unit, report.bootstrap.resamples,
@@ -260,10 +263,9 @@ void print_interval_legend(const ComparisonReport& report) {
 /// Over which family Holm's adjustment is.
 std::string family_text(const ComparisonReport& report) {
   if (report.table.empty()) {
-    return fmt::format(
-        "Holm: over the {} asked for here (cer_paper = 1 - ocr_reward counts once with it); those of other "
-        "commands do not count.",
-        counted(static_cast<std::int64_t>(family_size(report.family)), "difference"));
+    const auto differences = static_cast<std::int64_t>(family_size(report.family));
+    return fmt::format("Holm: over the {} asked for here; what other commands compare is not counted.",
+                       differences == 1 ? "one difference" : counted(differences, "difference"));
   }
   const bool some_are_not = any(report, [&](const ComparedMetric& metric) {
     return std::ranges::none_of(report.family,
