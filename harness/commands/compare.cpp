@@ -8,8 +8,8 @@
 #include "core/text.h"
 #include "harness/commands/command.h"
 #include "harness/compare/across.h"
+#include "harness/compare/effect.h"
 #include "harness/compare/within.h"
-#include "harness/show/effect.h"
 #include "harness/terminal/output.h"
 #include "results/query/experiments.h"
 
@@ -131,11 +131,12 @@ Compares the selected checkpoints, paired by prompt, sample and seed. With three
 method the verdict is about the methods (better, worse), with fewer about these checkpoints. Holm's
 adjustment is over all differences of the table, whatever is shown. Exit status 0 whatever it finds.
 
-A row may be of another experiment: 5:dual of experiment 5, with:5:dual of the database of --with,
-runs-b:5:dual of the workspace runs-b; without a number of the last one there that has the row. Such rows
-are paired by the text of the prompts, on those that both sides have. Whatever else is not the same is listed: where it
-makes scores mean different things nothing is compared, and a verdict about the methods needs runs that
-differ in nothing but the method.
+Rows of other experiments: 5:dual is row dual of experiment 5, with:5:dual of the database of --with,
+runs-b:5:dual of the workspace runs-b; with:dual and runs-b:dual are of the last experiment there that has
+the row. They are paired by the text of their prompts, over those that both sides have, and whatever else
+differs is listed. Scores that were drawn or measured in different ways are refused unless --anyway. A
+verdict on methods needs trainings that differ in nothing but the method. Holm's adjustment is then over
+the differences asked for.
 Examples:
   harness compare ratio-norm lambda-controlled --metric ocr_reward --split test
   harness compare ratio-norm dual lambda-controlled --metric exact_match --interval bca

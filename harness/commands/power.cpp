@@ -10,9 +10,9 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
+#include "harness/compare/effect.h"
 #include "harness/plan/collection.h"
 #include "harness/run/power_report.h"
-#include "harness/show/effect.h"
 #include "harness/terminal/output.h"
 #include "results/table/table_format.h"
 

@@ -11,10 +11,10 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/compare/conditions.h"
+#include "harness/compare/effect.h"
 #include "harness/compare/row_pairs.h"
 #include "harness/compare/within.h"
 #include "harness/show/comparisons.h"
-#include "harness/show/effect.h"
 #include "harness/show/table_model.h"
 #include "harness/terminal/output.h"
 #include "results/statistics/crossed.h"
@@ -111,9 +111,7 @@ std::vector<std::string> warnings_of(const std::vector<ComparedRow>& rows, const
     const auto checkpoints = row.selected(split);
     if (std::ranges::any_of(checkpoints, &EvaluatedCheckpoint::peeked))
       warnings.push_back(
-          fmt::format("The test prompts of {} were looked at before a selection allowed it "
-                      "(--allow-test-peek).",
-                      row.side.name));
+          fmt::format("Tested before a selection allowed it (--allow-test-peek): {}.", row.side.name));
   }
   return distinct_of(warnings, std::identity());
 }

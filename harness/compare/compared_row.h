@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/compare/compared_sides.h"
 #include "harness/compare/row_name.h"
 #include "harness/plan/workspace.h"
-#include "harness/show/compared_sides.h"
 #include "harness/show/evaluated_checkpoints.h"
 
 namespace harness {

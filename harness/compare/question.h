@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/show/comparison_report.h"
+#include "harness/compare/comparison_report.h"
 #include "results/statistics/bootstrap.h"
 
 namespace harness {

@@ -7,8 +7,8 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "harness/compare/effect.h"
 #include "harness/compare/missing_runs.h"
-#include "harness/show/effect.h"
 #include "harness/show/table_model.h"
 #include "harness/show/yardstick.h"
 #include "harness/terminal/output.h"

@@ -1,4 +1,4 @@
-#include "harness/show/comparison_report.h"
+#include "harness/compare/comparison_report.h"
 #include "results/table/table.h"
 
 namespace harness {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "harness/show/compared_sides.h"
+#include "harness/compare/compared_sides.h"
 #include "results/statistics/power.h"
 #include "results/statistics/verdict.h"
 #include "results/store/records.h"

@@ -1,4 +1,4 @@
-#include "harness/show/effect.h"
+#include "harness/compare/effect.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "harness/show/compared_sides.h"
+#include "harness/compare/compared_sides.h"
 
 #include <fmt/format.h>
 
