@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <set>
 
@@ -94,23 +93,6 @@ void add_work_options(Command& command, WorkOptions& options) {
 
 void add_json_option(Command& command, bool& json) {
   command.add("--json", &json, "print one JSON document");
-}
-
-void require_effect(const std::optional<double>& effect) {
-  if (!effect || (std::isfinite(*effect) && *effect > 0)) return;
-  throw Error(fmt::format("{:g} is not a size that a difference could have", *effect), "--effect",
-              "give one above 0, for instance 0.02 (two points of a rate)");
-}
-
-void require_sensible_effect(const std::optional<double>& effect, const TableSpec& table,
-                             const std::vector<std::string>& metrics) {
-  if (!effect || *effect <= 1) return;
-  for (const auto& column : table.columns) {
-    if (std::ranges::count(metrics, column.name) == 0) continue;
-    if (column.unit != "fraction" && column.unit != "percent") continue;
-    throw Error(fmt::format("{} lies between 0 and 1 and cannot differ by {:g}", column.name, *effect),
-                "--effect", "give a fraction: 0.02 for two points");
-  }
 }
 
 void add_db_option(Command& command, DbOptions& options) {

@@ -60,11 +60,6 @@ struct DbOptions {
   std::vector<std::string> seeds;  ///< as typed
 };
 
-/// --effect as typed is above 0, and no larger than one of `metrics` can differ by. Throws Error.
-void require_effect(const std::optional<double>& effect);
-void require_sensible_effect(const std::optional<double>& effect, const TableSpec& table,
-                             const std::vector<std::string>& metrics);
-
 /// Adds --db alone, for commands whose -o is a file or folder to write.
 void add_db_option(Command& command, DbOptions& options);
 

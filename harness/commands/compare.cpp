@@ -1,123 +1,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 
 #include "core/error.h"
+#include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/plan/plan.h"
-#include "harness/plan/registry.h"
-#include "harness/plan/worker_request.h"
-#include "harness/run/estimate.h"
-#include "harness/show/comparison_report.h"
-#include "harness/show/comparisons.h"
-#include "harness/show/table_model.h"
-#include "harness/show/training_table.h"
-#include "harness/show/yardstick.h"
+#include "harness/compare/across.h"
+#include "harness/compare/effect.h"
+#include "harness/compare/within.h"
 #include "harness/terminal/output.h"
-#include "harness/terminal/progress.h"
-#include "results/statistics/crossed.h"
-#include "results/table/table_view.h"
+#include "results/query/experiments.h"
 
 namespace harness {
 namespace {
 
-const std::vector<std::string> kClaims = {"checkpoints", "methods"};
-
-struct CompareOptions {
+struct CompareOptions : CompareQuestion {
   DbOptions db;
-  std::string baseline, split, window;
-  std::string interval = std::string(kIntervalNames[0]);
-  std::string claim;
-  std::vector<std::string> methods, metrics;
-  std::optional<double> effect;
-  bool json = false;
+  std::optional<std::string> with;
+  std::string window;
+  bool anyway = false, json = false;
 };
-
-/// The columns of a training table that it compares: those with a good direction.
-std::vector<std::string> directed_columns(const Experiment& experiment) {
-  auto names = names_of(experiment.table.columns);
-  std::erase_if(names, [&](const std::string& name) { return experiment.better(name) == Better::kNone; });
-  return names;
-}
-
-bool holds(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::count(names, name) > 0;
-}
-
-/// What an experiment can compare: its rows, and the starting weights.
-std::vector<std::string> compared_methods(const StoredReproduction& experiment) {
-  auto known = experiment.methods;
-  if (experiment.spec.value("kind", "") != "training") known.insert(known.begin(), "base");
-  return known;
-}
-
-/// The last other experiment that has every method asked for, or how else to go on.
-std::string where_else(Store& store, const Experiment& experiment, const std::string& method,
-                       const std::vector<std::string>& wanted) {
-  for (const auto& other : store.reproductions()) {
-    const auto has = [known = compared_methods(other)](const std::string& name) {
-      return holds(known, name);
-    };
-    if (other.id != experiment.id && std::ranges::all_of(wanted, has))
-      return fmt::format("experiment {} has {}: --experiment {}", other.id,
-                         wanted.size() == 2 ? "both" : "all", other.id);
-  }
-  const auto known = compared_methods(experiment);
-  return suggestion(method, known) + (meant_by(method, known).empty() ? "; " : " ") +
-         "`harness list experiments` shows the other experiments";
-}
-
-/// Every method asked for is one of the experiment's.
-void require_methods(Store& store, const CompareOptions& options, const Experiment& experiment) {
-  std::vector<std::string> wanted = {options.baseline};
-  wanted.insert(wanted.end(), options.methods.begin(), options.methods.end());
-  const auto known = compared_methods(experiment);
-  for (const auto& method : wanted) {
-    if (holds(known, method)) continue;
-    throw Error(fmt::format("experiment {} has no method {}", experiment.id, in_quotes(method)),
-                "harness compare", where_else(store, experiment, method, wanted));
-  }
-}
-
-/// One that is named twice is a slip: another one was meant.
-void require_different(const CompareOptions& options) {
-  if (holds(options.methods, options.baseline)) {
-    throw Error(fmt::format("{} is the baseline and the method: the same twice", options.baseline),
-                "harness compare", "name two methods, or base for the starting weights");
-  }
-  for (const auto& method : options.methods) {
-    if (std::ranges::count(options.methods, method) > 1)
-      throw Error(fmt::format("method {} is named twice", method), "harness compare", "name it once");
-  }
-}
-
-/// A metric that another one stands in for.
-void require_measured(const Experiment& experiment, const std::string& metric) {
-  for (const auto& column : experiment.table.columns) {
-    if (column.stands_for != metric) continue;
-    throw Error(fmt::format("{} replaces {} in experiment {} (backbone {})", column.name, metric,
-                            experiment.id, experiment.backbone),
-                "--metric", fmt::format("give --metric {}", column.name));
-  }
-}
-
-/// A metric that the table asks for and that was not run has a reason, and says it.
-void require_metric(Store& store, const Experiment& experiment,
-                    const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& metric,
-                    const std::vector<std::string>& known) {
-  if (!holds(known, metric)) require_measured(experiment, metric);
-  for (const auto& checkpoint : checkpoints) {
-    const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
-    if (not_run.contains(metric)) {
-      throw Error(fmt::format("{} was not run: {}", metric, not_run.at(metric).get<std::string>()),
-                  "--metric", "there are " + join(known, ", "));
-    }
-  }
-  require_choice(metric, known, "metric", "--metric");
-}
 
 void require_no_window(const std::string& window) {
   if (window.empty()) return;
@@ -126,183 +30,97 @@ void require_no_window(const std::string& window) {
               fmt::format("`harness table --window {}` shows a training table over another one", window));
 }
 
-std::vector<std::string> chosen_metrics(Store& store, const Experiment& experiment,
-                                        const CompareOptions& options,
-                                        const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                        const std::vector<std::string>& named,
-                                        const std::vector<std::string>& known) {
-  if (options.metrics.empty()) return {known.at(0)};
-  if (options.metrics == std::vector<std::string>{"all"}) return named;
-  for (const auto& metric : options.metrics) require_metric(store, experiment, checkpoints, metric, known);
-  return distinct_of(options.metrics, std::identity());
-}
-
-/// --split, or unset the one that the table shows.
-std::string chosen_split(const CompareOptions& options, const Experiment& experiment,
-                         const std::vector<EvaluatedCheckpoint>& checkpoints) {
-  std::vector<std::string> known;
-  for (const auto& checkpoint : checkpoints) known.push_back(checkpoint.split);
-  if (experiment.is_training()) known = {kTrainingSplit};
-  const auto split = !options.split.empty() ? options.split : experiment.shown_split();
-  require_choice(split, distinct_of(known, std::identity()), "split", "--split");
-  return split;
-}
-
-std::vector<std::string> warnings_of(const Experiment& experiment, const std::string& split) {
-  std::vector<std::string> warnings;
-  if (chooses_on(experiment, split)) warnings.emplace_back(kChosenHere);
-  if (auto scale = scale_warning_of(experiment); !scale.empty()) warnings.push_back(std::move(scale));
-  return warnings;
-}
-
-/// Every difference of the table, in its order. What Holm's family needs is their p-values: no bootstrap.
-std::vector<ComparisonRecord> table_comparisons(ScoreReader& scores, const Experiment& experiment,
-                                                const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                                const std::string& split,
-                                                const std::vector<std::string>& metrics) {
-  std::vector<ComparisonRecord> records;
-  for (const auto& [baseline, method] : compared_arms(experiment)) {
-    std::ranges::move(
-        compare_methods(scores, experiment, checkpoints, baseline, method, split, metrics, {.resamples = 0}),
-        std::back_inserter(records));
+/// What is typed before a colon is a row's place, unless a row of this workspace is called so.
+void require_place(const RowName& name, Store& store) {
+  const auto colon = name.text.find(':');
+  if (!name.is_plain() || colon == std::string::npos) return;
+  for (const auto& experiment : store.reproductions()) {
+    if (holds(experiment.methods, name.row)) return;
   }
-  return records;
+  throw Error(fmt::format("{} is neither the number of an experiment nor a workspace",
+                          in_quotes(name.text.substr(0, colon))),
+              name.text, "write EXPERIMENT:ROW, FOLDER:ROW or FOLDER:EXPERIMENT:ROW");
 }
 
-std::vector<TableQuestion> questions_of(const std::vector<ComparisonRecord>& records) {
-  std::vector<TableQuestion> questions;
-  for (const auto& c : records)
-    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result), restated_by(c.metric)});
-  return questions;
+/// Options that choose an experiment for rows that name none.
+void require_filter_used(const DbOptions& db) {
+  const auto& filter = db.filter;
+  const bool is_given = !filter.table.empty() || !filter.backbone.empty() || !filter.scale.empty() ||
+                        !filter.prompts.empty() || filter.experiment || !db.seeds.empty();
+  if (!is_given) return;
+  throw Error("every row names its experiment, so that nothing is left to choose", "harness compare",
+              "leave out --table, --backbone, --scale, --prompts, --experiment and --seeds");
 }
 
-std::int64_t fewest_runs(const std::vector<ComparisonRecord>& records) {
-  std::int64_t fewest = kFewestRuns;
-  for (const auto& c : records) fewest = std::min(fewest, std::max<std::int64_t>(1, c.result.seeds));
-  return fewest;
+void require_with_used(const CompareOptions& options, const std::vector<RowName>& names) {
+  if (!options.with || std::ranges::count(names, kWithPlace, &RowName::place) > 0) return;
+  throw Error("no row is of that database", "--with",
+              "name one: with:ROW for its last experiment, or with:EXPERIMENT:ROW");
 }
 
-/// Those of the experiment, and the numbers after its last one.
-std::vector<std::int64_t> enough_seeds(std::vector<std::int64_t> seeds) {
-  while (static_cast<std::int64_t>(seeds.size()) < kFewestRuns)
-    seeds.push_back(seeds.empty() ? 42 : *std::ranges::max_element(seeds) + 1);
-  return seeds;
-}
-
-/// Seconds of one training run with its evaluations, on one worker after another.
-double seconds_of_a_run(Store& store, const Experiment& experiment) {
-  const auto rates = measured_rates(&store, experiment.backbone, {.threads = core_count()}, Json::object());
-  const auto& effective = experiment.effective;
-  double images = 0;
-  if (!experiment.is_training()) {
-    const auto validation = static_cast<double>(effective.split_sizes.at(0));
-    images = validation * static_cast<double>(effective.checkpoints.size()) +
-             static_cast<double>(effective.split_sizes.at(1));
+/// The experiment of the rows that name none.
+Experiment experiment_of_options(Store& store, const CompareOptions& options,
+                                 const std::vector<RowName>& names) {
+  auto choice = options.db;
+  for (const auto& name : names) {
+    require_place(name, store);
+    if (name.is_plain()) choice.filter.methods.push_back(name.row);
   }
-  return training_images(effective.settings) / rates.train_images_per_second +
-         images / rates.evaluate_images_per_second;
+  return chosen_experiment(store, choice);
 }
 
-/// Another experiment of the same table, rows and settings that has enough runs.
-std::optional<Experiment> larger_experiment(Store& store, const Experiment& experiment) {
-  const auto conditions = conditions_of(experiment);
-  for (auto& record : store.reproductions()) {
-    if (record.id == experiment.id || record.table_id != experiment.table_id ||
-        record.methods != experiment.methods || static_cast<std::int64_t>(record.seeds.size()) < kFewestRuns)
-      continue;
-    Experiment other(std::move(record));
-    if (other.effective.method_settings == experiment.effective.method_settings &&
-        conditions_of(other) == conditions)
-      return other;
+/// Every row that is asked for, the baseline first. Tells which experiments they are of.
+std::vector<ComparedRow> find_rows(RowSources& sources, const CompareOptions& options,
+                                   const std::vector<RowName>& names) {
+  std::optional<Experiment> chosen;
+  if (std::ranges::any_of(names, &RowName::is_plain)) {
+    chosen = experiment_of_options(sources.own(), options, names);
+  } else {
+    require_filter_used(options.db);
   }
-  return std::nullopt;
-}
-
-/// What an experiment with `runs` training runs per method lacks for a claim about methods: the command that
-/// makes them and how long it takes, or which experiment has them.
-std::string missing_runs(Store& store, const Experiment& experiment, std::int64_t runs) {
-  if (const auto larger = larger_experiment(store, experiment)) {
-    return fmt::format("experiment {} of this table has {}: --experiment {}", larger->id,
-                       counted(static_cast<std::int64_t>(larger->seeds.size()), "training run"), larger->id);
+  std::vector<ComparedRow> rows;
+  for (const auto& name : names) {
+    auto row = name.is_plain() ? sources.row_of(*chosen, name) : sources.find(name);
+    const auto is_it = [&](const ComparedRow& other) { return are_of_one_experiment(row, other); };
+    if (!name.is_plain() && std::ranges::none_of(rows, is_it))
+      tell("{}: {}\n", row.side.name, in_words(*row.experiment));
+    if (std::ranges::any_of(rows, [&](const auto& other) { return other.side.name == row.side.name; }))
+      throw Error(fmt::format("{} is named twice", row.side.name), "harness compare", "name two rows");
+    rows.push_back(std::move(row));
   }
-  const auto seeds = enough_seeds(experiment.seeds);
-  const auto trainings = (kFewestRuns - runs) * static_cast<std::int64_t>(experiment.methods.size());
-  auto command =
-      fmt::format("harness reproduce --table {} --seeds {}", experiment.table_id, fmt::join(seeds, ","));
-  if (experiment.scale != "default") command += " --scale " + experiment.scale;
-  if (experiment.backbone != experiment.table.backbone) command += " --backbone " + experiment.backbone;
-  return fmt::format(
-      "`{}` makes what is missing: {} with their evaluations, about {} at the pace of this machine's runs",
-      command, counted(trainings, "training run"),
-      duration_text(static_cast<double>(trainings) * seconds_of_a_run(store, experiment)));
+  return rows;
 }
 
-/// --claim methods of too few training runs says what is missing.
-void require_claim(Store& store, const Experiment& experiment, const CompareOptions& options,
-                   const std::vector<ComparisonRecord>& asked) {
-  if (options.claim.empty()) return;
-  require_choice(options.claim, kClaims, "claim", "--claim");
-  if (options.claim != claim_name(Claim::kMethods)) return;
-  if (!experiment.judges_methods())
-    throw Error(fmt::format("scale {} allows no statement about methods", experiment.scale), "--claim",
-                "leave it out, or repeat the table at another scale");
-  const auto runs = fewest_runs(asked);
-  if (runs >= kFewestRuns) return;
-  throw Error(
-      fmt::format("a statement about methods needs {} training runs of each, and experiment {} has {}",
-                  kFewestRuns, experiment.id, runs),
-      "--claim", missing_runs(store, experiment, runs));
+bool are_of_one_experiment(const std::vector<ComparedRow>& rows) {
+  return std::ranges::all_of(rows, [&](const auto& row) { return are_of_one_experiment(row, rows.front()); });
 }
 
-/// What two or more runs allow is taken back to these checkpoints.
-void claim_checkpoints_only(std::vector<ComparisonRecord>& records) {
-  for (auto& record : records) record.result.crossed.reset();
+/// The rows by their own names, as `--experiment` would have them.
+CompareQuestion in_their_experiment(CompareQuestion question, const std::vector<ComparedRow>& rows) {
+  question.baseline = rows.front().side.row;
+  for (std::size_t i = 1; i < rows.size(); ++i) question.methods[i - 1] = rows[i].side.row;
+  return question;
+}
+
+ComparisonReport compared(const CompareOptions& options) {
+  std::vector<RowName> names;
+  for (const auto& row : options.rows()) names.push_back(read_row_name(row));
+  require_with_used(options, names);
+  RowSources sources(options.db.place, options.with);
+  if (std::ranges::all_of(names, &RowName::is_plain)) {
+    auto& store = sources.own();
+    return compare_within(store, experiment_of_options(store, options, names), options);
+  }
+  const auto rows = find_rows(sources, options, names);
+  if (!are_of_one_experiment(rows)) return compare_across(rows, options, options.anyway);
+  return compare_within(*rows.front().store, *rows.front().experiment, in_their_experiment(options, rows));
 }
 
 int compare(const CompareOptions& options) {
   require_no_window(options.window);
   require_different(options);
   require_effect(options.effect);
-  ComparisonReport report{.baseline = options.baseline, .split = {}, .effect = options.effect};
-  report.bootstrap.interval = interval_from_name(options.interval, "--interval");
-  Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
-  auto choice = options.db;
-  choice.filter.methods = options.methods;
-  choice.filter.methods.push_back(options.baseline);
-  const auto experiment = chosen_experiment(store, choice);
-  const auto checkpoints = evaluated_checkpoints(store, experiment);
-  const bool over_training = experiment.is_training();
-  require_methods(store, options, experiment);
-  const auto known = over_training ? names_of(experiment.table.columns) : metrics_of(store, checkpoints);
-  const auto named = over_training ? known : named_by_table(experiment.table, known);
-  report.metrics = chosen_metrics(store, experiment, options, checkpoints, named, known);
-  require_sensible_effect(options.effect, experiment.table, report.metrics);
-  report.split = chosen_split(options, experiment, checkpoints);
-  report.warnings = warnings_of(experiment, report.split);
-  if (over_training) report.unit = "seeds";
-  report.table = experiment.table_id;
-  report.experiment = experiment.id;
-  ScoreReader scores(store);
-  auto family = table_comparisons(scores, experiment, checkpoints, report.split,
-                                  over_training ? directed_columns(experiment) : named);
-  std::vector<ComparisonRecord> asked;
-  std::vector<Better> better;
-  for (const auto& method : options.methods) {
-    std::ranges::move(compare_methods(scores, experiment, checkpoints, options.baseline, method, report.split,
-                                      report.metrics, report.bootstrap),
-                      std::back_inserter(asked));
-  }
-  require_claim(store, experiment, options, asked);
-  if (options.claim == claim_name(Claim::kCheckpoints)) {
-    claim_checkpoints_only(family);
-    claim_checkpoints_only(asked);
-  }
-  for (const auto& record : asked) better.push_back(experiment.better(record.metric));
-  report.family = questions_of(family);
-  if (!over_training && report.split != "validation")
-    report.validation = records_of(stored_comparisons(store, experiment, "validation"), "validation");
-  if (fewest_runs(asked) == 1) report.yardstick = yardstick_for(store, experiment, report.split);
-  add_comparisons(asked, better, report);
+  const auto report = compared(options);
   return print_answer(options.json, report_json(report), [&] { print_report(report); });
 }
 
@@ -312,11 +130,20 @@ Command make_compare() {
 Compares the selected checkpoints, paired by prompt, sample and seed. With three or more training runs per
 method the verdict is about the methods (better, worse), with fewer about these checkpoints. Holm's
 adjustment is over all differences of the table, whatever is shown. Exit status 0 whatever it finds.
+
+Rows of other experiments: 5:dual is row dual of experiment 5, with:5:dual of the database of --with,
+runs-b:5:dual of the workspace runs-b; with:dual and runs-b:dual are of the last experiment there that has
+the row. They are paired by the text of their prompts, over those that both sides have, and whatever else
+differs is listed. Scores that were drawn or measured in different ways are refused unless --anyway. A
+verdict on methods needs trainings that differ in nothing but the method. Holm's adjustment is then over
+the differences asked for.
 Examples:
   harness compare ratio-norm lambda-controlled --metric ocr_reward --split test
   harness compare ratio-norm dual lambda-controlled --metric exact_match --interval bca
-  harness compare base ratio-norm --metric all --effect 0.02 --json)"};
-  command.add("baseline", &o->baseline, "a method, or base for the starting weights",
+  harness compare base ratio-norm --metric all --effect 0.02 --json
+  harness compare 2:dual 5:dual --metric ocr_reward
+  harness compare dual with:dual --with ../machine-b/runs)"};
+  command.add("baseline", &o->baseline, "a method, or base for the starting weights, or EXPERIMENT:ROW",
               {.required = true, .offers = method_names});
   command.add("methods", &o->methods, "methods to compare with it",
               {.required = true, .offers = method_names});
@@ -335,6 +162,12 @@ Examples:
       "--effect", &o->effect,
       "also give the prompts and training runs needed to find a difference of this size: a fraction for "
       "rates (0.02: two points), else in the metric's unit");
+  command.add("--with", &o->with,
+              "another workspace or results database, whose rows are with:ROW and with:EXPERIMENT:ROW",
+              {.is_path = true, .value = "DIR"});
+  command.add(
+      "--anyway", &o->anyway,
+      "across experiments: compare these checkpoints' scores although they were not drawn or scored alike");
   command.add("--window", &o->window, "", {.hidden = true});
   add_workspace_options(command, o->db.place);
   add_filter_options(command, o->db, true);

@@ -10,6 +10,7 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
+#include "harness/compare/effect.h"
 #include "harness/plan/collection.h"
 #include "harness/run/power_report.h"
 #include "harness/terminal/output.h"

@@ -9,8 +9,6 @@
 namespace harness {
 namespace {
 
-constexpr double kUnequalMovement = 3;
-
 /// By method, the mean over its runs.
 constexpr auto kMeanLambdaCenter = R"sql(
     SELECT avg(mean) FROM (
@@ -33,18 +31,18 @@ Better recorded_direction(const Experiment& experiment, const std::string& metri
   return metric.starts_with("cer") ? Better::kDown : Better::kUp;
 }
 
-bool unequal_movement(Store& store, const Experiment& experiment, const std::string& a,
-                      const std::string& b) {
-  if (experiment.is_training() || a == kBaseMethod || b == kBaseMethod) return false;
-  const auto mean = [&](const std::string& method) {
-    return rows_of<std::optional<double>>(store, kMeanLambdaCenter, experiment.id, method).front();
-  };
-  const auto x = mean(a), y = mean(b);
-  if (!x || !y) return false;
-  return std::max(*x, *y) > kUnequalMovement * std::min(*x, *y);
+}  // namespace
+
+std::optional<double> mean_movement(Store& store, const Experiment& experiment, const std::string& row) {
+  if (experiment.is_training() || row == kBaseMethod) return std::nullopt;
+  return rows_of<std::optional<double>>(store, kMeanLambdaCenter, experiment.id, row).front();
 }
 
-}  // namespace
+std::optional<std::string> movement_note(const std::optional<double>& a, const std::optional<double>& b) {
+  constexpr double kUnequal = 3;
+  if (!a || !b || std::max(*a, *b) <= kUnequal * std::min(*a, *b)) return std::nullopt;
+  return kUnequalMovement;
+}
 
 std::vector<TableColumn> columns_of(const TableSpec& spec) {
   std::vector<TableColumn> columns;
@@ -78,7 +76,7 @@ std::vector<TableComparison> stored_comparisons(Store& store, const Experiment& 
                            .metric = row.metric,
                            .restates = restated_by(row.metric),
                            .values = comparison_of(row).result,
-                           .unequal_movement = row.note == "unequal movement"});
+                           .unequal_movement = row.note == kUnequalMovement});
     auto& values = comparisons.back().values;
     values.judges_methods = experiment.judges_methods();
     if (counts_are_turned(experiment, row.metric)) std::swap(values.wins, values.losses);
@@ -147,7 +145,8 @@ std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experim
                      .better = experiment.better(metric)});
   }
   auto results = compare_paired(pairs, settings);
-  const bool unequal = unequal_movement(scores.store(), experiment, baseline, method);
+  const auto note = movement_note(mean_movement(scores.store(), experiment, baseline),
+                                  mean_movement(scores.store(), experiment, method));
   std::vector<ComparisonRecord> records;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     results[i].judges_methods = experiment.judges_methods();
@@ -156,7 +155,7 @@ std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experim
                        .baseline = baseline,
                        .method = method,
                        .result = std::move(results[i]),
-                       .note = unequal ? std::optional<std::string>("unequal movement") : std::nullopt});
+                       .note = note});
   }
   return records;
 }

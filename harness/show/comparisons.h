@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,14 @@ std::vector<std::pair<std::string, std::string>> compared_arms(const Experiment&
 std::vector<std::pair<std::string, std::string>> compared_arms(const TableSpec& spec,
                                                                const std::string& baseline,
                                                                const std::vector<std::string>& methods);
+
+/// How far a row's runs moved from the policies that drew their samples: the mean over runs of lambda_center.
+/// Nothing of the starting weights.
+std::optional<double> mean_movement(Store& store, const Experiment& experiment, const std::string& row);
+
+/// What is noted where one of two rows moved more than three times as far as the other.
+inline constexpr const char* kUnequalMovement = "unequal movement";
+std::optional<std::string> movement_note(const std::optional<double>& a, const std::optional<double>& b);
 
 /// One comparison a metric, as `compare` and the table make them.
 std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experiment& experiment,

@@ -372,6 +372,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
            store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1", experiment.id))
     model.artifacts[name] = path;
   model.wall_seconds = experiment.wall_seconds;
+  model.experiment = experiment.id;
   decide(decide_claims(experiment, model), model);
   return model;
 }

@@ -53,6 +53,18 @@ Unit unit_from_name(std::string_view name) {
               "it is fraction, percent, number or log-ratio");
 }
 
+std::string_view unit_name(Unit unit) {
+  switch (unit) {
+    case Unit::kFraction:
+      return "fraction";
+    case Unit::kPercent:
+      return "percent";
+    case Unit::kNumber:
+      break;
+  }
+  return "number";
+}
+
 Better better_from_name(std::string_view name) {
   if (name == "higher" || name == "up") return Better::kUp;
   if (name == "lower" || name == "down") return Better::kDown;

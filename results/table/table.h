@@ -26,6 +26,7 @@ enum class Unit { kFraction, kPercent, kNumber };
 /// The names that table specs use: "fraction", "percent", "number" or "log-ratio"; "higher" or "up", "lower"
 /// or "down", "none". Throws Error for any other.
 Unit unit_from_name(std::string_view name);
+std::string_view unit_name(Unit unit);  ///< "fraction", "percent", "number"
 Better better_from_name(std::string_view name);
 
 /// One printed column. `key` is a metric's name, one of "lambda_late", "clip_fraction" and "tau_share"
@@ -159,6 +160,7 @@ struct TableModel {
   bool chosen_on_split = false;            ///< the prompts shown also chose each run's checkpoint
   std::map<std::string, std::string> artifacts;  ///< name -> path
   double wall_seconds = 0;
+  std::int64_t experiment = 0;  ///< reproductions.id; of a table of several tasks nothing
   TableShow show = {};
 };
 

@@ -389,8 +389,10 @@ std::vector<std::string> keys_of(const Json& object) {
 
 TEST(TableJson, IsTheDocumentOfTheContract) {
   const auto document = table_json(fixture_table());
-  EXPECT_THAT(keys_of(document), ElementsAre("artifacts", "backbone", "comparisons", "reference", "rows",
-                                             "scale", "signature", "table", "wall_seconds"));
+  EXPECT_THAT(keys_of(document),
+              ElementsAre("artifacts", "backbone", "comparisons", "experiment", "reference", "rows", "scale",
+                          "signature", "table", "units", "wall_seconds"));
+  EXPECT_EQ(document["units"]["ocr_reward"], "fraction");
   EXPECT_THAT(keys_of(document["rows"][0]), ElementsAre("checkpoint", "lambda_late", "method", "metrics", "n",
                                                         "n_missing", "paper", "seed", "split"));
   EXPECT_THAT(keys_of(document["comparisons"][0]),

@@ -109,6 +109,9 @@ void add_entries(const TableModel& model, bool is_part, Json& document) {
   for (const auto& column : model.columns) {
     if (!column.stands_for.empty()) document["stands_in"][column.stands_for] = column.key;
   }
+  for (const auto* columns : {&model.columns, &model.metrics}) {
+    for (const auto& column : *columns) document["units"][column.key] = unit_name(column.unit);
+  }
   for (const auto& apart : discriminability_json(model)) add("discriminability", apart);
   for (const auto& row : model.reference) add("reference", row_json(model, row));
   for (const auto& row : model.rows) add("rows", row_json(model, row));
@@ -125,8 +128,11 @@ void add_entries(const TableModel& model, bool is_part, Json& document) {
 Json parts_json(const TableModel& model) {
   Json parts = Json::array();
   for (const auto& part : model.parts) {
-    Json entry = {
-        {"table", part.id}, {"task", part.task}, {"backbone", part.backbone}, {"signature", part.signature}};
+    Json entry = {{"table", part.id},
+                  {"experiment", part.experiment},
+                  {"task", part.task},
+                  {"backbone", part.backbone},
+                  {"signature", part.signature}};
     if (part.guardrails) entry["guardrails"] = guardrails_json(*part.guardrails);
     parts.push_back(std::move(entry));
   }
@@ -137,9 +143,11 @@ Json parts_json(const TableModel& model) {
 
 Json table_json(const TableModel& model) {
   Json document = {{"table", model.id},
+                   {"experiment", model.experiment == 0 ? Json() : Json(model.experiment)},
                    {"backbone", model.backbone},
                    {"scale", model.scale},
                    {"signature", model.signature},
+                   {"units", Json::object()},
                    {"reference", Json::array()},
                    {"rows", Json::array()},
                    {"comparisons", Json::array()},

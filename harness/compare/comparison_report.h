@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "harness/compare/compared_sides.h"
 #include "results/statistics/power.h"
 #include "results/statistics/verdict.h"
 #include "results/store/records.h"
@@ -24,14 +25,16 @@ struct ComparedMetric {
   std::optional<std::int64_t> needed_prompts = {};  ///< for --effect between these checkpoints
   std::optional<std::int64_t> needed_runs = {};     ///< for --effect between the methods; like at_runs
   bool by_yardstick = false;  ///< at_runs and needed_runs rest on the yardstick's spread
+  bool unequal = false;       ///< the two sides were not evaluated alike (--anyway)
   Verdict verdict = {};
 };
 
 /// What `harness compare` says.
 struct ComparisonReport {
   std::string baseline, split;
-  std::string table = {};                         ///< whose comparisons are the family
-  std::int64_t experiment = 0;                    ///< reproductions.id
+  std::vector<ComparedSide> sides = {};           ///< the baseline's, then the methods'
+  std::string table = {};                         ///< whose comparisons are the family; empty: no table's
+  std::int64_t experiment = 0;                    ///< reproductions.id; 0: the sides are of several
   std::vector<TableQuestion> family = {};         ///< the table's comparisons on this split
   std::vector<std::string> metrics = {};          ///< those shown, in their order
   std::string unit = "prompts";                   ///< what n counts: clusters of pairs
@@ -41,7 +44,11 @@ struct ComparisonReport {
   PowerSettings power = {};
   std::optional<double> effect = {};        ///< --effect
   std::optional<Yardstick> yardstick = {};  ///< whose spread of runs is taken where there is one run a method
-  std::vector<ComparedMetric> compared = {};  ///< those of a method together
+  std::vector<SideDifference> differences = {};  ///< across experiments
+  std::vector<SidePairing> pairings = {};        ///< likewise, one a method
+  std::vector<ComparedMetric> compared = {};     ///< those of a method together
+
+  bool is_across() const { return experiment == 0; }
 };
 
 /// Adds records[i], those of a method together, with the direction better[i]. One of the table's family is
@@ -50,6 +57,8 @@ void add_comparisons(const std::vector<ComparisonRecord>& records, const std::ve
                      ComparisonReport& report);
 
 /// The document of --json: {"baseline", "comparisons": [...], ...}, one comparison a method and metric.
+/// "experiment", "table" and "signature" are null where the rows are of several experiments; "rows" has them
+/// of each.
 Json report_json(const ComparisonReport& report);
 
 /// Two tables a method, what their columns mean, and at the end a sentence of result a method, on standard

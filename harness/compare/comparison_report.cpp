@@ -1,4 +1,4 @@
-#include "harness/show/comparison_report.h"
+#include "harness/compare/comparison_report.h"
 
 #include <fmt/format.h>
 
@@ -17,71 +17,6 @@
 
 namespace harness {
 namespace {
-
-Json tests_json(const PairedTests& tests) {
-  Json json = {{"paired_t", nullptr}, {"wilcoxon", nullptr}, {"sign", nullptr}, {"mcnemar", nullptr}};
-  if (tests.t) json["paired_t"] = {{"t", tests.t->t}, {"p_value", tests.t->p_value}};
-  if (tests.wilcoxon) {
-    json["wilcoxon"] = {
-        {"w", tests.wilcoxon->w}, {"p_value", tests.wilcoxon->p_value}, {"exact", tests.wilcoxon->exact}};
-  }
-  if (tests.sign_p) json["sign"] = {{"p_value", *tests.sign_p}};
-  if (tests.mcnemar) {
-    json["mcnemar"] = {{"only_method", tests.mcnemar->only_method},
-                       {"only_baseline", tests.mcnemar->only_baseline},
-                       {"p_value", tests.mcnemar->p_value}};
-  }
-  return json;
-}
-
-Json metric_json(const ComparedMetric& compared, const ComparisonReport& report) {
-  const auto& record = compared.record;
-  const auto& r = record.result;
-  Json win_rate;
-  if (r.win_rate) {
-    win_rate = {{"rate", r.win_rate->rate}, {"ci95", r.win_rate->ci}, {"ties", "half"}};
-  }
-  Json at_runs = Json::array();
-  for (const auto& [runs, effect] : compared.at_runs) at_runs.push_back({{"runs", runs}, {"effect", effect}});
-  Json json = {{"baseline", record.baseline},
-               {"method", record.method},
-               {"metric", record.metric},
-               {"split", record.split},
-               {"n", r.n},
-               {"n_missing", r.n_missing},
-               {"clusters", r.clusters},
-               {"seeds", r.seeds},
-               {"baseline_mean", or_null(r.baseline_mean)},
-               {"method_mean", or_null(r.method_mean)},
-               {"delta", or_null(r.delta)},
-               {"validation_delta", or_null(compared.validation_delta)},
-               {"standard_error", or_null(r.standard_error)},
-               {"ci95", or_null(r.ci)},
-               {"ci95_seeds", or_null(r.ci_seeds)},
-               {"runs", runs_json(r.crossed)},
-               {"wins", r.wins},
-               {"ties", r.ties},
-               {"losses", r.losses},
-               {"win_rate", std::move(win_rate)},
-               {"t", or_null(r.t)},
-               {"p_value", or_null(r.p_value)},
-               {"test", r.test},
-               {"p_holm", or_null(compared.adjusted_p)},
-               {"tests", tests_json(r.tests)},
-               {"detectable", or_null(compared.detectable)},
-               {"detectable_at_runs", std::move(at_runs)},
-               {"claim", claim_name(compared.verdict.claim)},
-               {"differs", compared.verdict.differs},
-               {"resolved", compared.verdict.resolved()},
-               {"verdict", compared.verdict.text},
-               {"note", or_null(record.note)}};
-  json["runs_spread"] = compared.at_runs.empty() ? Json() : Json(compared.by_yardstick ? "yardstick" : "own");
-  if (report.effect) {
-    json["n_needed_for_effect"] = or_null(compared.needed_prompts);
-    json["runs_needed_for_effect"] = or_null(compared.needed_runs);
-  }
-  return json;
-}
 
 constexpr double kSmall = 0.01, kLarge = 10000;  // outside, four decimals say too little or too much
 
@@ -151,6 +86,9 @@ void for_each_method(const ComparisonReport& report, const std::function<void(Me
 std::string group_of(const ComparedMetric& metric) {
   const auto& r = metric.record.result;
   if (!r.delta) return "no complete pair in";
+  if (metric.unequal)
+    return metric.verdict.differs ? "scores differ under unequal conditions in"
+                                  : "no difference shown under unequal conditions in";
   if (is_of_methods(metric)) return metric.verdict.differs ? metric.verdict.text + " in" : "not resolved in";
   if (r.crossed && r.crossed->of_runs_alone) return "not judged in";
   return metric.verdict.differs ? "differ in" : "no difference shown in";
@@ -290,6 +228,19 @@ void print_pairs(Metrics metrics, const ComparisonReport& report) {
   print_rows(rows, columns);
 }
 
+/// Why nothing is said of the methods, if nothing is.
+std::string why_not_of_methods(const ComparisonReport& report) {
+  const auto largest = std::ranges::max_element(report.differences, {}, &SideDifference::bearing);
+  if (largest != report.differences.end() && largest->bearing == Bearing::kRefused)
+    return "they were not evaluated alike";
+  if (largest != report.differences.end() && largest->bearing == Bearing::kCheckpoints)
+    return "more than the method differs between them";
+  if (any(report, [](const auto& metric) { return !metric.record.result.judges_methods; }))
+    return "this scale allows no statement about those";
+  return fmt::format("those need {} training runs or more, as another run may reverse a difference",
+                     kFewestRuns);
+}
+
 void print_interval_legend(const ComparisonReport& report) {
   const bool by_seed = report.unit == "seeds";
   put("Differences: method \u2212 baseline, {}.\n",
@@ -299,19 +250,23 @@ void print_interval_legend(const ComparisonReport& report) {
   } else if (any(report, is_of_methods)) {
     put("Interval and p: over training runs and prompts (crossed, results/STATISTICS.md). They concern the "
         "methods.\n");
+    if (any(report, [](const auto& metric) { return !is_of_methods(metric); }))
+      put("Where the verdict is on checkpoints, both are over {} alone: {}.\n", report.unit,
+          why_not_of_methods(report));
   } else {
-    const bool judges = !any(report, [](const auto& metric) { return !metric.record.result.judges_methods; });
-    const auto need =
-        judges ? fmt::format("those need {} training runs or more, as another run may reverse a difference",
-                             kFewestRuns)
-               : "this scale allows no statement about those";
     put("Interval: {} bootstrap over {}, {} resamples. It concerns these checkpoints, not the methods: {}.\n",
-        interval_name(report.bootstrap.interval), report.unit, report.bootstrap.resamples, need);
+        interval_name(report.bootstrap.interval), report.unit, report.bootstrap.resamples,
+        why_not_of_methods(report));
   }
 }
 
 /// Over which family Holm's adjustment is.
 std::string family_text(const ComparisonReport& report) {
+  if (report.table.empty()) {
+    const auto differences = static_cast<std::int64_t>(family_size(report.family));
+    return fmt::format("Holm: over the {} asked for here; what other commands compare is not counted.",
+                       differences == 1 ? "one difference" : counted(differences, "difference"));
+  }
   const bool some_are_not = any(report, [&](const ComparedMetric& metric) {
     return std::ranges::none_of(report.family,
                                 [&](const auto& other) { return is_same_question(other, metric.record); });
@@ -442,6 +397,15 @@ void add_power_of_yardstick(const ComparisonReport& report, ComparedMetric& metr
     metric.needed_runs = runs_needed(*report.effect, components, record.result.clusters, report.power);
 }
 
+/// What the verdict says where the two sides were not evaluated alike.
+void mark_unequal(const ComparisonReport& report, ComparedMetric& metric) {
+  const auto& record = metric.record;
+  metric.unequal = bearing_on(report.differences, record.method, record.metric) == Bearing::kRefused;
+  if (!metric.unequal) return;
+  metric.verdict.text = metric.verdict.differs ? "these checkpoints' scores differ under unequal conditions"
+                                               : metric.verdict.text + ", under unequal conditions";
+}
+
 void add_power(const ComparisonReport& report, ComparedMetric& metric) {
   const auto& r = metric.record.result;
   const bool over_prompts =
@@ -458,6 +422,20 @@ void add_power(const ComparisonReport& report, ComparedMetric& metric) {
   if (report.effect) metric.needed_runs = runs_needed(*report.effect, c.components, c.clusters, report.power);
 }
 
+/// " of experiment 3 (sd35-ocr)"
+std::string place_text(const ComparisonReport& report) {
+  return report.is_across() ? "" : fmt::format(" of experiment {} ({})", report.experiment, report.table);
+}
+
+/// Across experiments: what is compared with what, and on which terms.
+void print_terms(const std::string& method, const ComparisonReport& report) {
+  const auto pairing = std::ranges::find(report.pairings, method, &SidePairing::method);
+  if (pairing == report.pairings.end()) return;
+  put("\n");
+  print_pairing(*pairing, report.baseline);
+  print_side_differences(report.differences, report.baseline, method);
+}
+
 }  // namespace
 
 void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,
@@ -471,41 +449,23 @@ void add_comparisons(const std::vector<ComparisonRecord>& records, const std::ve
     metric.verdict = verdict_of(
         records[i].result, better[i],
         {.confidence = report.bootstrap.confidence, .adjusted_p = metric.adjusted_p, .unit = report.unit});
+    mark_unequal(report, metric);
     add_power(report, metric);
     add_power_of_yardstick(report, metric);
     report.compared.push_back(std::move(metric));
   }
 }
 
-Json report_json(const ComparisonReport& report) {
-  Json comparisons = Json::array(), family = Json::array();
-  for (const auto& q : report.family)
-    family.push_back({{"baseline", q.baseline}, {"method", q.method}, {"metric", q.metric}});
-  for (const auto& metric : report.compared) comparisons.push_back(metric_json(metric, report));
-  return {{"baseline", report.baseline},
-          {"split", report.split},
-          {"holm_family", std::move(family)},
-          {"unit", report.unit},
-          {"interval", interval_name(report.bootstrap.interval)},
-          {"confidence", report.bootstrap.confidence},
-          {"resamples", report.bootstrap.resamples},
-          {"bootstrap_seed", report.bootstrap.seed},
-          {"power", report.power.power},
-          {"effect", or_null(report.effect)},
-          {"yardstick", report.yardstick ? yardstick_json(*report.yardstick) : Json()},
-          {"warnings", report.warnings},
-          {"comparisons", std::move(comparisons)}};
-}
-
 void print_report(const ComparisonReport& report) {
   for_each_method(report, [&](Metrics metrics) {
     const auto& record = metrics.front().record;
-    put("{} \u2212 {}, {} split of experiment {} ({}){}\n\n", record.method, report.baseline, report.split,
-        report.experiment, report.table, record.note ? fmt::format(" ({})", *record.note) : "");
+    put("{} \u2212 {}, {} split{}{}\n\n", record.method, report.baseline, report.split, place_text(report),
+        record.note ? fmt::format(" ({})", *record.note) : "");
     print_differences(metrics, report);
     put("\n");
     print_runs(metrics);
     print_pairs(metrics, report);
+    print_terms(record.method, report);
     put("\n");
   });
   print_legend(report);

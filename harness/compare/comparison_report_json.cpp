@@ -1,0 +1,107 @@
+#include "harness/compare/comparison_report.h"
+#include "results/table/table.h"
+
+namespace harness {
+namespace {
+
+Json tests_json(const PairedTests& tests) {
+  Json json = {{"paired_t", nullptr}, {"wilcoxon", nullptr}, {"sign", nullptr}, {"mcnemar", nullptr}};
+  if (tests.t) json["paired_t"] = {{"t", tests.t->t}, {"p_value", tests.t->p_value}};
+  if (tests.wilcoxon) {
+    json["wilcoxon"] = {
+        {"w", tests.wilcoxon->w}, {"p_value", tests.wilcoxon->p_value}, {"exact", tests.wilcoxon->exact}};
+  }
+  if (tests.sign_p) json["sign"] = {{"p_value", *tests.sign_p}};
+  if (tests.mcnemar) {
+    json["mcnemar"] = {{"only_method", tests.mcnemar->only_method},
+                       {"only_baseline", tests.mcnemar->only_baseline},
+                       {"p_value", tests.mcnemar->p_value}};
+  }
+  return json;
+}
+
+Json metric_json(const ComparedMetric& compared, const ComparisonReport& report) {
+  const auto& record = compared.record;
+  const auto& r = record.result;
+  Json win_rate;
+  if (r.win_rate) {
+    win_rate = {{"rate", r.win_rate->rate}, {"ci95", r.win_rate->ci}, {"ties", "half"}};
+  }
+  Json at_runs = Json::array();
+  for (const auto& [runs, effect] : compared.at_runs) at_runs.push_back({{"runs", runs}, {"effect", effect}});
+  Json json = {{"baseline", record.baseline},
+               {"method", record.method},
+               {"metric", record.metric},
+               {"split", record.split},
+               {"n", r.n},
+               {"n_missing", r.n_missing},
+               {"clusters", r.clusters},
+               {"seeds", r.seeds},
+               {"baseline_mean", or_null(r.baseline_mean)},
+               {"method_mean", or_null(r.method_mean)},
+               {"delta", or_null(r.delta)},
+               {"validation_delta", or_null(compared.validation_delta)},
+               {"standard_error", or_null(r.standard_error)},
+               {"ci95", or_null(r.ci)},
+               {"ci95_seeds", or_null(r.ci_seeds)},
+               {"runs", runs_json(r.crossed)},
+               {"wins", r.wins},
+               {"ties", r.ties},
+               {"losses", r.losses},
+               {"win_rate", std::move(win_rate)},
+               {"t", or_null(r.t)},
+               {"p_value", or_null(r.p_value)},
+               {"test", r.test},
+               {"p_holm", or_null(compared.adjusted_p)},
+               {"tests", tests_json(r.tests)},
+               {"detectable", or_null(compared.detectable)},
+               {"detectable_at_runs", std::move(at_runs)},
+               {"claim", claim_name(compared.verdict.claim)},
+               {"differs", compared.verdict.differs},
+               {"resolved", compared.verdict.resolved()},
+               {"verdict", compared.verdict.text},
+               {"unequal_conditions", compared.unequal},
+               {"note", or_null(record.note)}};
+  json["runs_spread"] = compared.at_runs.empty() ? Json() : Json(compared.by_yardstick ? "yardstick" : "own");
+  if (report.effect) {
+    json["n_needed_for_effect"] = or_null(compared.needed_prompts);
+    json["runs_needed_for_effect"] = or_null(compared.needed_runs);
+  }
+  return json;
+}
+
+}  // namespace
+
+Json report_json(const ComparisonReport& report) {
+  Json comparisons = Json::array(), family = Json::array();
+  for (const auto& q : report.family)
+    family.push_back({{"baseline", q.baseline}, {"method", q.method}, {"metric", q.metric}});
+  for (const auto& metric : report.compared) comparisons.push_back(metric_json(metric, report));
+  Json document = {{"baseline", report.baseline},
+                   {"split", report.split},
+                   {"experiment", nullptr},
+                   {"table", nullptr},
+                   {"signature", nullptr},
+                   {"rows", sides_json(report.sides)},
+                   {"holm_family", std::move(family)},
+                   {"unit", report.unit},
+                   {"interval", interval_name(report.bootstrap.interval)},
+                   {"confidence", report.bootstrap.confidence},
+                   {"resamples", report.bootstrap.resamples},
+                   {"bootstrap_seed", report.bootstrap.seed},
+                   {"power", report.power.power},
+                   {"effect", or_null(report.effect)},
+                   {"yardstick", report.yardstick ? yardstick_json(*report.yardstick) : Json()},
+                   {"warnings", report.warnings},
+                   {"comparisons", std::move(comparisons)}};
+  if (report.is_across()) {
+    document["pairing"] = pairings_json(report.pairings);
+    document["differences"] = differences_json(report.differences);
+  } else {
+    const auto& side = report.sides.front();
+    document.update({{"experiment", side.experiment}, {"table", side.table}, {"signature", side.signature}});
+  }
+  return document;
+}
+
+}  // namespace harness

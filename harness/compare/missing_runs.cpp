@@ -1,0 +1,74 @@
+#include "harness/compare/missing_runs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "core/text.h"
+#include "harness/plan/worker_request.h"
+#include "harness/run/estimate.h"
+#include "harness/show/yardstick.h"
+#include "harness/terminal/progress.h"
+#include "results/statistics/crossed.h"
+
+namespace harness {
+namespace {
+
+/// Those of the experiment, and the numbers after its last one.
+std::vector<std::int64_t> enough_seeds(std::vector<std::int64_t> seeds) {
+  while (static_cast<std::int64_t>(seeds.size()) < kFewestRuns)
+    seeds.push_back(seeds.empty() ? 42 : *std::ranges::max_element(seeds) + 1);
+  return seeds;
+}
+
+/// Seconds of one training run with its evaluations, on one worker after another.
+double seconds_of_a_run(Store& store, const Experiment& experiment) {
+  const auto rates = measured_rates(&store, experiment.backbone, {.threads = core_count()}, Json::object());
+  const auto& effective = experiment.effective;
+  double images = 0;
+  if (!experiment.is_training()) {
+    const auto validation = static_cast<double>(effective.split_sizes.at(0));
+    images = validation * static_cast<double>(effective.checkpoints.size()) +
+             static_cast<double>(effective.split_sizes.at(1));
+  }
+  return training_images(effective.settings) / rates.train_images_per_second +
+         images / rates.evaluate_images_per_second;
+}
+
+/// Another experiment of the same table, rows and settings that has enough runs.
+std::optional<Experiment> larger_experiment(Store& store, const Experiment& experiment) {
+  const auto conditions = conditions_of(experiment);
+  for (auto& record : store.reproductions()) {
+    if (record.id == experiment.id || record.table_id != experiment.table_id ||
+        record.methods != experiment.methods || static_cast<std::int64_t>(record.seeds.size()) < kFewestRuns)
+      continue;
+    Experiment other(std::move(record));
+    if (other.effective.method_settings == experiment.effective.method_settings &&
+        conditions_of(other) == conditions)
+      return other;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string missing_runs(Store& store, const Experiment& experiment, std::int64_t runs) {
+  if (const auto larger = larger_experiment(store, experiment)) {
+    return fmt::format("experiment {} of this table has {}: --experiment {}", larger->id,
+                       counted(static_cast<std::int64_t>(larger->seeds.size()), "training run"), larger->id);
+  }
+  const auto seeds = enough_seeds(experiment.seeds);
+  const auto trainings = (kFewestRuns - runs) * static_cast<std::int64_t>(experiment.methods.size());
+  auto command =
+      fmt::format("harness reproduce --table {} --seeds {}", experiment.table_id, fmt::join(seeds, ","));
+  if (experiment.scale != "default") command += " --scale " + experiment.scale;
+  if (experiment.backbone != experiment.table.backbone) command += " --backbone " + experiment.backbone;
+  return fmt::format(
+      "`{}` makes what is missing: {} with their evaluations, about {} at the pace of this machine's runs",
+      command, counted(trainings, "training run"),
+      duration_text(static_cast<double>(trainings) * seconds_of_a_run(store, experiment)));
+}
+
+}  // namespace harness

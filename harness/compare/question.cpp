@@ -1,0 +1,59 @@
+#include "harness/compare/question.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "harness/plan/metric_catalogue.h"
+#include "harness/terminal/output.h"
+#include "results/statistics/crossed.h"
+
+namespace harness {
+
+std::vector<std::string> CompareQuestion::rows() const {
+  auto all = methods;
+  all.insert(all.begin(), baseline);
+  return all;
+}
+
+bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::count(names, name) > 0;
+}
+
+void require_different(const CompareQuestion& question) {
+  if (holds(question.methods, question.baseline)) {
+    throw Error(fmt::format("{} is the baseline and the method: the same twice", question.baseline),
+                "harness compare", "name two methods, or base for the starting weights");
+  }
+  for (const auto& method : question.methods) {
+    if (std::ranges::count(question.methods, method) > 1)
+      throw Error(fmt::format("method {} is named twice", method), "harness compare", "name it once");
+  }
+}
+
+ComparisonReport begin_report(const CompareQuestion& question) {
+  if (!question.claim.empty()) require_choice(question.claim, kClaims, "claim", "--claim");
+  ComparisonReport report{.baseline = question.baseline, .split = {}, .effect = question.effect};
+  report.bootstrap.interval = interval_from_name(question.interval, "--interval");
+  return report;
+}
+
+std::vector<TableQuestion> questions_of(const std::vector<ComparisonRecord>& records) {
+  std::vector<TableQuestion> questions;
+  for (const auto& c : records)
+    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result), restated_by(c.metric)});
+  return questions;
+}
+
+std::int64_t fewest_runs(const std::vector<ComparisonRecord>& records) {
+  std::int64_t fewest = kFewestRuns;
+  for (const auto& c : records) fewest = std::min(fewest, std::max<std::int64_t>(1, c.result.seeds));
+  return fewest;
+}
+
+void claim_checkpoints_only(std::vector<ComparisonRecord>& records) {
+  for (auto& record : records) record.result.crossed.reset();
+}
+
+}  // namespace harness

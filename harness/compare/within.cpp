@@ -1,0 +1,200 @@
+#include "harness/compare/within.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "harness/compare/effect.h"
+#include "harness/compare/missing_runs.h"
+#include "harness/show/table_model.h"
+#include "harness/show/yardstick.h"
+#include "harness/terminal/output.h"
+#include "results/statistics/crossed.h"
+#include "results/table/table_view.h"
+
+namespace harness {
+namespace {
+
+/// The columns of a training table that it compares: those with a good direction.
+std::vector<std::string> directed_columns(const Experiment& experiment) {
+  auto names = names_of(experiment.table.columns);
+  std::erase_if(names, [&](const std::string& name) { return experiment.better(name) == Better::kNone; });
+  return names;
+}
+
+/// The last other experiment that has every method asked for, or how else to go on.
+std::string where_else(Store& store, const Experiment& experiment, const std::string& method,
+                       const std::vector<std::string>& wanted) {
+  for (const auto& other : store.reproductions()) {
+    const auto has = [known = compared_methods(other)](const std::string& name) {
+      return holds(known, name);
+    };
+    if (other.id != experiment.id && std::ranges::all_of(wanted, has))
+      return fmt::format("experiment {} has {}: --experiment {}", other.id,
+                         wanted.size() == 2 ? "both" : "all", other.id);
+  }
+  const auto known = compared_methods(experiment);
+  return suggestion(method, known) + (meant_by(method, known).empty() ? "; " : " ") +
+         "`harness list experiments` shows the other experiments";
+}
+
+/// Every method asked for is one of the experiment's.
+void require_methods(Store& store, const CompareQuestion& question, const Experiment& experiment) {
+  const auto wanted = question.rows();
+  const auto known = compared_methods(experiment);
+  for (const auto& method : wanted) {
+    if (holds(known, method)) continue;
+    throw Error(fmt::format("experiment {} has no method {}", experiment.id, in_quotes(method)),
+                "harness compare", where_else(store, experiment, method, wanted));
+  }
+}
+
+/// A metric that another one stands in for.
+void require_measured(const Experiment& experiment, const std::string& metric) {
+  for (const auto& column : experiment.table.columns) {
+    if (column.stands_for != metric) continue;
+    throw Error(fmt::format("{} replaces {} in experiment {} (backbone {})", column.name, metric,
+                            experiment.id, experiment.backbone),
+                "--metric", fmt::format("give --metric {}", column.name));
+  }
+}
+
+/// A metric that the table asks for and that was not run has a reason, and says it.
+void require_metric(Store& store, const Experiment& experiment,
+                    const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& metric,
+                    const std::vector<std::string>& known) {
+  if (!holds(known, metric)) require_measured(experiment, metric);
+  for (const auto& checkpoint : checkpoints) {
+    const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
+    if (not_run.contains(metric)) {
+      throw Error(fmt::format("{} was not run: {}", metric, not_run.at(metric).get<std::string>()),
+                  "--metric", "there are " + join(known, ", "));
+    }
+  }
+  require_choice(metric, known, "metric", "--metric");
+}
+
+std::vector<std::string> chosen_metrics(Store& store, const Experiment& experiment,
+                                        const CompareQuestion& question,
+                                        const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                        const std::vector<std::string>& named,
+                                        const std::vector<std::string>& known) {
+  if (question.metrics.empty()) return {known.at(0)};
+  if (question.asks_all_metrics()) return named;
+  for (const auto& metric : question.metrics) require_metric(store, experiment, checkpoints, metric, known);
+  return distinct_of(question.metrics, std::identity());
+}
+
+/// --split, or unset the one that the table shows.
+std::string chosen_split(const CompareQuestion& question, const Experiment& experiment,
+                         const std::vector<EvaluatedCheckpoint>& checkpoints) {
+  std::vector<std::string> known;
+  for (const auto& checkpoint : checkpoints) known.push_back(checkpoint.split);
+  if (experiment.is_training()) known = {kTrainingSplit};
+  const auto split = !question.split.empty() ? question.split : experiment.shown_split();
+  require_choice(split, distinct_of(known, std::identity()), "split", "--split");
+  return split;
+}
+
+std::vector<std::string> warnings_of(const Experiment& experiment, const std::string& split) {
+  std::vector<std::string> warnings;
+  if (chooses_on(experiment, split)) warnings.emplace_back(kChosenHere);
+  if (auto scale = scale_warning_of(experiment); !scale.empty()) warnings.push_back(std::move(scale));
+  return warnings;
+}
+
+/// --claim methods of too few training runs says what is missing.
+void require_claim(Store& store, const Experiment& experiment, const CompareQuestion& question,
+                   const std::vector<ComparisonRecord>& asked) {
+  if (question.claim.empty()) return;
+  if (question.claim != claim_name(Claim::kMethods)) return;
+  if (!experiment.judges_methods())
+    throw Error(fmt::format("scale {} allows no statement about methods", experiment.scale), "--claim",
+                "leave it out, or repeat the table at another scale");
+  const auto runs = fewest_runs(asked);
+  if (runs >= kFewestRuns) return;
+  throw Error(
+      fmt::format("a statement about methods needs {} training runs of each, and experiment {} has {}",
+                  kFewestRuns, experiment.id, runs),
+      "--claim", missing_runs(store, experiment, runs));
+}
+
+std::vector<ComparedSide> sides_of(const Store& store, const Experiment& experiment,
+                                   const std::vector<std::string>& rows) {
+  std::vector<ComparedSide> sides;
+  for (const auto& row : rows) {
+    sides.push_back({.name = row,
+                     .row = row,
+                     .experiment = experiment.id,
+                     .table = experiment.table_id,
+                     .signature = experiment.signature,
+                     .db = store.path().string()});
+  }
+  return sides;
+}
+
+}  // namespace
+
+std::vector<std::string> compared_methods(const StoredReproduction& experiment) {
+  auto known = experiment.methods;
+  if (experiment.spec.value("kind", "") != "training") known.insert(known.begin(), "base");
+  return known;
+}
+
+std::vector<ComparisonRecord> table_comparisons(ScoreReader& scores, const Experiment& experiment,
+                                                const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                                const std::string& split) {
+  const auto metrics = experiment.is_training()
+                           ? directed_columns(experiment)
+                           : named_by_table(experiment.table, metrics_of(scores.store(), checkpoints));
+  std::vector<ComparisonRecord> records;
+  for (const auto& [baseline, method] : compared_arms(experiment)) {
+    std::ranges::move(
+        compare_methods(scores, experiment, checkpoints, baseline, method, split, metrics, {.resamples = 0}),
+        std::back_inserter(records));
+  }
+  return records;
+}
+
+ComparisonReport compare_within(Store& store, const Experiment& experiment, const CompareQuestion& question) {
+  auto report = begin_report(question);
+  require_methods(store, question, experiment);
+  const auto checkpoints = evaluated_checkpoints(store, experiment);
+  const bool over_training = experiment.is_training();
+  const auto known = over_training ? names_of(experiment.table.columns) : metrics_of(store, checkpoints);
+  const auto named = over_training ? known : named_by_table(experiment.table, known);
+  report.metrics = chosen_metrics(store, experiment, question, checkpoints, named, known);
+  require_sensible_effect(question.effect, experiment.table, report.metrics);
+  report.split = chosen_split(question, experiment, checkpoints);
+  report.warnings = warnings_of(experiment, report.split);
+  if (over_training) report.unit = "seeds";
+  report.table = experiment.table_id;
+  report.experiment = experiment.id;
+  report.sides = sides_of(store, experiment, question.rows());
+  ScoreReader scores(store);
+  auto family = table_comparisons(scores, experiment, checkpoints, report.split);
+  std::vector<ComparisonRecord> asked;
+  std::vector<Better> better;
+  for (const auto& method : question.methods) {
+    std::ranges::move(compare_methods(scores, experiment, checkpoints, question.baseline, method,
+                                      report.split, report.metrics, report.bootstrap),
+                      std::back_inserter(asked));
+  }
+  require_claim(store, experiment, question, asked);
+  if (question.claim == claim_name(Claim::kCheckpoints)) {
+    claim_checkpoints_only(family);
+    claim_checkpoints_only(asked);
+  }
+  for (const auto& record : asked) better.push_back(experiment.better(record.metric));
+  report.family = questions_of(family);
+  if (!over_training && report.split != "validation")
+    report.validation = records_of(stored_comparisons(store, experiment, "validation"), "validation");
+  if (fewest_runs(asked) == 1) report.yardstick = yardstick_for(store, experiment, report.split);
+  add_comparisons(asked, better, report);
+  return report;
+}
+
+}  // namespace harness
