@@ -140,7 +140,9 @@ std::vector<ComparedSide> sides_of(const Store& store, const Experiment& experim
 
 std::vector<std::string> compared_methods(const StoredReproduction& experiment) {
   auto known = experiment.methods;
-  if (experiment.spec.value("kind", "") != "training") known.insert(known.begin(), "base");
+  const bool has_base =
+      experiment.spec.value("kind", "") != "training" && experiment.spec.value("starting_weights", true);
+  if (has_base) known.insert(known.begin(), kBaseMethod);
   return known;
 }
 
