@@ -17,6 +17,7 @@
 #include "harness/plan/scorers.h"
 #include "harness/plan/worker_request.h"
 #include "harness/run/scheduler.h"
+#include "harness/runs/job_files.h"
 #include "harness/runs/scratch_database.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
@@ -50,8 +51,6 @@ struct Verification {
 
   bool same() const { return differences.empty(); }
 };
-
-constexpr auto kJobFile = "job.json", kPositionsFile = "positions.json", kLog = "events.log";
 
 /// The folder of a job: beside the DB, as a workspace may be moved and copied, or where the DB says.
 fs::path folder_now(const Store& store, const std::string& recorded) {

@@ -55,7 +55,7 @@ evaluators/metrics evaluators evaluators/geneval evaluators/built_in evaluators/
 worker
 results/schema results/statistics results/store results/verdict results/paper
 results/table results/table/formats results/chart results/report results/grid results/query
-harness/terminal harness/plan harness/slurm harness/show harness/run harness/runs harness/checks
+harness/terminal harness/plan harness/slurm harness/show harness/run harness/runs harness/archive harness/checks
 harness/commands harness/cli harness
 )");
 

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace harness {
+
+// A run that came out of an archive may lack what the archive left out. FOLDER/left-out.json then names it,
+// so that nothing which was never here is taken for damage.
+
+/// In the folder of an evaluation, and in that of a run.
+inline constexpr const char *kImagesFolder = "images", *kCheckpointsFolder = "checkpoints";
+inline constexpr const char* kLeftOutFile = "left-out.json";
+
+/// Notes that FOLDER/PART was not part of the archive.
+void note_left_out(const std::filesystem::path& folder, const std::string& part);
+
+/// True if that is noted and FOLDER/PART is not there either.
+bool is_left_out(const std::filesystem::path& folder, const std::string& part);
+
+/// "the images were not part of the archive that this was imported from"
+std::string left_out_text(const std::string& part);
+
+/// What brings it in.
+inline constexpr const char* kLeftOutHint =
+    "export the experiment again with --images or --checkpoints where they are, and import that archive here: it "
+    "adds what is missing";
+
+}  // namespace harness
