@@ -145,7 +145,7 @@ class Contents {
     for (const auto& evaluation : store_.evaluations(run.id)) {
       if (evaluation.state == JobState::kDone) add_evaluation(run, evaluation, folder);
     }
-    if (request_.checkpoints) add_checkpoints(run, folder);
+    if (run.method != kBaseMethod) add_checkpoints(run, folder);
   }
 
   void add_evaluation(const StoredRun& run, const StoredEvaluation& evaluation, const fs::path& of_run) {
@@ -155,7 +155,7 @@ class Contents {
     for (const auto* file : {kJobFile, kPositionsFile, kLog, kWorkerLog})
       add_if_there(here + file, folder / file);
     evaluations_.insert(evaluation.id);
-    if (!request_.images) return;
+    if (!request_.images) return add_bytes(here + kLeftOutFile, left_out_note(kImagesFolder));
     require_here(folder, kImagesFolder, "--images");
     if (const auto check = check_stored_images(store_, evaluation.id, folder); !check.holds())
       throw Error(check.text(), folder.string(), "`harness db check` names all such images", Status::kFailed);
@@ -165,7 +165,8 @@ class Contents {
   }
 
   void add_checkpoints(const StoredRun& run, const fs::path& folder) {
-    if (run.method == kBaseMethod) return;
+    if (!request_.checkpoints)
+      return add_bytes(run.id + "/" + kLeftOutFile, left_out_note(kCheckpointsFolder));
     require_here(folder, kCheckpointsFolder, "--checkpoints");
     for (const auto& checkpoint : store_.checkpoints(run.id)) {
       const auto path = checkpoint.path.value_or("");

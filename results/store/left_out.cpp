@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "core/files.h"
 #include "core/json.h"
 
 namespace harness {
@@ -13,8 +12,8 @@ constexpr const char* kParts = "left_out";
 
 }  // namespace
 
-void note_left_out(const fs::path& folder, const std::string& part) {
-  write_file(folder / kLeftOutFile, Json{{kParts, {part}}}.dump() + "\n");
+std::string left_out_note(const std::string& part) {
+  return Json{{kParts, {part}}}.dump() + "\n";
 }
 
 bool is_left_out(const fs::path& folder, const std::string& part) {

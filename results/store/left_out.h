@@ -12,8 +12,8 @@ namespace harness {
 inline constexpr const char *kImagesFolder = "images", *kCheckpointsFolder = "checkpoints";
 inline constexpr const char* kLeftOutFile = "left-out.json";
 
-/// Notes that FOLDER/PART was not part of the archive.
-void note_left_out(const std::filesystem::path& folder, const std::string& part);
+/// What that file holds where FOLDER/PART was left out.
+std::string left_out_note(const std::string& part);
 
 /// True if that is noted and FOLDER/PART is not there either.
 bool is_left_out(const std::filesystem::path& folder, const std::string& part);

@@ -1,0 +1,100 @@
+#include "harness/archive/import.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/streams.h"
+#include "core/text.h"
+#include "harness/archive/unpack.h"
+#include "harness/runs/job_files.h"
+#include "harness/runs/rebuild.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+[[noreturn]] void refuse(const std::string& problem, const std::string& where) {
+  throw Error(problem, where, "it was not made by `harness export`, and nothing of it was taken");
+}
+
+/// The records, which are of the manifest's experiment and its runs alone.
+std::vector<HistoryEntry> records_of(const ArchiveManifest& manifest, const fs::path& folder,
+                                     const std::string& where) {
+  const auto history = [&] {
+    try {
+      return history_of(read_journal(folder / kJournalFile).records);
+    } catch (const Json::exception& error) {
+      refuse(fmt::format("journal: a record is not whole: {}", error.what()), where);
+    }
+  }();
+  require_sound_records(history.entries, where);
+  if (history.numbers.size() != 1 || !history.numbers.contains(manifest.digest))
+    refuse("journal: does not hold the experiment of the manifest alone", where);
+  if (history.runs != std::set(manifest.runs.begin(), manifest.runs.end()))
+    refuse("journal: holds other runs than the manifest", where);
+  return history.entries;
+}
+
+/// Every job is named by the hash of what it was asked for, and its log is whole.
+void require_sound_run(const fs::path& folder, const std::string& id) {
+  if (read_job(folder, id).id != id) refuse("is another job", folder.string());
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const auto name = entry.path().filename().string();
+    if (entry.is_directory() && name.starts_with("eval-")) {
+      const auto job = read_job(entry.path(), name.substr(name.rfind('-') + 1));
+      if (job.identity.value("run", "") != id)
+        refuse("is an evaluation of another run", entry.path().string());
+    }
+  }
+  require_sound_logs(folder);
+}
+
+/// What it says of a file names the archive, not the folder for a time.
+Error of_archive(const Error& error, const fs::path& archive, const fs::path& scratch) {
+  auto where = error.where();
+  const auto prefix = scratch.string() + "/";
+  if (where.starts_with(prefix)) where = fmt::format("{}: {}", archive.string(), where.substr(prefix.size()));
+  if (where == scratch.string()) where = archive.string();
+  return Error(error.problem(), where, error.hint(), error.status());
+}
+
+}  // namespace
+
+Imported import_archive(const Workspace& workspace, const fs::path& archive) {
+  { const auto there = open_file(archive); }  // before a workspace is made for it
+  FilledWorkspace filled(workspace);
+  Imported imported;
+  try {
+    auto& manifest = imported.manifest;
+    manifest = unpack_archive(archive, filled.scratch());
+    Incoming incoming{.folder = filled.scratch(),
+                      .histories = {records_of(manifest, filled.scratch(), archive.string())},
+                      .runs = {manifest.runs.begin(), manifest.runs.end()},
+                      .artifacts = {{manifest.digest, filled.scratch() / kExperimentsFolder /
+                                                          fmt::format("1-{}", manifest.table_id)}}};
+    for (const auto& run : incoming.runs) require_sound_run(incoming.folder / run, run);
+    auto store = open_workspace(workspace, [](const std::string& text) { tell("{}\n", text); });
+    const auto& entries = incoming.histories.front();
+    const auto experiment =
+        std::ranges::find(entries, "experiment", [](const auto& e) { return type_of(e.record); });
+    if (const auto known = store.number_of_experiment(experiment->record)) {
+      incoming.histories.clear();
+      imported.taken = take_in(store, workspace, incoming);
+      imported.taken.experiments = {
+          {.was = 1, .number = *known, .table_id = manifest.table_id, .is_known = true}};
+    } else {
+      imported.taken = take_in(store, workspace, incoming);
+    }
+  } catch (const Json::exception& error) {
+    refuse(fmt::format("a file of it has another form: {}", error.what()), archive.string());
+  } catch (const Error& error) {
+    throw of_archive(error, archive, filled.scratch());
+  }
+  filled.keep();
+  return imported;
+}
+
+}  // namespace harness
