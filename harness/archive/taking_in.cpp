@@ -10,11 +10,9 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "core/weights/weights_folder.h"
 #include "harness/archive/bringing.h"
 #include "harness/archive/journal_cut.h"
 #include "harness/archive/tar.h"
-#include "harness/plan/model_folder.h"
 #include "harness/runs/job_files.h"
 #include "harness/show/artifacts.h"
 #include "results/store/rows.h"
@@ -74,22 +72,6 @@ void require_sound(const Json& record, const std::string& where) {
     require(is_file_name(text("name")), in_quotes(text("name")) + " is no name of a file", where);
   if (type == "prompt_set")
     require(is_file_name(text("name")), in_quotes(text("name")) + " is no name of prompts", where);
-}
-
-/// Where the starting weights of a run are on this machine: at the path that its jobs had them from, or where
-/// this build has those of the backbone; nothing if they are neither.
-std::optional<std::string> weights_here(const fs::path& run, const std::string& sha256) {
-  try {
-    const auto job = read_json(run / kJobFile);
-    const auto recorded = job.at("paths").value("weights", std::string());
-    const auto backbone = job.at("identity").value("backbone", std::string());
-    for (const auto& place : {fs::path(recorded), default_weights(backbone, "")}) {
-      if (fs::is_directory(place) && weights_checksum(place) == sha256) return fs::absolute(place).string();
-    }
-  } catch (const std::exception&) {
-    // Not here: the records say by their checksum which ones they were.
-  }
-  return std::nullopt;
 }
 
 class TakingIn {
@@ -212,11 +194,11 @@ class TakingIn {
       if (origin.parent_path() == "prompts")
         data["origin"] = (workspace_.prompts_folder() / origin.filename()).string();
     }
-    if (type_of(record) == "checkpoint" && data.at("path").is_string() && data.at("sha256").is_string()) {
+    if (type_of(record) == "checkpoint" && data.at("path").is_string()) {
       const auto path = data.at("path").get<std::string>();
       if (path.empty() || fs::is_directory(path)) return;
       const auto folder = incoming_.folder / record.at("run").get<std::string>();
-      if (const auto here = weights_here(folder, data.at("sha256"))) data["path"] = *here;
+      if (const auto here = weights_here(folder / kJobFile)) data["path"] = *here;
     }
   }
 

@@ -5,6 +5,8 @@
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/sha256.h"
+#include "core/weights/weights_folder.h"
+#include "harness/plan/model_folder.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -38,6 +40,21 @@ std::optional<PromptSet> set_in(const fs::path& file, const std::string& sha256,
   if (task_of_file(file) == kGenevalPrompts) return load_prompt_set(file, kGenevalPrompts);
   const auto folder = recorded.parent_path().filename().string();
   return load_prompt_set(file, folder == kPickscorePrompts ? kPickscorePrompts : kOcrPrompts);
+}
+
+std::optional<std::string> weights_here(const fs::path& job_file) {
+  try {
+    const auto job = read_json(job_file);
+    const Json& identity = job.at("identity");
+    const fs::path recorded = job.at("paths").value("weights", std::string());
+    for (const auto& place : {recorded, default_weights(identity.value("backbone", std::string()), "")}) {
+      if (fs::is_directory(place) && weights_checksum(place) == identity.at("weights_sha256"))
+        return fs::absolute(place).string();
+    }
+  } catch (const std::exception&) {
+    // Not here: the checksum tells which ones they were.
+  }
+  return std::nullopt;
 }
 
 void require_sound_logs(const fs::path& folder) {

@@ -26,6 +26,10 @@ bool is_file_of_set(const std::filesystem::path& file, const std::string& sha256
 std::optional<PromptSet> set_in(const std::filesystem::path& file, const std::string& sha256,
                                 const std::filesystem::path& recorded);
 
+/// Where the starting weights of a job are on this machine, by their checksum: at the path that it had them
+/// from, or where this build has those of the backbone; nothing if they are neither.
+std::optional<std::string> weights_here(const std::filesystem::path& job_file);
+
 /// Every log below the folder is whole and nobody writes it. Reads them all. Throws Error.
 void require_sound_logs(const std::filesystem::path& folder);
 
