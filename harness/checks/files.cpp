@@ -38,8 +38,7 @@ bool expect_file(const fs::path& file, const std::string& sha256, const std::str
 void warn_of_left_out(const std::string& part, std::int64_t count, const std::string& of_what,
                       Findings& findings) {
   if (count == 0) return;
-  findings.warning =
-      fmt::format("{}; of {}, {}", findings.summary, counted(count, of_what), left_out_text(part));
+  findings.warning = findings.summary + "; " + left_out_text(part, count, of_what);
 }
 
 void check_trained(const CheckedExperiment& experiment, const CheckedRun& run, std::size_t& found,

@@ -354,10 +354,7 @@ void check_images(const Workspace& workspace, Store& store, Checked& checked) {
           run.method, run.seed, evaluation.step, evaluation.split, check.text()));
     }
   }
-  if (left_out > 0) {
-    checked.notes.push_back(
-        fmt::format("{}: {}", counted(left_out, "evaluation"), left_out_text(kImagesFolder)));
-  }
+  if (left_out > 0) checked.notes.push_back(left_out_text(kImagesFolder, left_out, "evaluation"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/json.h"
+#include "core/text.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -28,6 +29,11 @@ bool is_left_out(const fs::path& folder, const std::string& part) {
 
 std::string left_out_text(const std::string& part) {
   return fmt::format("the {} were not part of the archive that this was imported from", part);
+}
+
+std::string left_out_text(const std::string& part, std::int64_t count, const std::string& of_what) {
+  return fmt::format("the {} of {} were not part of the archive that they were imported from", part,
+                     counted(count, of_what));
 }
 
 }  // namespace harness

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -20,6 +21,8 @@ bool is_left_out(const std::filesystem::path& folder, const std::string& part);
 
 /// "the images were not part of the archive that this was imported from"
 std::string left_out_text(const std::string& part);
+/// "the images of 3 evaluations were not part of the archive that they were imported from"
+std::string left_out_text(const std::string& part, std::int64_t count, const std::string& of_what);
 
 /// What brings it in.
 inline constexpr const char* kLeftOutHint =
