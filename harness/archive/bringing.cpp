@@ -40,8 +40,7 @@ void require_same_log(const fs::path& from, const fs::path& to) {
   if (is_here && comes && is_same_content(from / kLog, to / kLog)) return;
   if (!is_here && !comes) return;
   constexpr const char* kHint =
-      "it is the same run, done twice: its numbers may differ in bits, and one workspace can hold one of them. Keep "
-      "them in two workspaces, or remove the one that is here with `harness runs rm`";
+      "it is the same run, done twice, and one workspace can hold one of them: keep them in two workspaces";
   if (is_here && comes) refuse(from / kLog, to / kLog, kHint);
   throw Error(is_here ? fmt::format("holds a log that {} lacks", from.string())
                       : fmt::format("lacks the log {}", (from / kLog).string()),
@@ -120,6 +119,14 @@ void bring_files(const fs::path& from, const fs::path& to, Moves& moves) {
   }
 }
 
+void require_same_logs(const fs::path& from, const fs::path& to) {
+  require_same_log(from, to);
+  for (const auto& folder : entries_of(from)) {
+    if (is_evaluation(folder) && fs::exists(to / folder.filename()))
+      require_same_log(folder, to / folder.filename());
+  }
+}
+
 std::vector<std::string> bring_run(const fs::path& from, const fs::path& to, bool with_evaluations,
                                    Moves& moves) {
   if (!fs::is_directory(from)) return {};
@@ -127,7 +134,7 @@ std::vector<std::string> bring_run(const fs::path& from, const fs::path& to, boo
     if (with_evaluations) moves.add(from, to);
     return with_evaluations ? std::vector<std::string>{"run"} : std::vector<std::string>{};
   }
-  require_same_log(from, to);
+  require_same_logs(from, to);
   std::set<std::string> added;
   if (bring_missing(from / kCheckpointsFolder, to / kCheckpointsFolder, moves))
     added.insert(kCheckpointsFolder);
@@ -140,7 +147,6 @@ std::vector<std::string> bring_run(const fs::path& from, const fs::path& to, boo
       added.insert("evaluations");
       continue;
     }
-    require_same_log(folder, place);
     if (bring_missing(folder / kImagesFolder, place / kImagesFolder, moves)) added.insert(kImagesFolder);
   }
   return {added.begin(), added.end()};

@@ -39,6 +39,10 @@ void bring_files(const std::filesystem::path& from, const std::filesystem::path&
 std::vector<std::string> bring_run(const std::filesystem::path& from, const std::filesystem::path& to,
                                    bool with_evaluations, Moves& moves);
 
+/// Throws Error (Status::kFailed) where two folders of a run hold other logs of the same job, naming the
+/// file.
+void require_same_logs(const std::filesystem::path& from, const std::filesystem::path& to);
+
 /// The same bytes.
 bool is_same_content(const std::filesystem::path& a, const std::filesystem::path& b);
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <map>
+#include <string>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/streams.h"
 #include "harness/archive/bringing.h"
 #include "harness/runs/job_files.h"
@@ -59,13 +61,7 @@ class Gathering {
  private:
   void take_run(const fs::path& from, const std::string& run) {
     if (!fs::is_directory(from)) return;  // planned, and never begun
-    require_sound_logs(from);
-    const auto place = incoming_.folder / run;
-    if (fs::exists(place)) {
-      Moves differences;
-      bring_run(from, place, true, differences);  // throws where the logs differ
-    }
-    copy_run(from, place);
+    copy_run(from, incoming_.folder / run);
     incoming_.runs.insert(run);
   }
 
@@ -74,7 +70,7 @@ class Gathering {
     for (const auto& entry : fs::directory_iterator(folder, absent)) {
       const auto place = incoming_.folder / "prompts" / entry.path().filename();
       if (!entry.is_regular_file() || fs::exists(place)) continue;
-      fs::create_directories(place.parent_path());
+      make_folder(place.parent_path());
       fs::copy_file(entry.path(), place);
     }
   }
@@ -92,6 +88,22 @@ class Gathering {
   Incoming incoming_;
 };
 
+/// Before anything is made: the logs of a run are the same wherever it is, and whole.
+void require_same_runs(const std::vector<Workspace>& sources, const Workspace& into) {
+  std::map<std::string, std::vector<fs::path>> places;
+  for (const auto& source : sources) {
+    for (const auto& run : history_at(source).runs) {
+      const auto folder = source.run_folder(run);
+      if (!fs::is_directory(folder)) continue;
+      require_sound_logs(folder);
+      auto& known = places[run];
+      if (known.empty() && fs::exists(into.run_folder(run))) known.push_back(into.run_folder(run));
+      for (const auto& other : known) require_same_logs(folder, other);
+      known.push_back(folder);
+    }
+  }
+}
+
 }  // namespace
 
 Merged merge_workspaces(const std::vector<Workspace>& sources, const Workspace& into) {
@@ -100,17 +112,12 @@ Merged merge_workspaces(const std::vector<Workspace>& sources, const Workspace& 
     if (fs::equivalent(source.folder, into.folder, absent))
       throw Error("is a source and what they are merged into", source.folder.string(),
                   "name another folder with --out");
-    history_at(source);  // before a workspace is made
   }
+  require_same_runs(sources, into);
   FilledWorkspace filled(into);
   Merged merged;
   Gathering gathering(filled.scratch());
   for (const auto& source : sources) merged.sources.push_back(gathering.take(source));
-  // Before anything is opened for writing: a run that is here already, and differs.
-  for (const auto& run : gathering.incoming().runs) {
-    Moves differences;
-    bring_run(filled.scratch() / run, into.run_folder(run), true, differences);
-  }
   {
     auto store = open_workspace(into, [](const std::string& text) { tell("{}\n", text); });
     merged.taken = take_in(store, into, gathering.incoming());
