@@ -54,11 +54,14 @@ void require_sound_run(const fs::path& folder, const std::string& id) {
 
 /// What it says of a file names the archive, not the folder for a time.
 Error of_archive(const Error& error, const fs::path& archive, const fs::path& scratch) {
-  auto where = error.where();
-  const auto prefix = scratch.string() + "/";
-  if (where.starts_with(prefix)) where = fmt::format("{}: {}", archive.string(), where.substr(prefix.size()));
-  if (where == scratch.string()) where = archive.string();
-  return Error(error.problem(), where, error.hint(), error.status());
+  const auto named = [&](std::string text) {
+    const auto folder = scratch.string() + "/", name = archive.string() + ": ";
+    for (auto found = text.find(folder); found != std::string::npos;
+         found = text.find(folder, found + name.size()))
+      text.replace(found, folder.size(), name);
+    return text == scratch.string() ? archive.string() : text;
+  };
+  return Error(named(error.problem()), named(error.where()), error.hint(), error.status());
 }
 
 }  // namespace

@@ -57,10 +57,18 @@ class Cut {
     const bool has_slot = record.contains("key");
     const auto slot = has_slot ? fmt::format("{} {}", type, record.at("key").get<std::string>()) : type;
     if (has_slot && std::exchange(last_[slot], words_of(record)) == words_of(record)) return;
-    cut_.records.push_back(std::move(record));
+    (type == "prompt_set" ? prompt_sets_ : cut_.records).push_back(std::move(record));
   }
 
-  CutJournal take_result() { return std::move(cut_); }
+  /// Prompt sets come first, as if they were recorded when the first run was: another experiment may have
+  /// brought them.
+  CutJournal take_result() {
+    std::ranges::sort(prompt_sets_, {},
+                      [](const Json& record) { return record.at("key").get<std::string>(); });
+    for (auto& record : prompt_sets_) record.update({{"at", cut_.began}, {"time", seconds_of(cut_.began)}});
+    cut_.records.insert(cut_.records.begin(), prompt_sets_.begin(), prompt_sets_.end());
+    return std::move(cut_);
+  }
 
  private:
   bool belongs(const HistoryEntry& entry) const {
@@ -124,6 +132,7 @@ class Cut {
   const std::set<std::string>&runs_, &done_;
   std::map<std::string, std::string> last_;
   std::map<std::int64_t, std::int64_t> selections_;  ///< number in the workspace -> in the archive
+  std::vector<Json> prompt_sets_;
   CutJournal cut_;
 };
 

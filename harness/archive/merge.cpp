@@ -98,7 +98,7 @@ void require_same_runs(const std::vector<Workspace>& sources, const Workspace& i
       require_sound_logs(folder);
       auto& known = places[run];
       if (known.empty() && fs::exists(into.run_folder(run))) known.push_back(into.run_folder(run));
-      for (const auto& other : known) require_same_logs(folder, other);
+      for (const auto& other : known) require_same_logs(other, folder);
       known.push_back(folder);
     }
   }
