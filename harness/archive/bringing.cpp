@@ -67,6 +67,13 @@ bool bring_missing(const fs::path& from, const fs::path& to, Moves& moves) {
   return brought;
 }
 
+/// Brings FROM/PART to TO where it, or a file of it, is not there. Then the note that it was left out goes.
+bool bring_part(const fs::path& from, const fs::path& to, const char* part, Moves& moves) {
+  if (!bring_missing(from / part, to / part, moves)) return false;
+  if (fs::exists(to / kLeftOutFile)) moves.add(to / kLeftOutFile, from / fmt::format("{}.was", kLeftOutFile));
+  return true;
+}
+
 }  // namespace
 
 void Moves::make_folders(const fs::path& folder) {
@@ -136,8 +143,7 @@ std::vector<std::string> bring_run(const fs::path& from, const fs::path& to, boo
   }
   require_same_logs(from, to);
   std::set<std::string> added;
-  if (bring_missing(from / kCheckpointsFolder, to / kCheckpointsFolder, moves))
-    added.insert(kCheckpointsFolder);
+  if (bring_part(from, to, kCheckpointsFolder, moves)) added.insert(kCheckpointsFolder);
   for (const auto& folder : entries_of(from)) {
     if (!is_evaluation(folder)) continue;
     const auto place = to / folder.filename();
@@ -147,7 +153,7 @@ std::vector<std::string> bring_run(const fs::path& from, const fs::path& to, boo
       added.insert("evaluations");
       continue;
     }
-    if (bring_missing(folder / kImagesFolder, place / kImagesFolder, moves)) added.insert(kImagesFolder);
+    if (bring_part(folder, place, kImagesFolder, moves)) added.insert(kImagesFolder);
   }
   return {added.begin(), added.end()};
 }

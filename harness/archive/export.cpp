@@ -140,7 +140,7 @@ class Contents {
     if (!fs::exists(folder / kJobFile))
       throw Error("is missing", (folder / kJobFile).string(), "put the run's folder back from a copy",
                   Status::kFailed);
-    require_sound_logs(folder);
+    require_sound_log(folder / kLog);
     for (const auto* file : {kJobFile, kLog, kWorkerLog}) add_if_there(run.id + "/" + file, folder / file);
     for (const auto& evaluation : store_.evaluations(run.id)) {
       if (evaluation.state == JobState::kDone) add_evaluation(run, evaluation, folder);
@@ -154,6 +154,7 @@ class Contents {
     const auto here = run.id + "/" + name + "/";
     for (const auto* file : {kJobFile, kPositionsFile, kLog, kWorkerLog})
       add_if_there(here + file, folder / file);
+    require_sound_log(folder / kLog);
     evaluations_.insert(evaluation.id);
     if (!request_.images) return add_bytes(here + kLeftOutFile, left_out_note(kImagesFolder));
     require_here(folder, kImagesFolder, "--images");

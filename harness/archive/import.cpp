@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <regex>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -11,6 +12,7 @@
 #include "harness/archive/unpack.h"
 #include "harness/runs/job_files.h"
 #include "harness/runs/rebuild.h"
+#include "results/schema/database_file.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -36,6 +38,22 @@ std::vector<HistoryEntry> records_of(const ArchiveManifest& manifest, const fs::
   if (history.runs != std::set(manifest.runs.begin(), manifest.runs.end()))
     refuse("journal: holds other runs than the manifest", where);
   return history.entries;
+}
+
+/// True for a file that a workspace of one experiment has. Nothing else comes in: a batch script or the
+/// number of a job in Slurm that somebody else wrote must not be taken for the workspace's own.
+bool has_place(const std::string& name, const ArchiveManifest& manifest) {
+  static const std::regex kOfRun(
+      "(job\\.json|events\\.log|worker\\.log|left-out\\.json|checkpoints/.+|"
+      "eval-[^/]+/(job\\.json|positions\\.json|events\\.log|worker\\.log|left-out\\.json|images/.+))");
+  static const std::set<std::string> kAtTop = {kCrateFile, kSpecFile, kJournalFile, kDatabaseName};
+  const auto cut = name.find('/');
+  if (cut == std::string::npos) return kAtTop.contains(name);
+  const auto first = name.substr(0, cut), rest = name.substr(cut + 1);
+  if (std::ranges::count(manifest.runs, first) > 0) return std::regex_match(rest, kOfRun);
+  const auto artifacts = fmt::format("{}/1-{}/", kExperimentsFolder, manifest.table_id);
+  const auto last = name.substr(name.rfind('/') + 1);
+  return name == "prompts/" + last || name == artifacts + last;
 }
 
 /// Every job is named by the hash of what it was asked for, and its log is whole.
@@ -73,6 +91,9 @@ Imported import_archive(const Workspace& workspace, const fs::path& archive) {
   try {
     auto& manifest = imported.manifest;
     manifest = unpack_archive(archive, filled.scratch());
+    for (const auto& [name, file] : manifest.files) {
+      if (!has_place(name, manifest)) refuse(name + " is no file of an experiment", archive.string());
+    }
     Incoming incoming{.folder = filled.scratch(),
                       .histories = {records_of(manifest, filled.scratch(), archive.string())},
                       .runs = {manifest.runs.begin(), manifest.runs.end()},

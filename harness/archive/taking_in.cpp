@@ -1,11 +1,13 @@
 #include "harness/archive/taking_in.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <optional>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
@@ -89,6 +91,7 @@ class TakingIn {
     }
     for (const auto& run : incoming_.runs) bring(run);
     bring_prompts();
+    sync_files();
     try {
       if (records_.empty()) {
         moves_.carry_out();
@@ -200,6 +203,12 @@ class TakingIn {
       const auto folder = incoming_.folder / record.at("run").get<std::string>();
       if (const auto here = weights_here(folder / kJobFile)) data["path"] = *here;
     }
+  }
+
+  /// What the records rest on is on the disk before them.
+  void sync_files() const {
+    const Descriptor folder(::open(incoming_.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.get() >= 0) ::syncfs(folder.get());
   }
 
   void bring(const std::string& run) {

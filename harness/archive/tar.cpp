@@ -22,7 +22,7 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kBlock = 1 << 16, kLongestPart = 200, kMostEntries = 1'000'000;
+constexpr std::size_t kBlock = 1 << 16, kLongestPart = 200, kLongestName = 1000, kMostEntries = 1'000'000;
 constexpr const char* kLevel = "9";  // another one would give other bytes
 constexpr const char* kCopyAgain = "copy the archive again from where it was made";
 
@@ -64,7 +64,7 @@ const char* kind_of(archive_entry* entry) {
 
 bool is_archive_name(const std::string& name) {
   const auto parts = split(name, '/');
-  return std::ranges::all_of(parts, is_part);
+  return name.size() <= kLongestName && std::ranges::all_of(parts, is_part);
 }
 
 struct TarWriter::Impl {

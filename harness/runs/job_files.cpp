@@ -57,13 +57,18 @@ std::optional<std::string> weights_here(const fs::path& job_file) {
   return std::nullopt;
 }
 
+void require_sound_log(const fs::path& log) {
+  if (!fs::exists(log)) return;
+  if (event_log_is_held(log))
+    throw Error("is held by a living process", log.string(), "wait for it, or stop it");
+  for ([[maybe_unused]] const auto& event : Events(log)) {
+  }
+}
+
 void require_sound_logs(const fs::path& folder) {
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.path().filename() != kLog) continue;
-    if (event_log_is_held(entry.path()))
-      throw Error("is held by a living process", entry.path().string(), "wait for it, or stop it");
-    for ([[maybe_unused]] const auto& event : Events(entry.path())) {
-    }
+    require_sound_log(entry.path());
   }
 }
 

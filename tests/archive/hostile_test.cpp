@@ -183,6 +183,20 @@ TEST_F(HostileArchive, WithAConsistentManifestJobsMustStillBeNamedByTheirHash) {
   expect_refused(archive, {"job.json", "its identity has the id"});
 }
 
+TEST_F(HostileArchive, AFileThatNoExperimentHasIsRefused) {
+  const auto run =
+      ArchiveManifest::parse(entries_of(at("small.tar.zst")).front().bytes, "manifest").runs.front();
+  for (const std::string& name :
+       {run + "/submission.json", run + "/job.sh", std::string("lock"), std::string("prompts/a/b.txt"),
+        std::string("experiments/2-other/table.md")}) {
+    const auto archive = changed([&](auto& entries) {
+      entries.push_back({.name = top_of(entries) + "/" + name, .bytes = "x"});
+      entries.front().bytes = forged([&](auto& m) { m.files[name] = packed_bytes("x"); }, entries);
+    });
+    expect_refused(archive, {name + " is no file of an experiment"});
+  }
+}
+
 TEST_F(HostileArchive, WithAConsistentManifestLogsMustStillCompleteTheExperiment) {
   const auto archive = changed([](auto& entries) {
     entries.front().bytes = with_other(

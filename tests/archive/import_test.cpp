@@ -77,6 +77,7 @@ TEST_F(Import, ASecondArchiveBringsWhatTheFirstLeftOut) {
   EXPECT_EQ(ok({"check", "--out", out}).out, ok({"check"}).out);
   ok({"export", "1", "--out", out, "-o", "grown.tar.zst", "--images", "--checkpoints"});
   EXPECT_EQ(read_file(at("grown.tar.zst")), read_file(at("whole.tar.zst")));
+  for (const auto& [name, sum] : listing(at(out))) EXPECT_THAT(name, Not(HasSubstr("left-out"))) << name;
 }
 
 TEST_F(Import, ImagesThatAreDeletedAfterwardsAreDamage) {
