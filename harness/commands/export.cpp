@@ -42,7 +42,7 @@ int export_archive(const ExportOptions& o) {
 
 Command make_export() {
   auto o = std::make_shared<ExportOptions>();
-  Command command{"export", "Write an experiment into one file that can be archived and imported", R"(
+  Command command{"export", "Write an experiment into one file, to publish or import", R"(
 The archive (.tar.zst) holds one experiment and all that its numbers rest on: records, event logs, prompts, tables and figures, a
 database, checksums, and a description that archives read (RO-Crate). Unpacked, it is a workspace. The same
 experiment gives the same bytes, wherever and whenever it is exported.
