@@ -21,7 +21,7 @@ FROM debian:12-slim
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-       libcairo2 libfmt9 libjpeg62-turbo libpango-1.0-0 libpangocairo-1.0-0 libpng16-16 libsqlite3-0 libssl3 libstdc++6 \
+       libarchive13 libcairo2 libfmt9 libjpeg62-turbo libpango-1.0-0 libpangocairo-1.0-0 libpng16-16 libsqlite3-0 libssl3 libstdc++6 \
        libtesseract5 libutf8proc2 fonts-dejavu-core fonts-liberation tesseract-ocr-eng \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 1000 --create-home harness \

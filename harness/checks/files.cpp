@@ -7,11 +7,13 @@
 
 #include "core/file_checksums.h"
 #include "core/sha256.h"
+#include "core/text.h"
 #include "core/weights/weights_folder.h"
 #include "harness/checks/check.h"
 #include "harness/plan/inputs.h"
 #include "harness/runs/stored_files.h"
 #include "harness/show/artifacts.h"
+#include "results/store/left_out.h"
 #include "results/store/rows.h"
 
 // Files against the checksums that were taken when they were written.
@@ -30,6 +32,13 @@ bool expect_file(const fs::path& file, const std::string& sha256, const std::str
   if (remembered_sha256(file) == sha256) return true;
   findings.add("{}: {} is not the file that was written", what, file.string());
   return false;
+}
+
+/// What an archive left out of the files of a check, which then holds for those that are here.
+void warn_of_left_out(const std::string& part, std::int64_t count, const std::string& of_what,
+                      Findings& findings) {
+  if (count == 0) return;
+  findings.warning = findings.summary + "; " + left_out_text(part, count, of_what);
 }
 
 void check_trained(const CheckedExperiment& experiment, const CheckedRun& run, std::size_t& found,
@@ -78,7 +87,12 @@ void check_weights(const CheckedExperiment& experiment, const CheckedRun& run, b
 Findings check_images(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint = "restore the images from a copy, or repeat the reproduce with --fresh"};
   std::size_t images = 0;
+  std::int64_t left_out = 0;
   for (const auto& e : experiment.evaluations) {
+    if (is_left_out(e.place, kImagesFolder)) {
+      ++left_out;
+      continue;
+    }
     std::set<std::string> paths;
     constexpr auto kSql = R"sql(
       SELECT s.path, s.sha256, p.position FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
@@ -98,22 +112,27 @@ Findings check_images(const CheckedExperiment& experiment, Fields&) {
     }
   }
   findings.summary = fmt::format("{} images have the bytes that were scored", images);
+  warn_of_left_out(kImagesFolder, left_out, "evaluation", findings);
   return findings;
 }
 
 Findings check_checkpoints(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint = "restore the checkpoint from a copy, or train again with --fresh"};
   std::size_t found = 0;
+  std::int64_t left_out = 0;
   bool absent = false;
   for (const auto& run : experiment.runs) {
     if (run.is_base()) {
       check_weights(experiment, run, absent, findings);
+    } else if (is_left_out(run.place, kCheckpointsFolder)) {
+      ++left_out;
     } else {
       check_trained(experiment, run, found, findings);
     }
   }
   findings.summary = fmt::format("{} checkpoints have the bytes that were written", found);
   if (absent) findings.summary += "; the folder of the starting weights is not on this machine";
+  warn_of_left_out(kCheckpointsFolder, left_out, "run", findings);
   return findings;
 }
 

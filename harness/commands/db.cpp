@@ -52,7 +52,7 @@ int check(const Options& options) {
     for (const auto& finding : findings) put("{}\n", finding.get<std::string>());
     const auto db = checked.at("db").get<std::string>();
     if (findings.empty()) {
-      const bool compared = checked.at("notes").empty();
+      const bool compared = checked.at("rows_compared");
       return put("{}: sound (schema version {}): file, foreign keys, evaluations, images{}\n", db,
                  checked.at("version").get<int>(), compared ? ", every row as in the logs" : "");
     }

@@ -46,7 +46,10 @@ bool write_report(Store& store, const Experiment& experiment, const fs::path& fi
   write_file_atomically(file, page);
   tell("{}: {:.1f} MB, one file that needs no network\n", file.string(),
        static_cast<double>(page.size()) / 1e6);
-  if (made.images_missing == 0) return true;
+  if (made.images_missing == 0) {
+    for (const auto& sentence : made.missing) tell("note: {}\n", sentence);
+    return true;
+  }
   tell("error: the page is incomplete: {} {} names the files\n", join(made.missing, " "),
        with_place("`harness db check`", options.db.place.options()));
   return false;

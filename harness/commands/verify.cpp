@@ -17,10 +17,12 @@
 #include "harness/plan/scorers.h"
 #include "harness/plan/worker_request.h"
 #include "harness/run/scheduler.h"
+#include "harness/runs/job_files.h"
 #include "harness/runs/scratch_database.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
 #include "harness/terminal/seeds.h"
+#include "results/store/left_out.h"
 #include "results/store/rows.h"
 
 namespace harness {
@@ -51,8 +53,6 @@ struct Verification {
 
   bool same() const { return differences.empty(); }
 };
-
-constexpr auto kJobFile = "job.json", kPositionsFile = "positions.json", kLog = "events.log";
 
 /// The folder of a job: beside the DB, as a workspace may be moved and copied, or where the DB says.
 fs::path folder_now(const Store& store, const std::string& recorded) {
@@ -90,22 +90,56 @@ std::vector<RecordedJob> done_jobs(Store& store, const std::string& condition, c
   return jobs;
 }
 
-/// Paths of a job in a workspace that was moved since, and the scorer of this build.
-Json paths_now(const Json& job, const fs::path& folder) {
+/// The prompts of a checksum among those that the workspace keeps; empty if it has none.
+std::string prompts_in(const fs::path& folder, const std::string& sha256) {
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(folder, absent)) {
+    if (is_file_of_set(entry.path(), sha256)) return entry.path().string();
+  }
+  return "";
+}
+
+/// Paths of a job in a workspace that was moved or imported since, and the scorer of this build.
+Json paths_now(const Json& job, const RecordedJob& recorded) {
   Json paths = job.at("paths");
-  const auto positions = paths.value("positions", std::string());
-  const auto recorded = fs::path(positions).parent_path();
+  const Json& identity = job.at("identity");
+  const bool is_training = recorded.kind == "train";
+  const auto workspace = (is_training ? recorded.folder : recorded.folder.parent_path()).parent_path();
+  // text-cache lies in the workspace, positions.json in the folder of its evaluation.
+  const auto positions = fs::path(paths.value("positions", std::string())).parent_path();
+  const auto then = positions.empty() ? fs::path(paths.value("text_cache", std::string())).parent_path()
+                                      : positions.parent_path().parent_path();
   for (auto& [name, value] : paths.items()) {
     const fs::path path = value.get<std::string>();
-    if (fs::exists(path) || positions.empty()) continue;
-    const auto workspace = recorded.parent_path().parent_path(), now = folder.parent_path().parent_path();
-    const auto relative = path.lexically_relative(workspace);
-    if (!relative.empty() && *relative.begin() != "..") value = (now / relative).string();
+    if (path.empty() || fs::exists(path)) continue;
+    const auto relative = then.empty() ? fs::path() : path.lexically_relative(then);
+    if (!relative.empty() && *relative.begin() != "..") value = (workspace / relative).string();
+    if (fs::exists(value.get<std::string>())) continue;
+    std::string here;
+    if (name == "weights") here = weights_here(recorded.folder / kJobFile).value_or("");
+    if (name == "prompts" || name == "train_prompts")
+      here = prompts_in(workspace / "prompts", identity.value(name + "_sha256", std::string()));
+    if (!here.empty()) value = fs::absolute(here).string();
   }
   if (!paths.contains("text_cache"))
-    paths["text_cache"] = (folder / "text-cache").string();  // of old versions
+    paths["text_cache"] = (recorded.folder / "text-cache").string();  // of old versions
   if (paths.contains("scorer")) paths["scorer"] = scorer_path().string();
   return paths;
+}
+
+/// Leaves out evaluations of checkpoints that an archive left out, and says so. Throws Error if none is left.
+void require_checkpoints(std::vector<RecordedJob>& jobs) {
+  const auto left_out = std::erase_if(jobs, [](const RecordedJob& job) {
+    const auto run = job.folder.parent_path();
+    return job.kind == "evaluate" && read_json(job.folder / kJobFile).at("paths").contains("checkpoint") &&
+           is_left_out(run, kCheckpointsFolder);
+  });
+  if (left_out == 0) return;
+  if (jobs.empty())
+    throw Error("cannot be drawn again: " + left_out_text(kCheckpointsFolder), "harness verify", kLeftOutHint,
+                Status::kFailed);
+  tell("note: {} cannot be drawn again: {}\n", counted(static_cast<std::int64_t>(left_out), "evaluation"),
+       left_out_text(kCheckpointsFolder));
 }
 
 /// Some positions of a list, the same ones for the same list.
@@ -122,7 +156,7 @@ Json some_positions(const Json& all, const VerifyOptions& options) {
 void prepare(const RecordedJob& job, const VerifyOptions& options, const fs::path& folder) {
   make_folder(folder);
   Json document = read_json(job.folder / kJobFile);
-  document["paths"] = paths_now(document, job.folder);
+  document["paths"] = paths_now(document, job);
   document["options"]["threads"] = core_count();
   if (job.is_evaluation()) {
     const auto file = folder / kPositionsFile;
@@ -458,7 +492,8 @@ int verify(const VerifyOptions& o) {
   checked_seed(o.seed, "--sample-seed");
   const auto db = find_workspace(o.db.place).db;
   Store store(db, OpenMode::kReadOnly);
-  const auto jobs = o.run.empty() ? jobs_of_experiments(store, o) : jobs_of_run(store, o.run, o.training);
+  auto jobs = o.run.empty() ? jobs_of_experiments(store, o) : jobs_of_run(store, o.run, o.training);
+  require_checkpoints(jobs);
   const ScratchFolder scratch(fs::absolute(db).parent_path() / fmt::format("verify-{}", ::getpid()), o.keep);
   const auto results = verify_jobs(store, jobs, o, scratch.path());
   Json list = Json::array();

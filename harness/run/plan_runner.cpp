@@ -15,6 +15,18 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
+/// Files that another workspace has under a second name (`harness merge`) become this one's own: a worker
+/// writes images in their place.
+void own_files(const fs::path& folder) {
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(folder, absent)) {
+    if (!entry.is_regular_file() || entry.hard_link_count() == 1) continue;
+    const auto aside = entry.path().string() + ".own";
+    fs::copy_file(entry.path(), aside, fs::copy_options::overwrite_existing);
+    fs::rename(aside, entry.path());
+  }
+}
+
 Fields identity_of(const Job& job) {
   return {job.identity, (job.folder / "job.json").string() + ": identity"};
 }
@@ -283,6 +295,7 @@ Task PlanRunner::prepare_evaluation(const RunPlan& run, Job job) {
     if (job.step > 0 && checkpoint.step == job.step) job.checkpoint_sha256 = checkpoint.sha256.value_or("");
   }
   write_job_file(job, shares_, plan_.device);
+  own_files(job.folder / "images");
   write_file_atomically(job.folder / "positions.json", canonical_json(Json(plan_.positions(job.split))));
   return {.id = job.id,
           .label = job.label,

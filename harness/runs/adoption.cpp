@@ -14,48 +14,17 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "harness/run/plan_runner.h"
+#include "harness/runs/job_files.h"
 #include "harness/runs/scratch_database.h"
 #include "harness/runs/stored_files.h"
 #include "harness/show/run_report.h"
+#include "results/store/left_out.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr auto kJobFile = "job.json", kLog = "events.log";
 constexpr const char* kByReproduce = "the reproduce command that made it goes on with it where it lies";
-
-/// What job.json asked for. Throws Error unless it is named by the hash of its identity and `id` is that
-/// name.
-Job read_job(const fs::path& folder, const std::string& id) {
-  const auto document = read_json(folder / kJobFile);
-  Fields fields(document, (folder / kJobFile).string());
-  Job job{.id = fields.required<std::string>("id"),
-          .identity = fields.get("identity"),
-          .paths = fields.get("paths"),
-          .folder = folder,
-          .label = {}};
-  const auto hash = job_id(job.identity);
-  if (hash != job.id || hash != id) {
-    throw Error(
-        fmt::format("is named {} in the folder of {}, and its identity has the id {}", job.id, id, hash),
-        fields.where(), "it was changed, or the folder renamed: copy it again");
-  }
-  return job;
-}
-
-/// The prompt set of a file, if it has this checksum. A set of records has that of the records.
-std::optional<PromptSet> set_in(const fs::path& file, const std::string& sha256, const fs::path& recorded) {
-  std::error_code absent;
-  if (!fs::is_regular_file(file, absent)) return std::nullopt;
-  if (task_of_file(file) == kGenevalPrompts) {
-    auto set = load_prompt_set(file, kGenevalPrompts);
-    return set.sha256 == sha256 ? std::optional(std::move(set)) : std::nullopt;
-  }
-  if (sha256_file(file) != sha256) return std::nullopt;
-  const auto folder = recorded.parent_path().filename().string();
-  return load_prompt_set(file, folder == kPickscorePrompts ? kPickscorePrompts : kOcrPrompts);
-}
 
 /// The prompt set of a checksum, as this program makes it or as a file here holds it.
 PromptSet find_prompt_set(const std::string& sha256, const fs::path& recorded, const Workspace& workspace) {
@@ -79,19 +48,9 @@ void require_done(Store& store, const std::string& job, const fs::path& folder, 
   throw Error(fmt::format("its {} is not finished", what), folder.string(), kByReproduce);
 }
 
-/// Every log below the folder is whole and nobody writes it. Reads them all, also those that are not taken.
-void require_sound_logs(const fs::path& folder) {
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.path().filename() != kLog) continue;
-    if (event_log_is_held(entry.path()))
-      throw Error("is held by a living process", entry.path().string(), "wait for it, or stop it");
-    for ([[maybe_unused]] const auto& event : Events(entry.path())) {
-    }
-  }
-}
-
 /// The manifests of the checkpoints are those that the log speaks of, and their files those of the manifests.
 void require_checkpoints(Store& store, const Job& job) {
+  if (is_left_out(job.folder, kCheckpointsFolder)) return;
   for (const auto& checkpoint : store.checkpoints(job.id)) {
     const auto manifest = job.folder / checkpoint.path.value_or("") / "manifest.json";
     if (!fs::exists(manifest)) throw Error("is missing", manifest.string(), "copy the folder again");
@@ -179,8 +138,9 @@ class Adoption {
     if (fs::exists(folder / kLog)) store_.ingest(record);
     require_done(store_, record.id, folder,
                  fmt::format("evaluation on {} at checkpoint {}", row.split, row.step));
-    if (const auto images = check_stored_images(store_, record.id, folder); !images.holds())
-      throw Error(images.text(), folder.string(), "copy the folder again");
+    const auto images =
+        is_left_out(folder, kImagesFolder) ? ImageCheck{} : check_stored_images(store_, record.id, folder);
+    if (!images.holds()) throw Error(images.text(), folder.string(), "copy the folder again");
     ++taken_;
   }
 

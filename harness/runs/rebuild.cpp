@@ -16,6 +16,7 @@
 #include "harness/runs/stored_files.h"
 #include "harness/runs/trash.h"
 #include "results/store/database_diff.h"
+#include "results/store/left_out.h"
 #include "results/store/sql.h"
 #include "results/store/store.h"
 
@@ -221,7 +222,8 @@ fs::path scratch_folder(const Workspace& workspace) {
 /// What check_database finds.
 struct Checked {
   std::vector<std::string> findings, notes;
-  std::string hint;  ///< what mends them: that of the first finding which has one
+  std::string hint;            ///< what mends them: that of the first finding which has one
+  bool rows_compared = false;  ///< with the logs, all of them
 
   void add(const std::string& finding, const std::string& mends) {
     findings.push_back(finding);
@@ -273,6 +275,7 @@ std::optional<JournalText> journal_to_compare(const Workspace& workspace, Store&
 }
 
 void check_rows(const Workspace& workspace, Store& store, Checked& checked) {
+  const auto notes_before = checked.notes.size();
   std::optional<WorkspaceLock> lock;
   try {
     lock.emplace(workspace);
@@ -303,6 +306,7 @@ void check_rows(const Workspace& workspace, Store& store, Checked& checked) {
         counted(std::ssize(others), "run"), others.size() == 1 ? "is" : "are", others.front().id,
         others.front().folder));
   }
+  checked.rows_compared = checked.notes.size() == notes_before;
 }
 
 /// What to do about a run's folder without rows.
@@ -316,8 +320,7 @@ std::string advice_for(const std::string& run, const Workspace& workspace, const
         "its removal was interrupted: `harness runs rm {}{}` ends it, `harness runs restore {}{}` undoes it",
         run, at, run, at);
   }
-  return fmt::format("`harness runs adopt {}{}` takes it in, `harness runs rm {}{}` puts it into the trash",
-                     run, at, run, at);
+  return fmt::format("`harness runs adopt {}{}` takes it in", run, at);
 }
 
 void check_folders(const Workspace& workspace, Store& store, Checked& checked) {
@@ -332,13 +335,18 @@ void check_folders(const Workspace& workspace, Store& store, Checked& checked) {
 
 /// Images of the runs that lie in this workspace.
 void check_images(const Workspace& workspace, Store& store, Checked& checked) {
+  std::int64_t left_out = 0;
   for (const auto& run : store.runs()) {
     const auto folder = workspace.run_folder(run.id);
     if (!fs::is_directory(folder)) continue;
     for (const auto& evaluation : store.evaluations(run.id)) {
       if (evaluation.state != JobState::kDone) continue;
-      const auto check =
-          check_stored_images(store, evaluation.id, folder / fs::path(evaluation.folder).filename());
+      const auto place = folder / fs::path(evaluation.folder).filename();
+      if (is_left_out(place, kImagesFolder)) {
+        ++left_out;
+        continue;
+      }
+      const auto check = check_stored_images(store, evaluation.id, place);
       if (check.holds()) continue;
       checked.findings.push_back(fmt::format(
           "{} (seed {}) at checkpoint {} on {}: {}; put the files back from a copy, or train again with "
@@ -346,6 +354,7 @@ void check_images(const Workspace& workspace, Store& store, Checked& checked) {
           run.method, run.seed, evaluation.step, evaluation.split, check.text()));
     }
   }
+  if (left_out > 0) checked.notes.push_back(left_out_text(kImagesFolder, left_out, "evaluation"));
 }
 
 }  // namespace
@@ -460,6 +469,7 @@ Json check_database(const Workspace& workspace) {
           {"version", version},
           {"findings", checked.findings},
           {"notes", checked.notes},
+          {"rows_compared", checked.rows_compared},
           {"hint", checked.hint.empty() ? Json() : Json(with_place(checked.hint, workspace.options))}};
 }
 

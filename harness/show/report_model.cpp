@@ -20,6 +20,7 @@
 #include "harness/show/table_model.h"
 #include "results/grid/grid_canvas.h"
 #include "results/store/journal.h"
+#include "results/store/left_out.h"
 #include "results/store/rows.h"
 #include "results/store/stored_image.h"
 #include "results/table/table_view.h"
@@ -27,6 +28,9 @@
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
+
+/// Of a cell whose image an archive left out.
+constexpr const char* kNotInArchive = "not part of the archive";
 
 /// Prompts by position in the set and sample.
 using Prompts = std::map<std::pair<int, std::int64_t>, ReportPrompt>;
@@ -96,6 +100,7 @@ void read_samples(Store& store, const std::string& evaluation_id, std::size_t co
     FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
     WHERE s.evaluation_id = ?1)sql";
   const auto folder = evaluation_folder(store, *store.evaluation(evaluation_id));
+  const bool left_out = is_left_out(folder, kImagesFolder);
   using Text = std::string;
   for (const auto& [position, sample, text, target, path, sha256, transcript, judgement] :
        rows_of<int, std::int64_t, Text, Text, Text, Text, std::optional<Text>, std::optional<Text>>(
@@ -107,8 +112,8 @@ void read_samples(Store& store, const std::string& evaluation_id, std::size_t co
     prompt.tag = tag_of_target(target);
     cell.transcript = transcript;
     cell.judgement = judgement;
-    if (path.empty()) {
-      cell.image_note = kNotGiven;
+    if (path.empty() || left_out) {
+      cell.image_note = path.empty() ? kNotGiven : kNotInArchive;
       continue;
     }
     try {
@@ -186,13 +191,22 @@ void fill_prompts(Store& store, const Experiment& experiment,
 
 void note_missing_images(Report& report) {
   std::int64_t& missing = report.images_missing;  // those that nobody gave are counted under the table
+  std::int64_t left_out = 0;
   std::set<std::string> reasons;
   for (const auto& prompt : report.prompts) {
     for (const auto& cell : prompt.cells) {
       if (!cell.image.empty() || cell.image_note == kNotGiven) continue;
+      if (cell.image_note == kNotInArchive) {
+        ++left_out;
+        continue;
+      }
       ++missing;
       reasons.insert(cell.image_note);
     }
+  }
+  if (left_out > 0) {
+    report.missing.push_back(
+        fmt::format("{} images are not shown: {}.", left_out, left_out_text(kImagesFolder)));
   }
   if (missing == 0) return;
   report.missing.push_back(

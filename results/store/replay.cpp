@@ -265,15 +265,17 @@ ReplayReport Store::replay(const fs::path& workspace, const JournalText& journal
   });
 }
 
-void Store::take_back(const std::vector<Json>& records, const fs::path& workspace) {
+void Store::take_back(const std::vector<Json>& records, const fs::path& workspace,
+                      const std::function<void()>& then) {
   const std::map<std::string, std::uint64_t> whole_logs;
   try {
     atomically([&] {
       Replay replay(*this, *impl_, workspace, whole_logs);
       for (const auto& entry : history_of(records).entries) replay.take(entry);
       replay.settle();
-      if (replay.report.left_out.empty()) return;
-      throw Error(replay.report.left_out.front(), workspace.string(), {}, Status::kFailed);
+      if (!replay.report.left_out.empty())
+        throw Error(replay.report.left_out.front(), workspace.string(), {}, Status::kFailed);
+      if (then) then();
     });
   } catch (...) {
     impl_->replayed_time.reset();

@@ -117,8 +117,10 @@ class Store {
   std::vector<Json> records_of_experiment(std::int64_t reproduction_id);
 
   /// Carries such records out, reading the event logs in `workspace`; they go into the journal again. All or
-  /// nothing: throws Error (Status::kFailed) naming what the logs do not complete.
-  void take_back(const std::vector<Json>& records, const std::filesystem::path& workspace);
+  /// nothing: throws Error (Status::kFailed) naming what the logs do not complete. `then`: runs before all of
+  /// it is committed, which it prevents by throwing.
+  void take_back(const std::vector<Json>& records, const std::filesystem::path& workspace,
+                 const std::function<void()>& then = {});
 
   /// The number under which the reproduction of such a record is there.
   std::optional<std::int64_t> number_of_experiment(const Json& record);

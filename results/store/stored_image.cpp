@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
+#include "results/store/left_out.h"
 
 namespace harness {
 
@@ -13,6 +14,8 @@ std::string read_stored_image(const std::filesystem::path& file, const std::stri
   try {
     bytes = read_file(file);
   } catch (const Error& error) {
+    if (is_left_out(file.parent_path().parent_path(), kImagesFolder))
+      throw Error(left_out_text(kImagesFolder), file.string(), kLeftOutHint, Status::kFailed);
     throw Error(error.problem(), file.string(), kHint, Status::kFailed);
   }
   if (sha256_hex(bytes) == sha256) return bytes;

@@ -1,0 +1,183 @@
+#include "harness/archive/bringing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/sha256.h"
+#include "harness/runs/job_files.h"
+#include "results/store/left_out.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  std::error_code absent;
+  for (fs::directory_iterator at(folder, absent), end; !absent && at != end; at.increment(absent))
+    entries.push_back(at->path());
+  std::ranges::sort(entries);
+  return entries;
+}
+
+bool is_evaluation(const fs::path& folder) {
+  return folder.filename().string().starts_with("eval-") && fs::is_directory(folder);
+}
+
+[[noreturn]] void refuse(const fs::path& from, const fs::path& to, const std::string& hint) {
+  throw Error(fmt::format("holds other bytes than {}: SHA-256 {} instead of {}", from.string(),
+                          sha256_file(to), sha256_file(from)),
+              to.string(), hint, Status::kFailed);
+}
+
+/// The log of a job that is in both places.
+void require_same_log(const fs::path& from, const fs::path& to) {
+  const bool is_here = fs::exists(to / kLog), comes = fs::exists(from / kLog);
+  if (is_here && comes && is_same_content(from / kLog, to / kLog)) return;
+  if (!is_here && !comes) return;
+  constexpr const char* kHint =
+      "it is the same run, done twice, and one workspace can hold one of them: keep them in two workspaces";
+  if (is_here && comes) refuse(from / kLog, to / kLog, kHint);
+  throw Error(is_here ? fmt::format("holds a log that {} lacks", from.string())
+                      : fmt::format("lacks the log {}", (from / kLog).string()),
+              to.string(), kHint, Status::kFailed);
+}
+
+/// Files below that are not there; the others stay as they are.
+bool bring_missing(const fs::path& from, const fs::path& to, Moves& moves) {
+  if (!fs::is_directory(from)) return false;
+  if (!fs::exists(to)) {
+    moves.add(from, to);
+    return true;
+  }
+  bool brought = false;
+  for (const auto& entry : entries_of(from)) {
+    const auto place = to / entry.filename();
+    if (fs::is_directory(entry)) {
+      brought |= bring_missing(entry, place, moves);
+    } else if (!fs::exists(place)) {
+      moves.add(entry, place);
+      brought = true;
+    }
+  }
+  return brought;
+}
+
+/// Brings FROM/PART to TO where it, or a file of it, is not there. Then the note that it was left out goes.
+bool bring_part(const fs::path& from, const fs::path& to, const char* part, Moves& moves) {
+  if (!bring_missing(from / part, to / part, moves)) return false;
+  if (fs::exists(to / kLeftOutFile)) moves.add(to / kLeftOutFile, from / fmt::format("{}.was", kLeftOutFile));
+  return true;
+}
+
+}  // namespace
+
+void Moves::make_folders(const fs::path& folder) {
+  std::vector<fs::path> missing;
+  for (auto at = folder; !at.empty() && !fs::exists(at); at = at.parent_path()) missing.push_back(at);
+  make_folder(folder);
+  made_.insert(made_.end(), missing.rbegin(), missing.rend());
+}
+
+void Moves::carry_out() {
+  try {
+    for (const auto& [from, to] : planned_) {
+      make_folders(to.parent_path());
+      std::error_code error;
+      fs::rename(from, to, error);
+      if (error)
+        throw Error(fmt::format("cannot be moved to {}: {}", to.string(), error.message()), from.string(),
+                    "look at the permissions of both folders", Status::kFailed);
+      done_.emplace_back(from, to);
+    }
+  } catch (...) {
+    undo();
+    throw;
+  }
+}
+
+void Moves::undo() {
+  std::error_code ignored;
+  for (; !done_.empty(); done_.pop_back()) fs::rename(done_.back().second, done_.back().first, ignored);
+  for (; !made_.empty(); made_.pop_back()) fs::remove(made_.back(), ignored);
+}
+
+bool is_same_content(const fs::path& a, const fs::path& b) {
+  std::error_code absent;
+  if (fs::file_size(a, absent) != fs::file_size(b, absent) || absent) return false;
+  return fs::equivalent(a, b, absent) || sha256_file(a) == sha256_file(b);
+}
+
+void bring_files(const fs::path& from, const fs::path& to, Moves& moves) {
+  if (!fs::exists(to)) return moves.add(from, to);
+  for (const auto& entry : entries_of(from)) {
+    const auto place = to / entry.filename();
+    if (fs::is_directory(entry)) {
+      bring_files(entry, place, moves);
+    } else if (!fs::exists(place)) {
+      moves.add(entry, place);
+    } else if (!is_same_content(entry, place)) {
+      refuse(entry, place, "move it away, and repeat the command");
+    }
+  }
+}
+
+void require_same_logs(const fs::path& from, const fs::path& to) {
+  require_same_log(from, to);
+  for (const auto& folder : entries_of(from)) {
+    if (is_evaluation(folder) && fs::exists(to / folder.filename()))
+      require_same_log(folder, to / folder.filename());
+  }
+}
+
+std::vector<std::string> bring_run(const fs::path& from, const fs::path& to, bool with_evaluations,
+                                   Moves& moves) {
+  if (!fs::is_directory(from)) return {};
+  if (!fs::exists(to)) {
+    if (with_evaluations) moves.add(from, to);
+    return with_evaluations ? std::vector<std::string>{"run"} : std::vector<std::string>{};
+  }
+  require_same_logs(from, to);
+  std::set<std::string> added;
+  if (bring_part(from, to, kCheckpointsFolder, moves)) added.insert(kCheckpointsFolder);
+  for (const auto& folder : entries_of(from)) {
+    if (!is_evaluation(folder)) continue;
+    const auto place = to / folder.filename();
+    if (!fs::exists(place)) {
+      if (!with_evaluations) continue;
+      moves.add(folder, place);
+      added.insert("evaluations");
+      continue;
+    }
+    if (bring_part(folder, place, kImagesFolder, moves)) added.insert(kImagesFolder);
+  }
+  return {added.begin(), added.end()};
+}
+
+void copy_run(const fs::path& from, const fs::path& to) {
+  make_folder(to);
+  for (const auto& entry : fs::recursive_directory_iterator(from)) {
+    const auto relative = entry.path().lexically_relative(from);
+    const auto place = to / relative;
+    if (entry.is_directory()) {
+      make_folder(place);
+      continue;
+    }
+    if (!entry.is_regular_file() || fs::exists(place)) continue;
+    const auto part = relative.parent_path().string();
+    const bool is_settled =
+        part.starts_with(kCheckpointsFolder) || part.starts_with("resume") || part.ends_with(kImagesFolder);
+    std::error_code cannot;
+    if (is_settled) fs::create_hard_link(entry.path(), place, cannot);
+    if (!is_settled || cannot) fs::copy_file(entry.path(), place, cannot);
+    if (cannot)
+      throw Error(fmt::format("cannot be copied to {}: {}", place.string(), cannot.message()),
+                  entry.path().string(), "free some space, or check the permissions", Status::kFailed);
+  }
+}
+
+}  // namespace harness

@@ -1,0 +1,281 @@
+#include "harness/archive/taking_in.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "core/descriptor.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "harness/archive/bringing.h"
+#include "harness/archive/journal_cut.h"
+#include "harness/archive/tar.h"
+#include "harness/runs/job_files.h"
+#include "harness/show/artifacts.h"
+#include "results/store/rows.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kScratch = ".importing-";
+
+/// What a record says, whenever it was said and whatever number its selection has.
+std::string words_of(Json record) {
+  record.erase("at");
+  record.erase("time");
+  const auto type = type_of(record);
+  if (type == "evaluation") record["data"].erase("selection");
+  if (type == "selection") record["data"].erase("id");
+  return sha256_hex(canonical_json(record));
+}
+
+/// A name of one file, without a folder.
+bool is_file_name(const std::string& name) {
+  return is_archive_name(name) && name.find('/') == std::string::npos;
+}
+
+bool is_id(const std::string& id) {
+  return id.size() == 16 && id.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+void require(bool holds, const std::string& what, const std::string& where) {
+  if (!holds)
+    throw Error("journal: " + what, where, "it was not written by harness, and nothing of it was taken");
+}
+
+void require_sound(const Json& record, const std::string& where) {
+  static const std::set<std::string> kTypes = {"prompt_set", "run",         "checkpoint", "evaluation",
+                                               "selection",  "not_run",     "job",        "job_state",
+                                               "experiment", "comparisons", "alarms",     "artifact"};
+  const auto type = type_of(record);
+  if (type == "experiment_again") return;
+  require(kTypes.contains(type), "unknown record " + in_quotes(type), where);
+  const Json& data = record.at("data");
+  const auto text = [&](const char* key) { return data.at(key).get<std::string>(); };
+  if (record.contains("run"))
+    require(is_id(record.at("run")), in_quotes(record.at("run").get<std::string>()) + " is no id of a run",
+            where);
+  if (type == "run" || type == "evaluation" || type == "job") {
+    require(is_id(text("id")), in_quotes(text("id")) + " is no id of a job", where);
+    const auto name = fs::path(text("folder")).filename().string();
+    require(is_file_name(name), in_quotes(text("folder")) + " is no folder of a run", where);
+  }
+  if (type == "experiment" || type == "artifact") {
+    require(is_file_name(text("table")) && !is_taken_in_workspace(text("table")),
+            in_quotes(text("table")) + " is no name of a table", where);
+  }
+  if (type == "artifact")
+    require(is_file_name(text("name")), in_quotes(text("name")) + " is no name of a file", where);
+  if (type == "prompt_set")
+    require(is_file_name(text("name")), in_quotes(text("name")) + " is no name of prompts", where);
+}
+
+class TakingIn {
+ public:
+  TakingIn(Store& store, const Workspace& workspace, const Incoming& incoming)
+      : store_(store), workspace_(workspace), incoming_(incoming), last_number_(last_number()) {
+    for (const auto& entry : history_of(read_journal(workspace.journal()).records).entries)
+      said_.insert(words_of(entry.record));
+  }
+
+  Taken carry_out() {
+    for (const auto& history : incoming_.histories) {
+      for (const auto& entry : history) take(entry);
+      seen_.merge(coming_);
+    }
+    for (const auto& run : incoming_.runs) bring(run);
+    bring_prompts();
+    sync_files();
+    try {
+      if (records_.empty()) {
+        moves_.carry_out();
+      } else {
+        store_.take_back(records_, incoming_.folder, [this] { moves_.carry_out(); });
+      }
+    } catch (...) {
+      moves_.undo();
+      throw;
+    }
+    for (const auto& experiment : taken_.experiments) {
+      if (experiment.is_known) continue;
+      if (const auto note = link_table(store_, Experiment(*store_.reproduction(experiment.number))))
+        taken_.notes.push_back(*note);
+    }
+    return std::move(taken_);
+  }
+
+ private:
+  std::int64_t last_number() {
+    const auto values =
+        rows_of<std::int64_t>(store_, "SELECT value FROM counters WHERE name = 'reproductions'");
+    return values.empty() ? 0 : values.front();
+  }
+
+  void take(const HistoryEntry& entry) {
+    auto record = entry.record;
+    const auto type = type_of(record);
+    if (type == "experiment_again") return;
+    if (type == "experiment" && !take_experiment(entry)) return;
+    if (entry.experiment) {
+      const auto number = numbers_.find(*entry.experiment);
+      if (number == numbers_.end()) return;  // it is here already
+      place_experiment(record, number->second);
+    } else if (type == "artifact" || is_known_better(record)) {
+      return;
+    }
+    localise(record);
+    if (said_.contains(words_of(record))) return;
+    if (record.contains("run")) touched_.insert(record.at("run").get<std::string>());
+    records_.push_back(std::move(record));
+  }
+
+  /// False for one that is here already.
+  bool take_experiment(const HistoryEntry& entry) {
+    const auto table = entry.record.at("data").at("table").get<std::string>();
+    if (const auto known = store_.number_of_experiment(entry.record)) {
+      taken_.experiments.push_back(
+          {.was = entry.number, .number = *known, .table_id = table, .is_known = true});
+      return false;
+    }
+    if (numbers_.contains(*entry.experiment)) return false;
+    const auto number = entry.number > last_number_ ? entry.number : last_number_ + 1;
+    last_number_ = number;
+    numbers_[*entry.experiment] = number;
+    taken_.experiments.push_back({.was = entry.number, .number = number, .table_id = table});
+    if (const auto files = incoming_.artifacts.find(*entry.experiment);
+        files != incoming_.artifacts.end() && fs::is_directory(files->second))
+      bring_files(files->second, folder_of_experiment(number, table), moves_);
+    return true;
+  }
+
+  fs::path folder_of_experiment(std::int64_t number, const std::string& table) const {
+    return store_.path().parent_path() / kExperimentsFolder / fmt::format("{}-{}", number, table);
+  }
+
+  void place_experiment(Json& record, std::int64_t number) const {
+    renumber(record, number);
+    if (type_of(record) != "artifact") return;
+    Json& data = record["data"];
+    data["path"] =
+        (folder_of_experiment(number, data.at("table")) / data.at("name").get<std::string>()).string();
+  }
+
+  /// What a workspace says of its own jobs is not said again by another one.
+  bool is_known_better(const Json& record) {
+    const auto type = type_of(record);
+    const Json& data = record.at("data");
+    const auto came = [&](const std::string& id) {
+      coming_.insert(type + " " + id);
+      return seen_.contains(type + " " + id);
+    };
+    if (type == "checkpoint") {
+      const auto run = record.at("run").get<std::string>();
+      return came(run) || store_.run(run).has_value();
+    }
+    if (type == "not_run") {
+      const auto evaluation = data.at("evaluation").get<std::string>();
+      return came(evaluation) || store_.evaluation(evaluation).has_value();
+    }
+    if (type == "job_state") {
+      const auto job = data.at("id").get<std::string>();
+      return came(job) || store_.job_state(job).has_value();
+    }
+    return false;
+  }
+
+  void localise(Json& record) const {
+    place_in(record, workspace_.folder);
+    Json& data = record["data"];
+    if (type_of(record) == "prompt_set") {
+      const fs::path origin = data.at("origin").get<std::string>();
+      if (origin.parent_path() == "prompts")
+        data["origin"] = (workspace_.prompts_folder() / origin.filename()).string();
+    }
+    if (type_of(record) == "checkpoint" && data.at("path").is_string()) {
+      const auto path = data.at("path").get<std::string>();
+      if (path.empty() || fs::is_directory(path)) return;
+      const auto folder = incoming_.folder / record.at("run").get<std::string>();
+      if (const auto here = weights_here(folder / kJobFile)) data["path"] = *here;
+    }
+  }
+
+  /// What the records rest on is on the disk before them.
+  void sync_files() const {
+    const Descriptor folder(::open(incoming_.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.get() >= 0) ::syncfs(folder.get());
+  }
+
+  void bring(const std::string& run) {
+    const auto to = workspace_.run_folder(run);
+    const bool is_asked_for = touched_.contains(run) || (!fs::exists(to) && store_.run(run));
+    auto added = bring_run(incoming_.folder / run, to, is_asked_for, moves_);
+    if (!added.empty()) taken_.runs.push_back({.id = run, .added = std::move(added)});
+  }
+
+  /// Files of prompts; another one of the same name stays, and the new one gets its checksum into its own.
+  void bring_prompts() {
+    std::error_code absent;
+    for (const auto& entry : fs::directory_iterator(incoming_.folder / "prompts", absent)) {
+      auto place = workspace_.prompts_folder() / entry.path().filename();
+      if (fs::exists(place) && !is_same_content(entry.path(), place)) {
+        place =
+            workspace_.prompts_folder() / fmt::format("{}-{:.12}{}", place.stem().string(),
+                                                      sha256_file(entry.path()), place.extension().string());
+      }
+      if (!fs::exists(place)) moves_.add(entry.path(), place);
+    }
+  }
+
+  Store& store_;
+  const Workspace& workspace_;
+  const Incoming& incoming_;
+  std::int64_t last_number_;
+  std::set<std::string> said_;                   ///< what the workspace's journal holds
+  std::set<std::string> seen_, coming_;          ///< what histories say of jobs: those before, and this one
+  std::map<std::string, std::int64_t> numbers_;  ///< digest of a new experiment -> its number here
+  std::set<std::string> touched_;                ///< runs of which something is recorded
+  std::vector<Json> records_;
+  Moves moves_;
+  Taken taken_;
+};
+
+}  // namespace
+
+Taken take_in(Store& store, const Workspace& workspace, const Incoming& incoming) {
+  return TakingIn(store, workspace, incoming).carry_out();
+}
+
+void require_sound_records(const std::vector<HistoryEntry>& entries, const std::string& where) {
+  try {
+    for (const auto& entry : entries) require_sound(entry.record, where);
+  } catch (const Json::exception& error) {
+    throw Error(fmt::format("journal: a record is not whole: {}", error.what()), where,
+                "it was not written by harness, and nothing of it was taken");
+  }
+}
+
+FilledWorkspace::FilledWorkspace(const Workspace& workspace)
+    : folder_(workspace.folder),
+      scratch_(workspace.folder / fmt::format("{}{}", kScratch, ::getpid())),
+      is_new_(!fs::exists(workspace.folder)) {
+  make_folder(folder_);
+  lock_.emplace(workspace);
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    std::error_code ignored;
+    if (entry.path().filename().string().starts_with(kScratch)) fs::remove_all(entry.path(), ignored);
+  }
+  make_folder(scratch_);
+}
+
+FilledWorkspace::~FilledWorkspace() {
+  std::error_code ignored;
+  fs::remove_all(is_new_ && !is_kept_ ? folder_ : scratch_, ignored);
+}
+
+}  // namespace harness

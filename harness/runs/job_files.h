@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "datasets/prompt_set.h"
+#include "harness/plan/plan.h"
+
+namespace harness {
+
+// Files of a run's folder (core/EVENTS.md) that came from elsewhere.
+
+inline constexpr const char *kJobFile = "job.json", *kLog = "events.log", *kPositionsFile = "positions.json",
+                            *kWorkerLog = "worker.log";
+
+/// What job.json asked for. Throws Error unless it is named by the hash of its identity and `id` is that
+/// name.
+Job read_job(const std::filesystem::path& folder, const std::string& id);
+
+/// True for a file that holds the prompt set of this checksum.
+bool is_file_of_set(const std::filesystem::path& file, const std::string& sha256);
+
+/// The prompt set of a file, if it has this checksum. A set of records has that of the records. `recorded`:
+/// the path that a job had it from.
+std::optional<PromptSet> set_in(const std::filesystem::path& file, const std::string& sha256,
+                                const std::filesystem::path& recorded);
+
+/// Where the starting weights of a job are on this machine, by their checksum: at the path that it had them
+/// from, or where this build has those of the backbone; nothing if they are neither.
+std::optional<std::string> weights_here(const std::filesystem::path& job_file);
+
+/// A log is whole and nobody writes it. Reads it to its end; one that is not there has nothing wrong with it.
+/// Throws Error.
+void require_sound_log(const std::filesystem::path& log);
+
+/// Every log below the folder is whole and nobody writes it. Reads them all. Throws Error.
+void require_sound_logs(const std::filesystem::path& folder);
+
+}  // namespace harness

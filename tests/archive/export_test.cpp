@@ -1,0 +1,124 @@
+#include "tests/archive/archives.h"
+
+namespace harness::test {
+namespace {
+
+using Export = WithArchive;
+
+/// The only file of the archive whose name within its folder ends so.
+Packed file_in(const std::vector<Packed>& entries, const std::string& ending) {
+  for (const auto& entry : entries) {
+    if (entry.name.ends_with(ending)) return entry;
+  }
+  ADD_FAILURE() << ending;
+  return {};
+}
+
+TEST_F(Export, TwiceIsTheSameFileWhereverTheWorkspaceLies) {
+  fs::create_directories(at("deep/er"));
+  fs::copy(at("runs"), at("deep/er/moved"), fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  ok({"export", "1", "-o", "again.tar.zst", "--out", "deep/er/moved"});
+  EXPECT_EQ(read_file(at("again.tar.zst")), read_file(at("small.tar.zst")));
+  ok({"export", "1", "-o", "again.tar.zst", "--db", "runs/results.sqlite", "--images", "--checkpoints"});
+  EXPECT_EQ(read_file(at("again.tar.zst")), read_file(at("whole.tar.zst")));
+}
+
+TEST_F(Export, DoesNotDependOnHowOftenTheExperimentWasAskedForAgain) {
+  ok(kSmoke);
+  ok({"export", "1", "-o", "asked.tar.zst"});
+  EXPECT_EQ(read_file(at("asked.tar.zst")), read_file(at("small.tar.zst")));
+}
+
+TEST_F(Export, OnlyReadsTheWorkspace) {
+  const auto before = listing(at("runs"));
+  ok({"export", "1", "-o", "reading.tar.zst", "--images"});
+  EXPECT_EQ(listing(at("runs")), before);
+}
+
+TEST_F(Export, AnUnpackedArchiveIsAWorkspace) {
+  std::string top;
+  for (const auto& entry : entries_of(at("whole.tar.zst"))) {
+    top = entry.name.substr(0, entry.name.find('/'));
+    place().write_text(entry.name, entry.bytes);
+  }
+  ok({"db", "check", "--out", top}, {"sound"});
+  EXPECT_EQ(ok({"table", "sd35-ocr", "--out", top}).out, ok({"table", "sd35-ocr"}).out);
+}
+
+TEST_F(Export, NamesNoPathOfThisMachineButInLogsAndJobFiles) {
+  for (const auto& entry : entries_of(at("small.tar.zst"))) {
+    if (entry.name.ends_with("job.json") || entry.name.ends_with("events.log")) continue;
+    EXPECT_THAT(entry.bytes, Not(HasSubstr(place().folder().string()))) << entry.name;
+    EXPECT_THAT(entry.bytes, Not(HasSubstr(HARNESS_BINARY_DIR))) << entry.name;
+  }
+}
+
+TEST_F(Export, DescribesEveryFileAsRoCrateDoes) {
+  const auto entries = entries_of(at("small.tar.zst"));
+  const auto crate = parse_json(file_in(entries, kCrateFile).bytes, "crate");
+  const auto& graph = crate.at("@graph");
+  const auto descriptor = entry(graph, {{"@id", "ro-crate-metadata.json"}});
+  EXPECT_EQ(descriptor.at("@type"), "CreativeWork");
+  EXPECT_EQ(descriptor.at("conformsTo").at("@id"), "https://w3id.org/ro/crate/1.1");
+  EXPECT_EQ(descriptor.at("about").at("@id"), "./");
+  const auto root = entry(graph, {{"@id", "./"}});
+  EXPECT_EQ(root.at("@type"), "Dataset");
+  EXPECT_FALSE(root.contains("license"));
+  std::set<std::string> parts;
+  for (const auto& part : root.at("hasPart")) parts.insert(part.at("@id"));
+  EXPECT_EQ(parts.size() + 1, entries.size()) << "all but the description itself";
+  for (const auto& packed : entries) {
+    const auto name = packed.name.substr(packed.name.find('/') + 1);
+    if (name == kCrateFile || name == kManifestFile) continue;
+    const auto file = entry(graph, {{"@id", name}});
+    EXPECT_EQ(file.at("@type"), "File");
+    EXPECT_EQ(file.at("sha256"), sha256_hex(packed.bytes));
+    EXPECT_EQ(file.at("contentSize"), std::to_string(packed.bytes.size()));
+    EXPECT_TRUE(parts.contains(name));
+  }
+  const auto action = entry(graph, {{"@type", "CreateAction"}});
+  EXPECT_EQ(entry(graph, {{"@id", action.at("instrument").at("@id")}}).at("@type"), "SoftwareApplication");
+}
+
+TEST_F(Export, LeavesImagesAndCheckpointsOutUnlessTheyAreAskedFor) {
+  const auto count = [](const std::string& file, const std::string& part) {
+    int found = 0;
+    for (const auto& entry : entries_of(at(file))) found += entry.name.find(part) != std::string::npos;
+    return found;
+  };
+  EXPECT_EQ(count("small.tar.zst", "/images/"), 0);
+  EXPECT_EQ(count("small.tar.zst", "/checkpoints/"), 0);
+  EXPECT_GT(count("whole.tar.zst", "/images/"), 100);
+  EXPECT_GT(count("whole.tar.zst", "/checkpoints/"), 5);
+  EXPECT_EQ(count("whole.tar.zst", "left-out"), 0);
+}
+
+TEST_F(Export, WhatIsDamagedIsNotExported) {
+  const auto out = fresh("damaged");
+  fs::copy(at("runs"), at(out), fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  const auto spoil = [](const fs::path& file) {
+    auto bytes = read_file(file);
+    bytes[bytes.size() / 2] ^= 1;
+    write_file_atomically(file, bytes);
+  };
+  const auto find = [&](const std::string& ending) {
+    for (const auto& entry : fs::recursive_directory_iterator(at(out))) {
+      if (entry.path().string().ends_with(ending)) return entry.path();
+    }
+    return fs::path();
+  };
+  spoil(find(".png"));
+  ok({"export", "1", "-o", "d.tar.zst", "--out", out});
+  fs::remove(at("d.tar.zst"));
+  spoil(find("events.log"));
+  place().fails(2, {"export", "1", "-o", "d.tar.zst", "--out", out}, {"events.log", "wrong checksum"});
+  EXPECT_FALSE(fs::exists(at("d.tar.zst")));
+}
+
+TEST_F(Export, AnUnknownExperimentIsNamedWithThoseThereAre) {
+  place().fails(2, {"export", "7", "-o", "x.tar.zst"}, {"--experiment 7", "1: table sd35-ocr"});
+  place().fails(2, {"export", "1", "-o", "runs"}, {"is a folder"});
+}
+
+}  // namespace
+}  // namespace harness::test
