@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
+#include "harness/archive/same_results.h"
 #include "harness/runs/job_files.h"
 #include "results/store/left_out.h"
 
@@ -28,8 +29,9 @@ bool is_evaluation(const fs::path& folder) {
   return folder.filename().string().starts_with("eval-") && fs::is_directory(folder);
 }
 
-[[noreturn]] void refuse(const fs::path& from, const fs::path& to, const std::string& hint) {
-  throw Error(fmt::format("holds other bytes than {}: SHA-256 {} instead of {}", from.string(),
+[[noreturn]] void refuse(const fs::path& from, const fs::path& to, const char* what,
+                         const std::string& hint) {
+  throw Error(fmt::format("holds other {} than {}: SHA-256 {} instead of {}", what, from.string(),
                           sha256_file(to), sha256_file(from)),
               to.string(), hint, Status::kFailed);
 }
@@ -37,11 +39,14 @@ bool is_evaluation(const fs::path& folder) {
 /// The log of a job that is in both places.
 void require_same_log(const fs::path& from, const fs::path& to) {
   const bool is_here = fs::exists(to / kLog), comes = fs::exists(from / kLog);
-  if (is_here && comes && is_same_content(from / kLog, to / kLog)) return;
+  if (is_here && comes &&
+      (is_same_content(from / kLog, to / kLog) || have_same_results(from / kLog, to / kLog)))
+    return;
   if (!is_here && !comes) return;
   constexpr const char* kHint =
-      "it is the same run, done twice, and one workspace can hold one of them: keep them in two workspaces";
-  if (is_here && comes) refuse(from / kLog, to / kLog, kHint);
+      "it is the same run, done twice with other results, or done in one of them only: keep them in two "
+      "workspaces";
+  if (is_here && comes) refuse(from / kLog, to / kLog, "results", kHint);
   throw Error(is_here ? fmt::format("holds a log that {} lacks", from.string())
                       : fmt::format("lacks the log {}", (from / kLog).string()),
               to.string(), kHint, Status::kFailed);
@@ -121,7 +126,7 @@ void bring_files(const fs::path& from, const fs::path& to, Moves& moves) {
     } else if (!fs::exists(place)) {
       moves.add(entry, place);
     } else if (!is_same_content(entry, place)) {
-      refuse(entry, place, "move it away, and repeat the command");
+      refuse(entry, place, "bytes", "move it away, and repeat the command");
     }
   }
 }

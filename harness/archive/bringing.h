@@ -33,13 +33,13 @@ class Moves {
 /// is equal stays, and a different one is an Error (Status::kFailed) that names both.
 void bring_files(const std::filesystem::path& from, const std::filesystem::path& to, Moves& moves);
 
-/// The same of a run's folder. A run that is there keeps its files; its event logs must hold the same bytes,
-/// and what it lacks is brought in: images, checkpoints, and, `with_evaluations`, evaluations. Gives what was
-/// added: "run", or "images", "checkpoints", "evaluations".
+/// The same of a run's folder. A run that is there keeps its files; its event logs must hold the same results
+/// (have_same_results), and what it lacks is brought in: images, checkpoints, and, `with_evaluations`,
+/// evaluations. Gives what was added: "run", or "images", "checkpoints", "evaluations".
 std::vector<std::string> bring_run(const std::filesystem::path& from, const std::filesystem::path& to,
                                    bool with_evaluations, Moves& moves);
 
-/// Throws Error (Status::kFailed) where two folders of a run hold other logs of the same job, naming the
+/// Throws Error (Status::kFailed) where two folders of a run hold other results of the same job, naming the
 /// file.
 void require_same_logs(const std::filesystem::path& from, const std::filesystem::path& to);
 

@@ -160,15 +160,16 @@ class Contents {
     require_here(folder, kImagesFolder, "--images");
     if (const auto check = check_stored_images(store_, evaluation.id, folder); !check.holds())
       throw Error(check.text(), folder.string(), "`harness db check` names all such images", Status::kFailed);
-    for (const auto& path :
-         rows_of<std::string>(store_, "SELECT path FROM samples WHERE evaluation_id = ?1", evaluation.id))
+    for (const auto& path : rows_of<std::string>(
+             store_, "SELECT path FROM samples WHERE evaluation_id = ?1 AND path <> ''", evaluation.id))
       add_file(here + path, folder / path);
   }
 
   void add_checkpoints(const StoredRun& run, const fs::path& folder) {
-    if (!request_.checkpoints)
+    const bool are_images = run.method == kImagesMethod;  // a list of them, and no weights
+    if (!request_.checkpoints && !are_images)
       return add_bytes(run.id + "/" + kLeftOutFile, left_out_note(kCheckpointsFolder));
-    require_here(folder, kCheckpointsFolder, "--checkpoints");
+    if (!are_images) require_here(folder, kCheckpointsFolder, "--checkpoints");
     for (const auto& checkpoint : store_.checkpoints(run.id)) {
       const auto path = checkpoint.path.value_or("");
       const auto place = folder / path;

@@ -96,6 +96,15 @@ class WithArchive : public ::testing::Test {
     return out;
   }
 
+  /// A workspace with the same ids and other numbers.
+  static std::string contradicting_workspace() {
+    const auto out = fresh("contrary");
+    place().environment["HARNESS_FAKE_HACK"] = "darken";
+    ok(smoke({"--out", out}));
+    place().environment.erase("HARNESS_FAKE_HACK");
+    return out;
+  }
+
   /// The archive is refused with these words by a workspace that is new and by one that holds something, and
   /// nothing is there afterwards that was not before.
   static void expect_refused(const std::string& archive, const Words& words, int status = 2) {

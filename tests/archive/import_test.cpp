@@ -91,12 +91,11 @@ TEST_F(Import, ImagesThatAreDeletedAfterwardsAreDamage) {
   place().fails(1, {"db", "check", "--out", out}, {}, {"gone"});
 }
 
-TEST_F(Import, ARunThatIsThereWithOtherLogsIsRefusedByTheNameOfTheFile) {
-  const auto out = fresh("same");
-  ok(smoke({"--out", out}));  // the same ids, at another time
+TEST_F(Import, ARunThatIsThereWithOtherResultsIsRefusedByTheNameOfTheFile) {
+  const auto out = contradicting_workspace();
   const auto before = listing(at(out));
   place().fails(1, {"import", "small.tar.zst", "--out", out},
-                {out, "events.log: holds other bytes than small.tar.zst: "});
+                {out, "events.log: holds other results than small.tar.zst: "});
   EXPECT_EQ(listing(at(out)), before);
 }
 

@@ -63,16 +63,30 @@ TEST_F(Merge, RunsOfNoExperimentComeAsWellAndCanBeGoneOnWith) {
   apart.ok({"db", "check", "--out", "there"}, {"sound"});
 }
 
-TEST_F(Merge, OtherBytesOfTheSameRunAreRefusedByTheNameOfTheFile) {
-  const auto again = fresh("again"), out = fresh("none");
-  ok(smoke({"--out", again}));
+TEST_F(Merge, ARunThatTwoMachinesDidWithTheSameResultsComesInOnce) {
+  // The starting weights of a seed, for one. The logs have times and processes of their own.
+  const auto one = fresh("one"), two = fresh("two"), out = fresh("joined");
+  ok(smoke({"--methods", "ratio-norm", "--out", one}));
+  ok(smoke({"--methods", "dual", "--out", two}));
+  ok({"merge", one, two, "--out", out});
+  EXPECT_EQ(experiments(out).size(), 2U);
+  EXPECT_EQ(place().json({"list", "runs", "--out", out, "--json"}).size(), 3U);
+  ok({"db", "check", "--out", out}, {"sound", "every row as in the logs"});
+  ok({"check", "--experiment", "1", "--out", out});
+  ok({"check", "--experiment", "2", "--out", out});
+  ok({"compare", "1:ratio-norm", "2:dual", "--out", out});
+  ok({"db", "rebuild", "--out", out}, {"2 experiments"});
+}
+
+TEST_F(Merge, OtherResultsOfTheSameRunAreRefusedByTheNameOfTheFile) {
+  const auto again = contradicting_workspace(), out = fresh("none");
   place().fails(1, {"merge", "runs", again, "--out", out},
-                {again, "events.log", "holds other bytes than runs/"});
+                {again, "events.log", "holds other results than runs/"});
   EXPECT_FALSE(fs::exists(at(out)));
   const auto other = other_workspace();
   ok({"merge", "runs", "--out", other});
   const auto before = listing(at(other));
-  place().fails(1, {"merge", again, "--out", other}, {"events.log", "holds other bytes than"});
+  place().fails(1, {"merge", again, "--out", other}, {"events.log", "holds other results than"});
   EXPECT_EQ(listing(at(other)), before);
 }
 
