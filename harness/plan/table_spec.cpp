@@ -821,9 +821,10 @@ std::pair<std::string, std::string> name_and_place(const std::string& text, cons
   require(equals != std::string::npos && equals > 0 && equals + 1 < text.size(),
           fmt::format("{} is no NAME=DIR", in_quotes(text)), option);
   auto name = text.substr(0, equals);
-  require(name != kBaseMethod && name.find(',') == std::string::npos,
-          fmt::format("{} cannot be a row's name", in_quotes(name)), option,
-          "choose another: base stands for the starting weights that a table trains from, and commas separate rows");
+  require(
+      name != kBaseMethod && name.find(',') == std::string::npos,
+      fmt::format("{} cannot be a row's name", in_quotes(name)), option,
+      "choose another: base stands for the starting weights that a table trains from, and commas separate rows");
   return {std::move(name), text.substr(equals + 1)};
 }
 
