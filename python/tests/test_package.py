@@ -119,6 +119,26 @@ class Tables(Case):
         self.assertEqual(jobs.attrs["scale"], "smoke")
 
 
+class Images(Case):
+    def test_score_compares_images_of_any_system_and_returns_the_table(self):
+        folders = {row: path for row, path in read(
+            "SELECT r.method, e.folder FROM evaluations e JOIN checkpoints c ON c.id = e.checkpoint_id "
+            "JOIN runs r ON r.id = c.run_id WHERE e.split = 'test' AND r.seed = 42 AND r.method <> 'base'")}
+        other = Workspace(folder / "scored")
+        with redirect_stderr(StringIO()):
+            scored = other.score({name: folder.parent / path for name, path in folders.items()}, "ocr-generated",
+                                 as_="theirs", metric=["ocr_reward", "cer"])
+        self.assertEqual(set(scored["method"]), set(folders))
+        drawn = workspace.table()
+        for name in folders:
+            column = "metrics.ocr_reward.mean"
+            (ours,) = drawn.loc[(drawn["method"] == name) & (drawn["seed"] == 42), column]
+            (theirs,) = scored.loc[scored["method"] == name, column]
+            self.assertEqual(ours, theirs)
+        jobs = other.score({"a": [folder.parent / path for path in folders.values()]}, "ocr-generated", dry_run=True)
+        self.assertEqual(sum(jobs["kind"] == "test"), len(folders))
+
+
 class Differences(Case):
     def test_compare_keeps_every_number_and_word_of_the_document(self):
         document = json.loads(run_harness("compare", "base", "ratio-norm", "lambda-controlled", "--metric=cer",

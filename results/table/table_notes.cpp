@@ -116,11 +116,10 @@ Notes checkpoints_notes(const TableModel& model) {
   const bool one = runs.most == 1;
   const auto head =
       fmt::format("{} training run{} per method", one ? "One" : runs_text(runs), one ? "" : "s");
-  const auto need =
-      model.scale_warning.empty()
-          ? for_operator(fmt::format(" Statements about methods need at least {} runs (`{}`).", kFewestRuns,
-                                     model.more_runs))
-          : fmt::format(" Scale {} allows no statement about methods.", model.scale);
+  const auto need = model.scale_warning.empty()
+                        ? for_operator(fmt::format(" Statements about methods need at least {} runs (`{}`).",
+                                                   kFewestRuns, model.more_runs))
+                        : fmt::format(" Scale {} allows no statement about methods.", model.scale);
   if (model.over_training) return {fmt::format("{}: differences are shown, not judged.{}", head, need)};
   const bool has_rates = std::ranges::any_of(
       model.comparisons, [](const TableComparison& c) { return c.values.test == "mcnemar-exact"; });

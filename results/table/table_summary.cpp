@@ -86,10 +86,10 @@ class SummaryWriter {
     const bool has_verdict = has_claim(model_, Claim::kMethods) || !model_.scale_warning.empty();
     if (!model_.comparisons.empty() && !has_verdict) {
       const auto runs = paired_runs(model_);
-      lines.push_back(coloured(
-          fitted(fmt::format("{} run{} per method: no verdict on the methods; add runs with {}",
-                             runs_text(runs), runs.most == 1 ? "" : "s", model_.more_runs)),
-          kYellow));
+      lines.push_back(
+          coloured(fitted(fmt::format("{} run{} per method: no verdict on the methods; add runs with {}",
+                                      runs_text(runs), runs.most == 1 ? "" : "s", model_.more_runs)),
+                   kYellow));
     }
     lines.emplace_back();
     const auto table = model_.artifacts.find("table.md");

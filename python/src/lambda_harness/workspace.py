@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -120,9 +121,20 @@ class Workspace:
         interruption the same call goes on. With `dry_run=True` the rows are the jobs.
         """
         words = options({"table": table, "seeds": seeds, "methods": methods, "scale": scale, **more})
-        for name, value in (settings or {}).items():
-            words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
-        document = self._ask("reproduce", *words, live=True)
+        document = self._ask("reproduce", *words, *_assigned(settings), live=True)
+        return _frame(document, "jobs") if "jobs" in document else _frame(document, "reference", "rows")
+
+    def score(self, rows: Mapping[str, Union[PathLike, Sequence[PathLike]]], prompts: PathLike,
+              settings: Optional[Mapping[str, Any]] = None, **more: Any) -> DataFrame:
+        """`harness score`: images of any system, scored and compared like a table, which is returned as `table` does.
+
+        `rows` has the folder of each row's images, or a list of folders, one per training run. The first row is the
+        baseline. With `dry_run=True` the rows are the jobs. `as_="mine"` names the table.
+        """
+        places = [f"{name}={place}" for name, folders in rows.items()
+                  for place in ([folders] if isinstance(folders, (str, os.PathLike)) else folders)]
+        named = {"as" if name == "as_" else name: value for name, value in more.items()}
+        document = self._ask("score", *places, *options({"prompts": prompts, **named}), *_assigned(settings), live=True)
         return _frame(document, "jobs") if "jobs" in document else _frame(document, "reference", "rows")
 
     def _ask(self, command: str, *words: str, live: bool = False) -> Any:
@@ -154,6 +166,11 @@ class Workspace:
         return Picture(method=row["method"], checkpoint=row["checkpoint"], seed=row["seed"], sample=row["sample"],
                        path=evaluation / row["path"], sha256=row["sha256"], value=row["value"], reason=row["reason"],
                        transcript=row["transcript"], judgement=row["judgement"])
+
+
+def _assigned(settings: Optional[Mapping[str, Any]]) -> list[str]:
+    return [word for name, value in (settings or {}).items()
+            for word in ("--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}")]
 
 
 def _chosen(which: Which) -> dict[str, Any]:
