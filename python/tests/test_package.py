@@ -119,7 +119,7 @@ class Tables(Case):
         self.assertEqual(jobs.attrs["scale"], "smoke")
 
 
-class Images(Case):
+class Scored(Case):
     def test_score_compares_images_of_any_system_and_returns_the_table(self):
         folders = {row: path for row, path in read(
             "SELECT r.method, e.folder FROM evaluations e JOIN checkpoints c ON c.id = e.checkpoint_id "
