@@ -39,14 +39,21 @@ std::string scorer_text(const std::string& evaluator, const Json& identity) {
   return text;
 }
 
-/// Which worker builds made the runs, as the DB knows them.
-std::string builds_of(const Plan& plan, Store& store) {
+/// Which worker builds made the runs, as the DB knows them; where nothing was run but scorers, the
+/// evaluations.
+std::string builds_of(const Plan& plan, Store& store, const std::vector<std::string>& evaluations) {
   std::vector<std::string> builds;
+  const auto add = [&](const std::string& build) {
+    if (std::ranges::count(builds, short_hash(build)) == 0) builds.push_back(short_hash(build));
+  };
   for (const auto& run : plan.runs) {
-    const auto stored = store.run(run.job.id);
-    if (!stored || !stored->build) continue;
-    const auto build = short_hash(*stored->build);
-    if (std::ranges::count(builds, build) == 0) builds.push_back(build);
+    if (const auto stored = store.run(run.job.id); stored && stored->build) add(*stored->build);
+  }
+  if (!builds.empty()) return join(builds, "+");
+  constexpr auto kSql = R"sql(
+    SELECT json_extract(detail, '$.build') FROM events WHERE type = 'job_started' AND job_id = ?1)sql";
+  for (const auto& evaluation : evaluations) {
+    for (const auto& build : rows_of<std::string>(store, kSql, evaluation)) add(build);
   }
   return join(builds, "+");
 }
@@ -112,7 +119,7 @@ std::string sums_text(const Plan& plan, const char* what, const std::vector<std:
 }
 
 /// One line with all that a reader needs to tell this result from another.
-std::string signature_of(const Plan& plan, Store& store) {
+std::string signature_of(const Plan& plan, Store& store, const std::vector<std::string>& evaluations) {
   std::vector<std::string> scorers;
   const Json& used = plan.spec.is_training() ? plan.reward_scorers : plan.scorers;
   for (const auto& [name, identity] : used.items()) scorers.push_back(scorer_text(name, identity));
@@ -126,7 +133,7 @@ std::string signature_of(const Plan& plan, Store& store) {
       sums_text(plan, "outside", plan.outside_rows(), "imported"),
       sums_text(plan, "images", plan.image_rows(), "images"),
       set.empty() ? "" : fmt::format("set {} | ", set), join(scorers, ", "), fmt::join(plan.seeds, ","),
-      BootstrapSettings{}.resamples, plan.numerics_version, builds_of(plan, store),
+      BootstrapSettings{}.resamples, plan.numerics_version, builds_of(plan, store, evaluations),
       build_info().git_revision);
 }
 
@@ -328,7 +335,7 @@ Experiment record_plan(const Plan& plan, Store& store, std::vector<std::string> 
                             .seeds = plan.seeds,
                             .methods = plan.methods,
                             .spec = effective_spec(plan, other_code(code, "")),
-                            .signature = signature_of(plan, store),
+                            .signature = signature_of(plan, store, evaluations),
                             .wall_seconds = wall_seconds,
                             .evaluations = std::move(evaluations)};
   for (const auto& run : plan.runs) record.runs.emplace_back(run.job.id, run.name);

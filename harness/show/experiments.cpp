@@ -181,6 +181,18 @@ Better Experiment::better(const std::string& metric) const {
   return better_from_name(table.better(metric));
 }
 
+std::string Experiment::noise_note() const {
+  std::vector<std::string> given;
+  std::ranges::copy_if(methods, std::back_inserter(given),
+                       [&](const auto& row) { return table.arm(row).is_images(); });
+  if (given.empty()) return "All images of a row are made from the same noise.";
+  if (given.size() == methods.size() && !table.has_base)
+    return "Other systems drew the images: those of a row share a prompt, and no noise.";
+  return fmt::format(
+      "All images of a row are made from the same noise, but for those of {}, drawn elsewhere.",
+      join(given, ", "));
+}
+
 bool Experiment::judges_methods() const {
   const auto found = table.scales.find(scale);
   return found == table.scales.end() || found->second.judges;

@@ -129,6 +129,7 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
   grid.title = fmt::format("{} ({}{})", spec.title, experiment.backbone, scale);
   grid.signature = experiment.signature;
   grid.split = split;
+  grid.noise_note = experiment.noise_note();
   grid.baseline = experiment.effective.baseline;
   grid.hero = hero_of(experiment);
   GridRule rule;
@@ -152,9 +153,11 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
     if (checkpoint.method == grid.baseline) rule.baseline = column;
     const bool is_base = checkpoint.method == kBaseMethod;
     if (!is_base) rule.methods.push_back(column);
-    grid.columns.push_back(
-        {.title = checkpoint.method,
-         .subtitle = is_base ? "starting weights" : fmt::format("checkpoint {}", checkpoint.step)});
+    grid.columns.push_back({.title = checkpoint.method,
+                            .subtitle = is_base ? "starting weights"
+                                        : spec.arm(checkpoint.method).is_images()
+                                            ? "drawn elsewhere"
+                                            : fmt::format("checkpoint {}", checkpoint.step)});
     columns.push_back(read_samples(store, checkpoint.evaluation_id, metric));
   }
   if (experiment.seeds.size() > 1) grid.title += fmt::format(" (seed {})", experiment.seeds.front());

@@ -181,6 +181,7 @@ void fill_prompts(Store& store, const Experiment& experiment,
   };
   std::ranges::stable_sort(report.metrics, {}, rank);
   report.hero = hero_of(experiment);
+  report.noise_note = experiment.noise_note();
   report.image_note = fmt::format(
       "Images are {}; those longer than {} pixels on one side are shrunk to that (--image-size). The scored "
       "files are PNGs in the run folders.",

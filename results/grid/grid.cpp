@@ -113,13 +113,12 @@ std::string grid_caption(const Grid& grid) {
   });
   const bool from_paper = std::ranges::count(grid.rows, GridGroup::kPaper, &GridRow::group) > 0;
   return fmt::format(
-      "{} prompts of the {} split, chosen by rule{}, not by eye{}. {}. All images of a row are made from the "
-      "same noise. Beneath each image: {}",
+      "{} prompts of the {} split, chosen by rule{}, not by eye{}. {}. {} Beneath each image: {}",
       grid.rows.size(), grid.split, from_paper ? "" : " from their scores",
       grid.left_out == 0
           ? ""
           : fmt::format(" ({} more {} not fit the page)", grid.left_out, grid.left_out == 1 ? "does" : "do"),
-      join(rules, "; "), legend(grid));
+      join(rules, "; "), grid.noise_note, legend(grid));
 }
 
 std::string grid_latex(const Grid& grid, const std::string& pdf, const std::string& folder, bool wide) {

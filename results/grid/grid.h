@@ -82,6 +82,8 @@ struct Grid {
   std::string hero, baseline;   ///< names, for headings and caption
   std::string paper_rule = {};  ///< what the prompts of the paper's gallery are here
   std::string split;
+  /// What the images of a row have in common, a sentence.
+  std::string noise_note = "All images of a row are made from the same noise.";
   std::string score_title = "score";  ///< of the number beneath each image
   int score_decimals = 2;
   std::optional<double> perfect = 1;  ///< as in the rule

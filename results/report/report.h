@@ -67,6 +67,7 @@ struct Report {
   std::vector<ReportColumn> columns = {};
   std::vector<TableColumn> metrics = {};  ///< those that the prompts' cells hold
   std::vector<ReportPrompt> prompts = {};
+  std::string noise_note = {};            ///< what the images of a prompt have in common, a sentence
   std::string image_note = {};            ///< how images are embedded
   std::vector<std::string> missing = {};  ///< what the page lacks, a sentence each
   std::int64_t images_missing = 0;        ///< cells of the list of prompts without their image

@@ -144,11 +144,10 @@ std::string beneath_html(const Report& report) {
 std::string prompts_html(const Report& report) {
   if (report.prompts.empty()) return {};
   return fmt::format(
-      "<p>{} prompts of the {} split, all images of a row from the same noise. Beneath each image: {} "
-      "{}</p>\n<noscript><p class=\"none\">The list of prompts needs JavaScript, which runs only inside this "
+      "<p>{} prompts of the {} split. {} Beneath each image: {} {}</p>\n<noscript><p class=\"none\">The list of prompts needs JavaScript, which runs only inside this "
       "file.</p></noscript>\n<div id=\"browser\"></div>\n",
-      report.prompts.size(), html_text(report.table.split), beneath_html(report),
-      html_text(report.image_note));
+      report.prompts.size(), html_text(report.table.split), html_text(report.noise_note),
+      beneath_html(report), html_text(report.image_note));
 }
 
 ViewTable runs_view(const Report& report) {
