@@ -59,12 +59,12 @@ std::vector<MetricInfo> metrics_of(const WorkerJob& job) {
 class GivenCounts {
  public:
   explicit GivenCounts(const fs::path& log) {
-    std::map<ImageKey, Json> last;
+    std::map<ImageKey, std::string> last;  // texts take less room than JSON, of a million images
     for (const auto& event : Events(log)) {
       if (event.value("type", "") == "sample")
-        last[{event.at("position"), event.at("sample")}] = event.value("given", Json::object());
+        last[{event.at("position"), event.at("sample")}] = event.value("given", Json::object()).dump();
     }
-    for (const auto& [key, given] : last) count(given);
+    for (const auto& [key, given] : last) count(Json::parse(given));
   }
 
   Json notes(const std::string& folder, std::size_t images) const {
@@ -111,6 +111,7 @@ class GivenScoring {
       : job_(job),
         reporter_(reporter),
         folder_(job.path("images")),
+        kept_(job.paths.contains("kept") ? job.path("kept") : fs::path()),
         samples_(job.get<int>("samples")),
         files_(listed_files(job)),
         metrics_(metrics_of(job)),
@@ -151,22 +152,29 @@ class GivenScoring {
   WaitingImage read(const ImageKey& key) {
     const auto listed = files_.find(key);
     if (listed == files_.end()) return without(key, "", GivenCounts::kNoImage);
-    const auto file = folder_ / listed->second.name;
+    const auto& [name, sha256] = listed->second;
+    const auto file = kept_.empty() ? folder_ / name : kept_ / path_of(key);
+    if (!kept_.empty() && !fs::exists(file)) return without(key, sha256, "the image was not kept");
     auto bytes = read_file(file);
-    if (sha256_hex(bytes) != listed->second.sha256)
+    if (kept_.empty() && sha256_hex(bytes) != sha256)
       throw Error("was changed since the job was planned", file.string(), "repeat the command",
                   Status::kFailed);
     try {
       return scored(key, read_given_image(std::move(bytes), file.string()));
     } catch (const Error& error) {
       if (error.status() != Status::kUsage) throw;
-      return without(key, listed->second.sha256, "the image " + error.problem());
+      return without(key, sha256, "the image " + error.problem());
     }
   }
 
+  /// Of the kept file, in an evaluation's folder.
+  std::string path_of(const ImageKey& key) const {
+    return samples_ == 1 ? fmt::format("images/{:04}.png", key.position)
+                         : fmt::format("images/{:04}-{}.png", key.position, key.sample);
+  }
+
   WaitingImage scored(const ImageKey& key, GivenImage&& given) {
-    const auto path = samples_ == 1 ? fmt::format("images/{:04}.png", key.position)
-                                    : fmt::format("images/{:04}-{}.png", key.position, key.sample);
+    const auto path = path_of(key);
     write_file(job_.folder / path, given.png);
     const auto& prompt = prompts_.at(key.position);
     Json facts = {{"size", fmt::format("{} x {} pixels", given.image.width, given.image.height)}};
@@ -192,6 +200,7 @@ class GivenScoring {
   const WorkerJob& job_;
   Reporter& reporter_;
   fs::path folder_;
+  fs::path kept_;  ///< an evaluation that kept the images, where their folder is gone; else empty
   int samples_;
   std::map<ImageKey, ListedFile> files_;
   std::vector<MetricInfo> metrics_;

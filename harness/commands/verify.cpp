@@ -158,6 +158,10 @@ void prepare(const RecordedJob& job, const VerifyOptions& options, const fs::pat
   Json document = read_json(job.folder / kJobFile);
   document["paths"] = paths_now(document, job);
   document["options"]["threads"] = core_count();
+  // Images that somebody gave may be gone since; the evaluation kept what it scored.
+  Json& paths = document["paths"];
+  if (job.kind == kScoreJob && !fs::exists(paths.at("images").get<std::string>()))
+    paths["kept"] = fs::absolute(job.folder).string();
   if (job.is_evaluation()) {
     const auto file = folder / kPositionsFile;
     write_file(file, some_positions(read_json(job.folder / kPositionsFile), options).dump());

@@ -136,6 +136,12 @@ TEST_F(GivenRows, MissingAndUnreadableImagesAreCountedAndNotScored) {
   EXPECT_PROBLEM(text, "1 have no scores (the image is empty)");
   EXPECT_PROBLEM(on("check images", "o"), "23 of 23 rules hold");
   on("report images", "o");
+  // What was scored is kept: the folders may go.
+  fs::remove_all(root_ / "a");
+  fs::remove_all(root_ / "b");
+  const auto verified = shell(fmt::format("{} verify --out {} 2>&1", kHarness, (root_ / "o").string()));
+  EXPECT_EQ(verified.status, 0) << verified.out;
+  EXPECT_PROBLEM(verified.out, "same bits");
 }
 
 TEST_F(GivenRows, SeveralImagesOfAPromptAreItsSamplesAndOneCluster) {
