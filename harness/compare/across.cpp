@@ -32,6 +32,10 @@ class RowPair {
         runs_(run_pairs(baseline, method, split)),
         prompts_(baseline, method, runs_.pairs) {
     prompts_.count(runs_.seeds);
+    const auto is_given = [](const ComparedRow& row) {
+      return row.experiment->table.arm(row.side.row).is_images();
+    };
+    if (is_given(baseline) || is_given(method)) runs_.seeds.same_noise = 0;
   }
 
   /// Throws Error where there is nothing to compare.

@@ -137,6 +137,7 @@ void print_pairing(const SidePairing& pairing, const std::string& baseline) {
       lone_seeds(pairing.only_baseline_seeds, baseline),
       lone_seeds(pairing.only_method_seeds, pairing.method));
   if (pairing.same_noise == pairing.prompts) return;
+  if (pairing.same_noise == 0) return put("No noise is shared.\n");
   put("Noise is shared by {} of the {} prompts: it follows from a prompt's place in its set.\n",
       pairing.same_noise, pairing.prompts);
 }

@@ -279,7 +279,7 @@ TEST(Across, OnlyPromptsThatBothHaveAreComparedAndTheOthersCounted) {
   EXPECT_THAT(obstacles(document), ::testing::Contains("prompt set"));
   place.ok({"compare", "1:ratio-norm", "2:dual"},
            {"Compared: 10 prompts that both have; 6 only in 1:ratio-norm; 6 only in 2:dual",
-            "Noise is shared by 0 of the 10 prompts"});
+            "No noise is shared."});
 }
 
 TEST(Across, AScorerThatGivesAnotherMetricMakesNoDifference) {
