@@ -57,13 +57,13 @@ Examples:
   command.add("--set", &r.sets, "profile of a scorer: clip_score_profile=flow-grpo",
               {.one_each = true, .value = "NAME=VALUE"});
   command.add("--samples", &r.samples, "images per prompt (default: as many as every row has)");
-  command.add("--index-from", &r.first_index, "number of the first prompt in file names (default: 0)");
+  command.add("--index-from", &r.first_index, "number of the first prompt in file names");
   command.add("--split", &r.split,
               "with {step}: how many prompts choose the checkpoint, and how many test it (default: a quarter "
               "chooses)",
               {.value = "N/N"});
-  command.add("--as", &r.name, "name of the table, for other commands (default: images)", {.value = "NAME"});
-  command.add("--title", &r.title, "its heading");
+  command.add("--as", &r.name, "name of the table, for other commands", {.value = "NAME"});
+  command.add("--title", &r.title, "its heading", {.value = "TEXT"});
   command.add("--device", &r.device, "for scorers with a model: auto, cpu, cuda or cuda:N",
               {.offers = choices({"auto", "cpu", "cuda", "cuda:0"})});
   add_work_options(command, o->work);
