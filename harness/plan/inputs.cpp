@@ -271,26 +271,30 @@ std::optional<GivenPrompts> given_evaluation(const TableSpec& spec, const Backbo
   return GivenPrompts{file, std::move(set)};
 }
 
+OwnSplit asked_split(const std::string& text) {
+  OwnSplit split{.is_asked_for = true};
+  const auto slash = text.find('/');
+  const auto number = [&](std::size_t begin, std::size_t end) {
+    int value = 0;
+    const auto* last = text.data() + end;
+    const auto parsed = std::from_chars(text.data() + begin, last, value);
+    return parsed.ec == std::errc() && parsed.ptr == last && value < (1 << 24) ? value : 0;
+  };
+  if (slash != std::string::npos) {
+    split.validation = number(0, slash);
+    split.test = number(slash + 1, text.size());
+  }
+  if (split.validation > 0 && split.test > 0) return split;
+  throw Error(fmt::format("{} is not two numbers of prompts", in_quotes(text)), "--split",
+              "give those of validation and test: 256/762");
+}
+
 std::optional<OwnSplit> own_split(const TableSpec& spec, const ScaleSpec& scale,
                                   const std::optional<GivenPrompts>& given, const InputOptions& options) {
   if (!options.split.empty()) {
     if (spec.is_training())
       throw Error("is not for training tables: they evaluate no prompts", "--split", "leave it out");
-    OwnSplit split{.is_asked_for = true};
-    const auto slash = options.split.find('/');
-    const auto number = [&](std::size_t begin, std::size_t end) {
-      int value = 0;
-      const auto* last = options.split.data() + end;
-      const auto parsed = std::from_chars(options.split.data() + begin, last, value);
-      return parsed.ec == std::errc() && parsed.ptr == last && value < (1 << 24) ? value : 0;
-    };
-    if (slash != std::string::npos) {
-      split.validation = number(0, slash);
-      split.test = number(slash + 1, options.split.size());
-    }
-    if (split.validation > 0 && split.test > 0) return split;
-    throw Error(fmt::format("{} is not two numbers of prompts", in_quotes(options.split)), "--split",
-                "give those of validation and test: 256/762");
+    return asked_split(options.split);
   }
   if (!given || !spec.prompt_set.empty() || scale.prompt_set || given->set.name == "geneval-public")
     return std::nullopt;  // refused with what to take instead

@@ -50,6 +50,9 @@ struct OwnSplit {
   std::string note() const;
 };
 
+/// "256/762", as --split has it. Throws Error (at --split) for what are no two numbers above 0.
+OwnSplit asked_split(const std::string& text);
+
 /// As --split says; else the table's share of given prompts that are fewer, unless the table or scale asks
 /// for a certain set. Throws Error (at --split) for what are no two numbers above 0.
 std::optional<OwnSplit> own_split(const TableSpec& spec, const ScaleSpec& scale,

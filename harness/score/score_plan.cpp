@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -96,8 +95,8 @@ const BackboneInfo& like_of(const ScoreRequest& request, const Registry& registr
 /// Images of a prompt that every row has, at least of some prompt.
 int samples_of(const ScoreRequest& request, const std::vector<ImageList>& lists,
                std::vector<std::string>& notes) {
-  const auto each = [](const ImageList& list) { return list.samples(); };
-  const auto [fewest, most] = std::ranges::minmax(lists, {}, each);
+  const auto& fewest = *std::ranges::min_element(lists, {}, &ImageList::samples);
+  const auto& most = *std::ranges::max_element(lists, {}, &ImageList::samples);
   if (request.samples) {
     if (*request.samples < 1 || *request.samples > most.samples())
       throw Error(fmt::format("must be 1 to {}, the most images of a prompt", most.samples()), "--samples");
@@ -122,16 +121,8 @@ int validation_of(const ScoreRequest& request, const ImageRows& rows, int count)
   if (count < 2) throw Error("one prompt cannot be divided", "--prompts", "give more");
   if (request.split.empty())
     return std::clamp(static_cast<int>(std::lround(kValidationShare * count)), 1, count - 1);
-  const auto slash = request.split.find('/');
-  const auto number = [&](std::string_view text) {
-    int value = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-    return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() ? value : 0;
-  };
-  const std::string_view text = request.split;
-  const int validation = slash == std::string::npos ? 0 : number(text.substr(0, slash));
-  const int test = slash == std::string::npos ? 0 : number(text.substr(slash + 1));
-  if (validation > 0 && test > 0 && validation + test == count) return validation;
+  const auto asked = asked_split(request.split);
+  if (asked.validation + asked.test == count) return asked.validation;
   throw Error(
       fmt::format("{} does not divide the {} prompts that have images", in_quotes(request.split), count),
       "--split", fmt::format("give two numbers whose sum is {}: {}/{}", count, count / 4, count - count / 4));
@@ -223,6 +214,10 @@ Plan make_score_plan(const ScoreRequest& request, const Workspace& workspace) {
   choose_scorers(plan, folders);
   plan.backbone = images_backbone(like);
   divide(plan, positions);
+  if (table.validation > 0)
+    plan.inputs.notes.push_back(
+        fmt::format("{} prompts choose the checkpoints, {} test them (--split chooses).",
+                    plan.inputs.validation_size, plan.inputs.test_size));
   if (positions.size() < prompts.prompts.size())
     plan.inputs.notes.push_back(fmt::format("Of the {} prompts the {} that have images count.",
                                             prompts.prompts.size(), positions.size()));
