@@ -46,13 +46,14 @@ class GrpoLoop : public testing::Test {
     auto settings = kSettings;
     settings.update(given);
     const auto weights = find_data_file("backbones/glyph");
-    TrainJob job{.settings = read_train_settings(settings, "test"),
-                 .seed = 7,
-                 .prompts = {},
-                 .folder = root_ / folder,
-                 .source = {.name = "glyph", .folder = weights},
-                 .resume_key = "k",
-                 .recorded_updates = recorded_};
+    TrainJob job;
+    job.settings = read_train_settings(settings, "test");
+    job.seed = 7;
+    job.folder = root_ / folder;
+    job.source.name = "glyph";
+    job.source.folder = weights;
+    job.resume_key = "k";
+    job.recorded_updates = recorded_;
     fs::create_directories(job.folder);
     for (int i = 0; i < 10; ++i) {
       const auto target = fmt::format("T{}", i);

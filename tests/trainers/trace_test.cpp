@@ -112,12 +112,13 @@ std::string trace_of(const std::string& name) {
                   line.weights()) +
       samples() + '\n';
   const TemporaryFolder scratch;
-  TrainJob job{.settings = kSettings,
-               .seed = 7,
-               .prompts = {{0, {"a line", "line"}}},
-               .folder = scratch.path(),
-               .source = {.name = "line"},
-               .resume_key = "k"};
+  TrainJob job;
+  job.settings = kSettings;
+  job.seed = 7;
+  job.prompts = {{0, {"a line", "line"}}};
+  job.folder = scratch.path();
+  job.source.name = "line";
+  job.resume_key = "k";
   auto method = make_method(name, Json::object(), {"ocr", 2, kSettings.late_steps}, "trace");
   WorkerPool pool(1, [] { torch::set_num_threads(1); });
   TrainHooks hooks;
