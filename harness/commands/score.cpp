@@ -63,7 +63,7 @@ Examples:
               "chooses)",
               {.value = "N/N"});
   command.add("--as", &r.name, "name of the table, for other commands", {.value = "NAME"});
-  command.add("--title", &r.title, "its heading", {.value = "TEXT"});
+  command.add("--title", &r.title, "its heading", {.value = "TITLE"});
   command.add("--device", &r.device, "for scorers with a model: auto, cpu, cuda or cuda:N",
               {.offers = choices({"auto", "cpu", "cuda", "cuda:0"})});
   add_work_options(command, o->work);
