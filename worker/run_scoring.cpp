@@ -1,7 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <ranges>
+#include <set>
 
 #include "core/error.h"
 #include "core/event_log.h"
@@ -64,44 +67,51 @@ class GivenCounts {
       if (event.value("type", "") == "sample")
         last[{event.at("position"), event.at("sample")}] = event.value("given", Json::object()).dump();
     }
-    for (const auto& [key, given] : last) count(Json::parse(given));
+    for (const auto& [key, given] : last) count(key, Json::parse(given));
   }
 
-  Json notes(const std::string& folder, std::size_t images) const {
+  /// `{row}` becomes the row's name where a table shows it.
+  Json notes(std::size_t images) const {
     std::vector<std::string> parts;
-    if (missing_ > 0) parts.push_back(fmt::format("{} of {} are missing", missing_, images));
-    for (const auto& [problem, number] : unreadable_)
-      parts.push_back(fmt::format("{} have no scores ({})", number, problem));
-    for (const auto& [remark, number] : remarks_) parts.push_back(fmt::format("{} have {}", number, remark));
+    for (const auto& [problem, prompts] : problems_) {
+      const auto count = fmt::format("{} of {}", prompts.size(), images);
+      parts.push_back(problem == kNoImage ? fmt::format("{} are missing ({})", count, prompts_text(prompts))
+                                          : fmt::format("{} have no scores, as {} ({})", count, problem,
+                                                        prompts_text(prompts)));
+    }
+    for (const auto& [remark, number] : remarks_) parts.push_back(fmt::format("{} {}", number, remark));
     if (sizes_.size() > 1) {
       std::vector<std::string> texts;
       for (const auto& [size, number] : sizes_) texts.push_back(fmt::format("{} of {}", number, size));
       parts.push_back("sizes differ (" + join(texts, ", ") + ")");
     }
     if (parts.empty()) return Json::array();
-    return {fmt::format("Images in {}: {}.", folder, join(parts, "; "))};
+    return {fmt::format("Images of {{row}}: {}.", join(parts, "; "))};
   }
 
   std::string size() const { return sizes_.empty() ? "" : sizes_.begin()->first; }
 
  private:
-  void count(const Json& given) {
+  void count(const ImageKey& key, const Json& given) {
     if (given.contains("size")) ++sizes_[given.at("size").get<std::string>()];
     if (given.contains("remark")) ++remarks_[given.at("remark").get<std::string>()];
-    if (!given.contains("problem")) return;
-    if (given.at("problem") == kNoImage) {
-      ++missing_;
-    } else {
-      ++unreadable_[given.at("problem").get<std::string>()];
-    }
+    if (given.contains("problem")) problems_[given.at("problem").get<std::string>()].insert(key.position);
+  }
+
+  /// "prompts 3, 17, 20 and 4 more"
+  static std::string prompts_text(const std::multiset<int>& prompts) {
+    constexpr std::size_t kShown = 5;
+    const auto shown = prompts | std::views::take(kShown);
+    const auto more = prompts.size() > kShown ? fmt::format(" and {} more", prompts.size() - kShown) : "";
+    return fmt::format("prompt{} {}{}", prompts.size() == 1 ? "" : "s", fmt::join(shown, ", "), more);
   }
 
  public:
   static constexpr const char* kNoImage = "there is no image";
 
  private:
-  std::int64_t missing_ = 0;
-  std::map<std::string, std::int64_t> unreadable_, remarks_, sizes_;
+  std::map<std::string, std::multiset<int>> problems_;  ///< positions of the prompts
+  std::map<std::string, std::int64_t> remarks_, sizes_;
 };
 
 /// Scores images that another system drew.
@@ -123,7 +133,7 @@ class GivenScoring {
   bool run() {
     if (!scoring_.run(pool_, [this](std::size_t begin) { return read(begin); })) return false;
     const GivenCounts counts(job_.folder / "events.log");
-    auto notes = counts.notes(folder_.string(), scoring_.images().size());
+    auto notes = counts.notes(scoring_.images().size());
     for (auto& note : scoring_.scorers().notes()) notes.push_back(std::move(note));
     reporter_.completed({{"images", scoring_.images().size()},
                          {"scorers_replaced", scoring_.scorers().replaced()},

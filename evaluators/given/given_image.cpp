@@ -100,7 +100,7 @@ GivenImage read_given_png(std::string bytes, const std::string& where) {
   auto image = decode_png(bytes, where);
   return {.image = std::move(image),
           .png = std::move(bytes),
-          .remark = facts.bits > 8 ? "more than 8 bits per channel, read as 8" : ""};
+          .remark = facts.bits > 8 ? "have more than 8 bits per channel, read as 8" : ""};
 }
 
 GivenImage read_given_jpeg(const std::string& bytes, const std::string& where) {
@@ -111,7 +111,8 @@ GivenImage read_given_jpeg(const std::string& bytes, const std::string& where) {
   auto png = png_bytes(image);
   return {.image = std::move(image),
           .png = std::move(png),
-          .remark = facts.is_rotated ? "a rotation by Exif, not applied" : ""};
+          .remark = facts.is_rotated ? "are JPEG files with a rotation by Exif, which is not applied"
+                                     : "are JPEG files"};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "datasets/prompt_set.h"
 #include "harness/plan/workspace.h"
+#include "results/store/left_out.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -26,6 +27,11 @@ double seconds_of(const std::string& utc) {
   parts.tm_year -= 1900;
   parts.tm_mon -= 1;
   return static_cast<double>(::timegm(&parts)) + milliseconds / 1000.0;
+}
+
+/// True for a path below a run's folder.
+bool is_below(const std::string& path) {
+  return path.starts_with(kCheckpointsFolder + std::string("/"));
 }
 
 /// What a record says, whenever it was said.
@@ -116,8 +122,8 @@ class Cut {
       const auto known = selections_.find(data.at("selection").get<std::int64_t>());
       data["selection"] = known == selections_.end() ? Json() : Json(known->second);
     }
-    // Of the starting weights: the name of their folder, wherever it was.
-    if (type == "checkpoint" && data.at("path").is_string())
+    // Of the starting weights: the name of their folder, wherever it was. Lists of images lie in the run's.
+    if (type == "checkpoint" && data.at("path").is_string() && !is_below(data.at("path")))
       data["path"] = fs::path(data.at("path").get<std::string>()).filename().string();
     if (type == "prompt_set" && data.at("origin") != kGenerated)
       data["origin"] = "prompts/" + own_file_name(data.at("name").get<std::string>());

@@ -199,8 +199,8 @@ class TakingIn {
     }
     if (type_of(record) == "checkpoint" && data.at("path").is_string()) {
       const auto path = data.at("path").get<std::string>();
-      if (path.empty() || fs::is_directory(path)) return;
       const auto folder = incoming_.folder / record.at("run").get<std::string>();
+      if (path.empty() || fs::is_directory(path) || fs::is_directory(folder / path)) return;
       if (const auto here = weights_here(folder / kJobFile)) data["path"] = *here;
     }
   }

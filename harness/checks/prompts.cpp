@@ -211,11 +211,12 @@ Findings check_split(const CheckedExperiment& experiment, Fields& rule) {
       check_positions(experiment, e, known->second, findings);
     }
   }
-  findings.summary =
-      fmt::format("{} divides {} prompts in {} and {}{}; {} and {} of them are used", text_of(divided_by),
-                  whole.validation.size() + whole.test.size(), whole.validation.size(), whole.test.size(),
-                  leaves_out ? " without those of validation" : "", positions["validation"].size(),
-                  positions["test"].size());
+  const auto divided =
+      experiment.table.with_images_only ? static_cast<int>(whole.validation.size() + whole.test.size()) : of;
+  findings.summary = fmt::format("{} divides {} prompts in {} and {}{}; {} and {} of them are used",
+                                 text_of(divided_by), divided, whole.validation.size(), whole.test.size(),
+                                 leaves_out ? " without those of validation" : "",
+                                 positions["validation"].size(), positions["test"].size());
   return findings;
 }
 

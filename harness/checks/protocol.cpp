@@ -148,9 +148,11 @@ Findings check_selection(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint =
                         "the tested checkpoint is not the one that the rule chooses: repeat with --fresh"};
   for (const auto& run : experiment.runs) check_selection_of(experiment, run, findings);
-  findings.summary =
-      fmt::format("{} of {} on {}, recomputed, chooses the same checkpoints", experiment.table.selection.rule,
-                  experiment.table.selection.metric, experiment.table.selection.split);
+  const bool selects = !std::ranges::all_of(experiment.runs, &CheckedRun::has_only_one);
+  findings.summary = selects ? fmt::format("{} of {} on {}, recomputed, chooses the same checkpoints",
+                                           experiment.table.selection.rule, experiment.table.selection.metric,
+                                           experiment.table.selection.split)
+                             : std::string("nothing was selected: every row has one checkpoint");
   return findings;
 }
 

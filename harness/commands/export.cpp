@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <memory>
 
 #include "core/error.h"
@@ -16,23 +17,36 @@ namespace {
 
 struct ExportOptions {
   WorkspaceChoice place;
-  std::int64_t experiment = 0;
-  std::string file;
+  std::string which, file;
   bool images = false, checkpoints = false, json = false;
 };
 
+/// The number that is given, or that of a table's last experiment.
+std::int64_t chosen_number(const ExportOptions& o) {
+  std::int64_t number = 0;
+  const auto* end = o.which.data() + o.which.size();
+  if (const auto read = std::from_chars(o.which.data(), end, number);
+      read.ec == std::errc() && read.ptr == end)
+    return number;
+  Store store(find_workspace(o.place).db, OpenMode::kReadOnly);
+  ExperimentFilter filter;
+  filter.table = o.which;
+  return find_experiment(store, filter).id;
+}
+
 int export_archive(const ExportOptions& o) {
+  const auto experiment = chosen_number(o);
   const auto made = export_experiment(
       find_workspace(o.place),
-      {.experiment = o.experiment, .file = o.file, .images = o.images, .checkpoints = o.checkpoints});
+      {.experiment = experiment, .file = o.file, .images = o.images, .checkpoints = o.checkpoints});
   const auto& manifest = made.manifest;
   for (const auto& note : made.notes) tell("note: {}\n", note);
   const Json document = {
-      {"archive", o.file},     {"experiment", o.experiment},         {"table", manifest.table_id},
+      {"archive", o.file},     {"experiment", experiment},           {"table", manifest.table_id},
       {"runs", manifest.runs}, {"files", manifest.files.size() + 1}, {"bytes", made.bytes},
       {"sha256", made.sha256}, {"left_out", manifest.left_out()},    {"notes", made.notes}};
   return print_answer(o.json, document, [&] {
-    put("{}: experiment {} ({}), {}, {}, {}\n", o.file, o.experiment, manifest.table_id,
+    put("{}: experiment {} ({}), {}, {}, {}\n", o.file, experiment, manifest.table_id,
         counted(std::ssize(manifest.runs), "run"), counted(std::ssize(manifest.files) + 1, "file"),
         size_text(static_cast<double>(made.bytes)));
     put("SHA-256 {}\n", made.sha256);
@@ -52,7 +66,8 @@ checks are the same, and pictures cannot be made; without checkpoints nothing ca
 Examples:
   harness export 1 -o sd35-ocr.tar.zst
   harness export 1 -o sd35-ocr.tar.zst --images --checkpoints --out /data/runs)"};
-  command.add("id", &o->experiment, "number of the experiment (`harness list experiments`)",
+  command.add("id", &o->which,
+              "number of the experiment (`harness list experiments`), or its table for the last one",
               {.required = true, .offers = [o = o.get()] { return experiment_numbers(o->place); }});
   command.add("-o,--output", &o->file, "file to write", {.required = true, .is_path = true, .value = "FILE"});
   command.add("--images", &o->images, "with the images");

@@ -304,7 +304,9 @@ Rows list_runs(const ListOptions& options) {
     const bool is_done = run.method != kBaseMethod || state == run_state_name(RunState::kDone);
     return {{"name", run.id},
             {"table", run.table_id},
-            {"method", run.method == kOutsideMethod && rows.contains(run.id) ? rows.at(run.id) : run.method},
+            {"method", run.method != kBaseMethod && !is_trained_here(run.method) && rows.contains(run.id)
+                           ? rows.at(run.id)
+                           : run.method},
             {"seed", run.seed},
             {"backbone", run.backbone},
             {"task", run.task},

@@ -127,9 +127,11 @@ void print_needs(const PlannedDifference& answer, const PowerReport& report) {
   const auto& needs = answer.needs;
   put("For {:g} between the methods:", *report.effect);
   if (!answer.pilot.knows_runs()) {
-    put(" unknown. One training run per method shows no spread between runs; three seeds do (`harness "
-        "reproduce --table {} --seeds 42..44`).\n",
-        report.pilot.table.id);
+    const auto& table = report.pilot.table;
+    const auto how = table.backbone == kImagesBackbone
+                         ? std::string("harness score NAME=DIR1 NAME=DIR2 NAME=DIR3 ...")
+                         : fmt::format("harness reproduce --table {} --seeds 42..44", table.id);
+    put(" unknown. One training run per method shows no spread between runs; three do (`{}`).\n", how);
   } else {
     if (needs.runs.last) {
       put(" {} training runs per method on {} prompts.",

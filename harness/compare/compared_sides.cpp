@@ -20,7 +20,7 @@ bool is_checksum(const std::string& text) {
 }
 
 std::string shown(const Json& value) {
-  if (value.is_null()) return "none";
+  if (value.is_null() || value == "") return "none";
   auto text = value.is_string() ? value.get<std::string>()
                                 : value.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (is_checksum(text)) text.resize(kShownDigits);

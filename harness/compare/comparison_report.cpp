@@ -326,8 +326,8 @@ void print_unknown_spread(const ComparisonReport& report) {
   };
   if (!report.effect || report.unit != "prompts" || any(report, knows)) return;
   put("Training runs needed to find {:g} between the methods: unknown. One run per method shows no spread "
-      "between runs; three seeds do (`--seeds 42..44`).\n",
-      *report.effect);
+      "between runs; three do (`{}`).\n",
+      *report.effect, report.more_runs);
 }
 
 /// Where the spread of runs comes from that one run cannot tell.

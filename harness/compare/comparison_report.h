@@ -42,7 +42,8 @@ struct ComparisonReport {
   std::vector<ComparisonRecord> validation = {};  ///< where another split is shown
   BootstrapSettings bootstrap = {};
   PowerSettings power = {};
-  std::optional<double> effect = {};        ///< --effect
+  std::string more_runs = "--seeds 42..44";  ///< how a table gets the runs that it lacks
+  std::optional<double> effect = {};         ///< --effect
   std::optional<Yardstick> yardstick = {};  ///< whose spread of runs is taken where there is one run a method
   std::vector<SideDifference> differences = {};  ///< across experiments
   std::vector<SidePairing> pairings = {};        ///< likewise, one a method

@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "core/sha256.h"
 #include "core/text.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/table_spec.h"
@@ -180,8 +181,9 @@ void add_training(const Json& a, const Json& b, Found& found) {
   if (is_outside(a) || is_outside(b)) {
     const auto where = [&](const Json& config) {
       const char* given = config.at("method") == kImagesMethod ? "images" : "imported";
-      return is_outside(config) ? Json("elsewhere: " + canonical_json(config.value(given, Json())))
-                                : Json("here");
+      return is_outside(config)
+                 ? Json("elsewhere " + sha256_hex(canonical_json(config.value(given, Json()))).substr(0, 12))
+                 : Json("here");
     };
     found.add("training", where(a), where(b), Bearing::kCheckpoints);
     return;

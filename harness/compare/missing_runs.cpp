@@ -59,6 +59,9 @@ std::string missing_runs(Store& store, const Experiment& experiment, std::int64_
     return fmt::format("experiment {} of this table has {}: --experiment {}", larger->id,
                        counted(static_cast<std::int64_t>(larger->seeds.size()), "training run"), larger->id);
   }
+  if (experiment.backbone == kImagesBackbone)
+    return fmt::format("give `harness score` the images of further runs of each row: {}",
+                       experiment.more_runs());
   const auto seeds = enough_seeds(experiment.seeds);
   const auto trainings = (kFewestRuns - runs) * static_cast<std::int64_t>(experiment.methods.size());
   auto command =

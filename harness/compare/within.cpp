@@ -175,6 +175,7 @@ ComparisonReport compare_within(Store& store, const Experiment& experiment, cons
   if (over_training) report.unit = "seeds";
   report.table = experiment.table_id;
   report.experiment = experiment.id;
+  report.more_runs = experiment.more_runs();
   report.sides = sides_of(store, experiment, question.rows());
   ScoreReader scores(store);
   auto family = table_comparisons(scores, experiment, checkpoints, report.split);

@@ -141,13 +141,18 @@ ImageList read_numbered(const ImagePlace& place, const fs::path& folder, const E
 
 ImageList read_named(const ImagePlace& place, const fs::path& folder, const Entries& entries,
                      const PromptFinder& prompts, ImageCollector&& images) {
+  const auto refuse = [&](const fs::path& image, const char* problem) {
+    throw Error(fmt::format("{} {}", in_quotes(image.filename().string()), problem), place.where, kLayouts);
+  };
+  // Among numbered files the stray one is that which has no number.
+  for (const auto& image : entries.images) {
+    if (!numbered(image) && !position_of_name(image, prompts))
+      refuse(image, "is named by neither a number nor one of the prompts");
+  }
   for (const auto& image : entries.images) {
     const auto position = position_of_name(image, prompts);
-    const auto name = image.filename().string();
-    if (!position)
-      throw Error(fmt::format("{} is named by neither a number nor one of the prompts", in_quotes(name)),
-                  place.where, kLayouts);
-    images.add(*position, std::nullopt, name, place.where);
+    if (!position) refuse(image, "is named by a number, and other files by their prompts");
+    images.add(*position, std::nullopt, image.filename().string(), place.where);
   }
   return std::move(images).finish(fs::absolute(folder), "files named by their prompts");
 }

@@ -45,7 +45,7 @@ int PromptFinder::at(long long index, const std::string& where) const {
                   first_index_, first_index_ + count - 1),
       where,
       first_index_ == 0 && position == count
-          ? "are the images numbered from 1? --index-from 1"
+          ? "give all prompts that these images were drawn for; or are they numbered from 1? --index-from 1"
           : "give the prompts that these images were drawn for; --index-from says where numbers begin");
 }
 

@@ -248,7 +248,8 @@ std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::str
   add_training_note(plan, notes);
   add_outside_note(plan, notes);
   add_images_note(plan, notes);
-  if (plan.inputs.has_evaluation() && !plan.inputs.evaluation.known) {
+  const bool are_ours_to_know = plan.inputs.has_evaluation() && plan.backbone.name != kImagesBackbone;
+  if (are_ours_to_know && !plan.inputs.evaluation.known) {
     notes.push_back(fmt::format("The evaluation prompts are a set of unknown checksum ({}).",
                                 short_hash(plan.inputs.evaluation.sha256)));
   }

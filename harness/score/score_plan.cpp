@@ -191,6 +191,9 @@ Plan make_score_plan(const ScoreRequest& request, const Workspace& workspace) {
   for (const auto& list : lists) add_positions(list.images, table.samples, with_images);
   const std::vector<int> positions(with_images.begin(), with_images.end());
   table.metrics = choose_score_metrics(request, plan.registry, folders, prompts, like);
+  if (!request.metrics.empty())
+    table.notes.push_back(
+        "Only these metrics were asked for (--metric): Holm's adjustment knows of no others.");
   table.task = task_of_set(prompts.name);
   table.prompts = static_cast<int>(std::ssize(prompts.prompts));
   table.validation = validation_of(request, table.rows, static_cast<int>(positions.size()));

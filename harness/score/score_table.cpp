@@ -140,9 +140,7 @@ Json score_document(const ScoreRequest& request, const ScoreTable& table, const 
   for (const auto& name : table.rows.names)
     methods.push_back({{"name", name}, {"images", table.rows.places.at(name)}});
   for (std::size_t i = 1; i <= table.rows.runs(); ++i) seeds.push_back(i);
-  for (const auto* names : {&table.metrics.required, &table.metrics.optional}) {
-    for (const auto& name : *names) columns.push_back({{"name", name}});
-  }
+  for (const auto& name : table.metrics.required) columns.push_back({{"name", name}});
   const Json split =
       table.validation > 0 ? Json{{"seed", kSplitSeed}, {"take", table.validation}} : Json{{"first", 0}};
   return {{"id", request.name},

@@ -181,6 +181,10 @@ Better Experiment::better(const std::string& metric) const {
   return better_from_name(table.better(metric));
 }
 
+std::string Experiment::more_runs() const {
+  return backbone == kImagesBackbone ? "NAME=DIR1 NAME=DIR2 NAME=DIR3" : "--seeds 42..44";
+}
+
 std::string Experiment::noise_note() const {
   std::vector<std::string> given;
   std::ranges::copy_if(methods, std::back_inserter(given),

@@ -50,6 +50,8 @@ struct Experiment : StoredReproduction {
   std::string shown_split() const;
   /// The good direction: of a metric as its evaluator says, of a training statistic as its column does.
   Better better(const std::string& metric) const;
+  /// How it gets the training runs that a claim about methods lacks.
+  std::string more_runs() const;
   /// What images of one prompt have in common, a sentence: the noise, unless other systems drew them.
   std::string noise_note() const;
   /// False at a scale that shows nothing about the methods.

@@ -139,21 +139,28 @@ TableRow table_row(ScoreReader& scores, const EvaluatedCheckpoint& evaluated, co
   return row;
 }
 
-/// What an experiment's runs and evaluations on `split` want said under every table, each text once.
+/// What an experiment's runs and evaluations on `split` want said under every table, each text once; "{row}"
+/// in one is the row's name.
 std::vector<std::string> notes_of_jobs(Store& store, const Experiment& experiment, const std::string& split) {
   constexpr auto kSql = R"sql(
     WITH member AS (
-      SELECT run_id AS job_id FROM reproduction_runs WHERE reproduction_id = ?1
+      SELECT run_id AS job_id, run_id FROM reproduction_runs WHERE reproduction_id = ?1
       UNION ALL
-      SELECT evaluations.id FROM reproduction_evaluations JOIN evaluations ON evaluations.id = evaluation_id
+      SELECT evaluations.id, run_id
+      FROM reproduction_evaluations JOIN evaluations ON evaluations.id = evaluation_id
+      JOIN checkpoints ON checkpoints.id = checkpoint_id
       WHERE reproduction_id = ?1 AND evaluations.split = ?2
+    ), said AS (
+      SELECT replace(note.value, '{row}', entry.arm || iif(?3, ' (seed ' || runs.seed || ')', '')) AS text,
+             events.id
+      FROM member JOIN events ON events.id = (
+          SELECT max(id) FROM events WHERE job_id = member.job_id AND type = 'job_completed')
+      JOIN reproduction_runs AS entry ON entry.reproduction_id = ?1 AND entry.run_id = member.run_id
+      JOIN runs ON runs.id = member.run_id,
+        json_each(events.detail, '$.summary.table_notes') AS note
     )
-    SELECT note.value
-    FROM member JOIN events ON events.id = (
-        SELECT max(id) FROM events WHERE job_id = member.job_id AND type = 'job_completed'),
-      json_each(events.detail, '$.summary.table_notes') AS note
-    GROUP BY note.value ORDER BY min(events.id))sql";
-  return rows_of<std::string>(store, kSql, experiment.id, split);
+    SELECT text FROM said GROUP BY text ORDER BY min(id))sql";
+  return rows_of<std::string>(store, kSql, experiment.id, split, experiment.seeds.size() > 1);
 }
 
 void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, const std::string& split,
@@ -332,7 +339,8 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   model.task = spec.task;
   model.backbone = experiment.backbone;
   model.backbone_note = note_of_backbone(model.backbone);
-  if (model.backbone == kImagesBackbone) model.more_runs = "NAME=DIR1 NAME=DIR2 NAME=DIR3";
+  model.images_are_given = model.backbone == kImagesBackbone;
+  model.more_runs = experiment.more_runs();
   model.scale = experiment.scale;
   model.split = split;
   model.signature = experiment.signature;

@@ -182,12 +182,20 @@ const SavedQuery kFailures{.name = "failures",
                            .summary = "values that a scorer failed to give, counted by reason",
                            .params = {kAnyMethod, kAnyMetric, kAnySplit},
                            .sql = R"sql(
+WITH named AS (
+  -- Rows that were made elsewhere are known by their names.
+  SELECT id, table_id, scale, seed,
+         CASE WHEN method IN ('outside', 'images') THEN
+           ifnull((SELECT max(arm) FROM table_runs WHERE run_id = runs.id AND arm <> ''), method)
+         ELSE method END AS method
+  FROM runs
+)
 SELECT runs.table_id, runs.scale, runs.method, runs.seed, checkpoints.step AS checkpoint, evaluations.split,
        metrics.name AS metric, metrics.reason, count(*) AS images, evaluations.id AS evaluation_id
 FROM metrics
 JOIN evaluations ON evaluations.id = metrics.evaluation_id
 JOIN checkpoints ON checkpoints.id = evaluations.checkpoint_id
-JOIN runs ON runs.id = checkpoints.run_id
+JOIN named AS runs ON runs.id = checkpoints.run_id
 WHERE metrics.value IS NULL AND :method IN ('', runs.method) AND :metric IN ('', metrics.name)
   AND :split IN ('', evaluations.split)
 GROUP BY runs.id, evaluations.id, metrics.name, metrics.reason

@@ -138,6 +138,7 @@ struct TableModel {
   std::optional<PaperTable> paper;                ///< the paper's table that this one reproduces
   std::string paper_task;                         ///< which task of it, where it holds several
   std::map<std::string, std::string> paper_rows;  ///< the paper's name for a row where it is not ours
+  bool images_are_given = false;                  ///< by other systems, in all rows
   /// How a claim about methods gets the runs that it lacks.
   std::string more_runs = "--seeds 42..44";
   std::string backbone_note = {};  ///< what is to be said of the backbone's numbers, without a full stop

@@ -167,8 +167,8 @@ bool judges_methods(const GuardrailPanel& panel) {
 std::string silence(const TableModel& model, const GuardrailPanel& panel) {
   const auto no = [&](const char* arm) {
     return fmt::format(
-        "no {} whose {} improved on {} moved a guardrail in the harmful direction by more than its minimal "
-        "effect.",
+        "no {} whose {} improved on {} moved a guardrail in the harmful direction with its whole interval "
+        "beyond the minimal effect.",
         arm, column_of(model, panel.reward).title, panel.base);
   };
   if (judges_methods(panel)) return "No guardrail alarm: " + no("method");

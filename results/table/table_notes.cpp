@@ -230,9 +230,9 @@ std::string missing_note(const TableModel& model, const TableRow& row) {
     if (failed > 0) parts.push_back(fmt::format("{} {} of {}", metric, failed, summary.n + failed));
   }
   if (parts.empty()) return {};
-  return fmt::format("Missing values of {}: {}. A scorer failed there{}.{}", row_name(model, row),
-                     join(parts, ", "), for_operator("; reasons: `harness query failures`"),
-                     beyond_text(beyond));
+  return fmt::format("Missing values of {}: {}. {} there{}.{}", row_name(model, row), join(parts, ", "),
+                     model.images_are_given ? "No image is" : "A scorer failed",
+                     for_operator("; reasons: `harness query failures`"), beyond_text(beyond));
 }
 
 /// Text metrics are of the prompts that quote a text, and of no other.

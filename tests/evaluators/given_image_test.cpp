@@ -61,9 +61,9 @@ TEST(GivenImages, ARotationByExifIsRemarkedAndNotApplied) {
            std::string("\x01\x12\0\x03\0\0\0\x01\0", 9) + orientation + std::string("\0\0\0\0\0\0", 6);
   };
   const auto turned = read_given_image(with_segment(jpeg, '\xE1', exif('\x06')), "image");
-  EXPECT_EQ(turned.remark, "a rotation by Exif, not applied");
+  EXPECT_EQ(turned.remark, "are JPEG files with a rotation by Exif, which is not applied");
   EXPECT_EQ(turned.image.width, 40);
-  EXPECT_EQ(read_given_image(with_segment(jpeg, '\xE1', exif('\x01')), "image").remark, "");
+  EXPECT_EQ(read_given_image(with_segment(jpeg, '\xE1', exif('\x01')), "image").remark, "are JPEG files");
 }
 
 TEST(GivenImages, WhatIsNoImageOfARowSaysWhy) {

@@ -76,7 +76,7 @@ TEST_F(ImageLists, NumbersMayBeginAtOneWhereThatIsSaid) {
   add("image_1.png");
   add("image_3.png");
   expect_refused(three_, "there is no prompt 3: the 3 prompts of p.txt are 0 to 2");
-  expect_refused(three_, "are the images numbered from 1? --index-from 1");
+  expect_refused(three_, "or are they numbered from 1? --index-from 1");
   EXPECT_EQ(text_of(find(three_, {}, 1)), "0.0 image_1.png, 2.0 image_3.png");
 }
 

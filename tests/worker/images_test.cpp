@@ -111,6 +111,34 @@ TEST_F(GivenRows, ImagesOfAnEvaluationHaveItsScoresRowByRow) {
   EXPECT_EQ(shell(reproduce("own", other)).status, 2);
 }
 
+TEST_F(GivenRows, AnExperimentOfImagesTravels) {
+  const auto prompts = write_prompts(6);
+  for (int i = 0; i < 6; ++i) {
+    write_image(fmt::format("a/{}.png", i), 40 * i);
+    write_image(fmt::format("b/{}.png", i), 40 * i + 20);
+  }
+  expect_scored_rows("o", fmt::format("a={} b={} --prompts {} --metric ocr_reward", (root_ / "a").string(),
+                                      (root_ / "b").string(), prompts));
+  const auto archive = (root_ / "images.tar.zst").string(), again = (root_ / "again.tar.zst").string();
+  const auto harness = [&](const std::string& command) {
+    const auto done = shell(fmt::format("{} {} 2>&1", kHarness, command));
+    EXPECT_EQ(done.status, 0) << done.out;
+    return done.out;
+  };
+  const auto there = (root_ / "there").string();
+  harness(fmt::format("export images -o {} --out {}", archive, (root_ / "o").string()));
+  fs::rename(root_ / "o", root_ / "away");
+  fs::remove_all(root_ / "a");
+  fs::remove_all(root_ / "b");
+  harness(fmt::format("import {} --out {}", archive, there));
+  EXPECT_PROBLEM(harness("check images --out " + there), "23 of 23 rules hold");
+  harness("db check --out " + there);
+  harness(fmt::format("export 1 -o {} --out {}", again, there));
+  EXPECT_EQ(read_file(archive), read_file(again));
+  harness(fmt::format("merge {} --out {}", there, (root_ / "merged").string()));
+  EXPECT_PROBLEM(harness("check images --out " + (root_ / "merged").string()), "23 of 23 rules hold");
+}
+
 TEST_F(GivenRows, MissingAndUnreadableImagesAreCountedAndNotScored) {
   const auto prompts = write_prompts(6);
   for (int i = 0; i < 6; ++i) {
@@ -132,8 +160,8 @@ TEST_F(GivenRows, MissingAndUnreadableImagesAreCountedAndNotScored) {
   EXPECT_EQ(compared.at(0).at("n"), 4);
   EXPECT_EQ(compared.at(0).at("n_missing"), 2);
   const auto text = read_file(root_ / "o/images/table.md");
-  EXPECT_PROBLEM(text, "1 of 6 are missing");
-  EXPECT_PROBLEM(text, "1 have no scores (the image is empty)");
+  EXPECT_PROBLEM(text, "Images of a: 1 of 6 are missing (prompt 2).");
+  EXPECT_PROBLEM(text, "Images of b: 1 of 6 have no scores, as the image is empty (prompt 4).");
   EXPECT_PROBLEM(on("check images", "o"), "23 of 23 rules hold");
   on("report images", "o");
   // What was scored is kept: the folders may go.
