@@ -81,6 +81,14 @@ class Chain : public testing::Test {
     return parse_json(query(out, sql, "json"), "stdout");
   }
 
+  /// What a command that works from the database alone prints; it must succeed.
+  std::string on(const std::string& command, const std::string& out) const {
+    const auto done = shell(
+        fmt::format("{} {} --db {} 2>&1", kHarness, command, (root_ / out / "results.sqlite").string()));
+    EXPECT_EQ(done.status, 0) << done.out;
+    return done.out;
+  }
+
   /// Each image is stored with the `metric` that `value_of` finds in it; mean rewards are between 0 and 1.
   void expect_scored(const std::string& out, const std::string& metric,
                      const std::function<double(const Image&)>& value_of) const {

@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kShard = 8;  // images
+constexpr const char* kNoImage = "there is no image";
 
 /// What a run's list says of an image (harness/images/image_list.h).
 struct ListedFile {
@@ -106,10 +107,6 @@ class GivenCounts {
     return fmt::format("prompt{} {}{}", prompts.size() == 1 ? "" : "s", fmt::join(shown, ", "), more);
   }
 
- public:
-  static constexpr const char* kNoImage = "there is no image";
-
- private:
   std::map<std::string, std::multiset<int>> problems_;  ///< positions of the prompts
   std::map<std::string, std::int64_t> remarks_, sizes_;
 };
@@ -161,7 +158,7 @@ class GivenScoring {
 
   WaitingImage read(const ImageKey& key) {
     const auto listed = files_.find(key);
-    if (listed == files_.end()) return without(key, "", GivenCounts::kNoImage);
+    if (listed == files_.end()) return without(key, "", kNoImage);
     const auto& [name, sha256] = listed->second;
     const auto file = kept_.empty() ? folder_ / name : kept_ / path_of(key);
     if (!kept_.empty() && !fs::exists(file)) return without(key, sha256, "the image was not kept");

@@ -47,13 +47,6 @@ class GivenRows : public Chain {
                              row));
   }
 
-  std::string on(const std::string& command, const std::string& out) const {
-    const auto done = shell(
-        fmt::format("{} {} --db {} 2>&1", kHarness, command, (root_ / out / "results.sqlite").string()));
-    EXPECT_EQ(done.status, 0) << done.out;
-    return done.out;
-  }
-
   /// So many prompts, each with a text of its own, and images of a letter's size that hold nothing.
   std::string write_prompts(int count) const {
     std::string text;

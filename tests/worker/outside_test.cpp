@@ -33,13 +33,6 @@ class FromOutside : public Chain {
                  row));
   }
 
-  std::string on(const std::string& command, const std::string& out) const {
-    const auto done = shell(
-        fmt::format("{} {} --db {} 2>&1", kHarness, command, (root_ / out / "results.sqlite").string()));
-    EXPECT_EQ(done.status, 0) << done.out;
-    return done.out;
-  }
-
   void expect_refused(const std::string& adapter, const std::string& problem,
                       const std::string& more = {}) const {
     const auto done = shell(reproduce("refused", fmt::format("--adapter '{}' {} 2>&1", adapter, more)));
