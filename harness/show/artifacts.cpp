@@ -62,7 +62,10 @@ std::optional<Experiment> linked_experiment(Store& store, const fs::path& link) 
 /// What must be there; figures need not.
 std::vector<std::string> required_files(const Experiment& experiment) {
   std::vector<std::string> required;
-  if (!experiment.is_training()) required = {"grid.png", "grid.pdf", "grid-float.tex", "grid.html"};
+  if (!experiment.is_training()) required = {"grid.png", "grid.html"};
+  const auto columns = experiment.methods.size() + (experiment.table.has_base ? 1 : 0);
+  if (!experiment.is_training() && fits_width(columns, FigureWidth().points()))
+    required.insert(required.end(), {"grid.pdf", "grid-float.tex"});
   for (const auto& format : table_formats()) required.push_back(format.file);
   return required;
 }
@@ -141,7 +144,8 @@ void write_artifacts(Store& store, const Experiment& experiment, const fs::path&
   const bool has_images = !experiment.is_training();
   model.artifacts.clear();
   make_folder(folder);
-  if (has_images) model.artifacts = write_grid(make_grid(store, experiment, {}), folder);
+  if (has_images)
+    model.artifacts = write_grid(make_grid(store, experiment, {}), folder, {.may_lack_page = true});
   for (const auto& figure : figures_of(experiment))
     model.artifacts.merge(draw(store, experiment, figure, folder));
   write_formats(folder, model);

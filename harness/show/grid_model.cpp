@@ -198,10 +198,14 @@ std::string grid_stem(const GridChoice& choice) {
 
 std::map<std::string, std::string> write_grid(const Grid& grid, const fs::path& folder,
                                               const GridFiles& files) {
-  auto paper = fitted_to_page(grid, files.width.points());
-  rename(files.names, paper);
-  const auto pdf =
-      grid_pdf(paper, files.width.points());  // what it refuses is known before a file is written
+  const auto width = files.width.points();
+  std::optional<std::string> pdf;  // what it refuses is known before a file is written
+  Grid paper;
+  if (!files.may_lack_page || fits_width(grid.columns.size(), width)) {
+    paper = fitted_to_page(grid, width);
+    rename(files.names, paper);
+    pdf = grid_pdf(paper, width);
+  }
   auto shown = grid;
   if (files.bare) rename(files.names, shown);
   make_folder(folder);
@@ -212,8 +216,10 @@ std::map<std::string, std::string> write_grid(const Grid& grid, const fs::path& 
     paths[name] = (folder / name).string();
   };
   write(".png", png_bytes(render_grid(shown, files.bare)));
-  write(".pdf", pdf);
-  write("-float.tex", grid_latex(paper, files.stem + ".pdf", folder.string(), files.width.is_wide()));
+  if (pdf) {
+    write(".pdf", *pdf);
+    write("-float.tex", grid_latex(paper, files.stem + ".pdf", folder.string(), files.width.is_wide()));
+  }
   write(".html", grid_html(grid, folder));
   return paths;
 }

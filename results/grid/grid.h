@@ -120,6 +120,9 @@ Image render_grid(const Grid& grid, bool bare = false);
 /// groups are left out.
 Grid fitted_to_page(Grid grid, double width);
 
+/// Whether so many columns fit this width, each with room for a score beside its text.
+bool fits_width(std::size_t columns, double width);
+
 /// The same rows as a PDF of this width in points, bare: the texts are texts, and the images are embedded.
 std::string grid_pdf(const Grid& grid, double width);
 

@@ -268,10 +268,16 @@ Grid fitted_to_page(Grid grid, double width) {
   return grid;
 }
 
-std::string grid_pdf(const Grid& grid, double width) {
+bool fits_width(std::size_t columns, double width) {
   constexpr double kLeastCell = 36;  // points; a narrower column holds no score beside its text
+  Grid grid;
+  grid.columns.resize(columns);
+  return paper_look(grid, width).cell >= kLeastCell;
+}
+
+std::string grid_pdf(const Grid& grid, double width) {
   const auto look = paper_look(grid, width);
-  if (look.cell < kLeastCell) {
+  if (!fits_width(grid.columns.size(), width)) {
     throw Error(
         fmt::format("{} columns do not fit a width of {:.1f} cm", grid.columns.size(), width / 72 * 2.54),
         "--width", "give a larger one");

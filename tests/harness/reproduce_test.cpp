@@ -446,6 +446,21 @@ TEST_F(Reproduce, AnotherBuildDoesNotContinueARun) {
   ok(smoke({"--fresh"}));
 }
 
+TEST_F(Reproduce, ATableOfManyRowsHasAGridThatIsTooWideForAPage) {
+  Json rows = Json::array();
+  for (int i = 1; i <= 16; ++i)
+    rows.push_back(
+        {{"name", fmt::format("r{}", i)}, {"method", "ratio-norm"}, {"settings", {{"lr", 1e-5 * i}}}});
+  place.write(
+      "many.json",
+      {{"extends", "sd35-ocr"}, {"id", "many"}, {"reproduces", ""}, {"methods", rows}, {"baseline", "r1"}});
+  ok({"reproduce", "--table", "many.json", "--scale", "smoke"}, {"grid.png"});
+  EXPECT_TRUE(fs::exists(place.folder() / "runs/many/grid.png"));
+  EXPECT_FALSE(fs::exists(place.folder() / "runs/many/grid.pdf"));
+  ok({"reproduce", "--table", "many.json", "--scale", "smoke"});
+  fails(2, {"grid", "many"}, {"17 columns do not fit a width of 16.5 cm"});
+}
+
 struct Kill {
   const char *kind, *victim;
 };
