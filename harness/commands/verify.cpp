@@ -127,19 +127,29 @@ Json paths_now(const Json& job, const RecordedJob& recorded) {
   return paths;
 }
 
-/// Leaves out evaluations of checkpoints that an archive left out, and says so. Throws Error if none is left.
-void require_checkpoints(std::vector<RecordedJob>& jobs) {
-  const auto left_out = std::erase_if(jobs, [](const RecordedJob& job) {
-    const auto run = job.folder.parent_path();
-    return job.kind == "evaluate" && read_json(job.folder / kJobFile).at("paths").contains("checkpoint") &&
-           is_left_out(run, kCheckpointsFolder);
-  });
+/// Leaves out jobs that rest on what an archive left out, and says so. Throws Error if none is left.
+void leave_out(std::vector<RecordedJob>& jobs, const char* part,
+               const std::function<bool(const RecordedJob&)>& rests_on_it) {
+  const auto left_out = std::erase_if(jobs, rests_on_it);
   if (left_out == 0) return;
   if (jobs.empty())
-    throw Error("cannot be drawn again: " + left_out_text(kCheckpointsFolder), "harness verify", kLeftOutHint,
+    throw Error("nothing can be run again: " + left_out_text(part), "harness verify", kLeftOutHint,
                 Status::kFailed);
-  tell("note: {} cannot be drawn again: {}\n", counted(static_cast<std::int64_t>(left_out), "evaluation"),
-       left_out_text(kCheckpointsFolder));
+  tell("note: {} cannot be run again: {}\n", counted(static_cast<std::int64_t>(left_out), "evaluation"),
+       left_out_text(part));
+}
+
+/// Checkpoints to draw with, and images that somebody gave.
+void require_parts(std::vector<RecordedJob>& jobs) {
+  const auto paths_of = [](const RecordedJob& job) { return read_json(job.folder / kJobFile).at("paths"); };
+  leave_out(jobs, kCheckpointsFolder, [&](const RecordedJob& job) {
+    return job.kind == kEvaluateJob && paths_of(job).contains("checkpoint") &&
+           is_left_out(job.folder.parent_path(), kCheckpointsFolder);
+  });
+  leave_out(jobs, kImagesFolder, [&](const RecordedJob& job) {
+    return job.kind == kScoreJob && is_left_out(job.folder, kImagesFolder) &&
+           !fs::exists(paths_of(job).at("images").get<std::string>());
+  });
 }
 
 /// Some positions of a list, the same ones for the same list.
@@ -497,7 +507,7 @@ int verify(const VerifyOptions& o) {
   const auto db = find_workspace(o.db.place).db;
   Store store(db, OpenMode::kReadOnly);
   auto jobs = o.run.empty() ? jobs_of_experiments(store, o) : jobs_of_run(store, o.run, o.training);
-  require_checkpoints(jobs);
+  require_parts(jobs);
   const ScratchFolder scratch(fs::absolute(db).parent_path() / fmt::format("verify-{}", ::getpid()), o.keep);
   const auto results = verify_jobs(store, jobs, o, scratch.path());
   Json list = Json::array();

@@ -126,6 +126,9 @@ TEST_F(GivenRows, AnExperimentOfImagesTravels) {
   harness(fmt::format("import {} --out {}", archive, there));
   EXPECT_PROBLEM(harness("check images --out " + there), "23 of 23 rules hold");
   harness("db check --out " + there);
+  const auto verified = shell(fmt::format("{} verify --out {} 2>&1", kHarness, there));
+  EXPECT_EQ(verified.status, 1) << verified.out;
+  EXPECT_PROBLEM(verified.out, "nothing can be run again: the images were not part of the archive");
   harness(fmt::format("export 1 -o {} --out {}", again, there));
   EXPECT_EQ(read_file(archive), read_file(again));
   harness(fmt::format("merge {} --out {}", there, (root_ / "merged").string()));
