@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/processes/port.h"
+#include "core/streams.h"
 #include "tests/recorded_cases.h"
 #include "tests/trainers/step_fixture.h"
 #include "trainers/optimisation/fold_sum.h"
@@ -20,6 +21,7 @@ namespace {
 /// rank; c10d's flight recorder, which a process has once, is not made for several.
 std::vector<std::string> in_ranks(int size, const std::function<void(const Ranks&)>& work) {
   ::setenv("TORCH_FR_BUFFER_SIZE", "0", 1);
+  prepare_streams();  // as every program of ours: a rank that ends first must not end the others by a signal
   std::vector<std::string> problems(static_cast<std::size_t>(size));
   std::vector<std::thread> threads;
   const auto port = free_port();
