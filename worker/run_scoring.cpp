@@ -11,6 +11,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "datasets/kept_images.h"
 #include "evaluators/external_scorer.h"
 #include "evaluators/given/given_image.h"
 #include "worker/commands.h"
@@ -23,25 +24,16 @@ namespace {
 constexpr std::size_t kShard = 8;  // images
 constexpr const char* kNoImage = "there is no image";
 
-/// What a run's list says of an image (harness/images/image_list.h).
-struct ListedFile {
-  std::string name, sha256;
-};
-
-std::map<ImageKey, ListedFile> listed_files(const WorkerJob& job) {
-  const auto file = job.path("checkpoint") / "images.jsonl";
+std::map<ImageKey, SummedImage> listed_files(const WorkerJob& job) {
+  const auto file = job.path("checkpoint") / kImageListFile;
   if (const auto manifest = job.path("checkpoint") / "manifest.json";
       (!job.checkpoint_sha256.empty() && sha256_file(manifest) != job.checkpoint_sha256) ||
       read_json(manifest).at("files").at(file.filename().string()) != sha256_file(file)) {
     throw Error("is not the list of images that was planned with", file.string(),
                 "repeat the command with --fresh", Status::kFailed);
   }
-  std::map<ImageKey, ListedFile> files;
-  for (const auto& line : split(read_file(file), '\n')) {
-    if (line.empty()) continue;
-    const auto entry = parse_json_line(line, file.string());
-    files[{entry.at("position"), entry.at("sample")}] = {entry.at("file"), entry.at("sha256")};
-  }
+  std::map<ImageKey, SummedImage> files;
+  for (auto& image : read_image_list(file)) files[{image.position, image.sample}] = std::move(image);
   return files;
 }
 
@@ -159,7 +151,7 @@ class GivenScoring {
   WaitingImage read(const ImageKey& key) {
     const auto listed = files_.find(key);
     if (listed == files_.end()) return without(key, "", kNoImage);
-    const auto& [name, sha256] = listed->second;
+    const auto& [name, sha256] = std::tie(listed->second.name, listed->second.sha256);
     const auto file = kept_.empty() ? folder_ / name : kept_ / path_of(key);
     if (!kept_.empty() && !fs::exists(file)) return without(key, sha256, "the image was not kept");
     auto bytes = read_file(file);
@@ -209,7 +201,7 @@ class GivenScoring {
   fs::path folder_;
   fs::path kept_;  ///< an evaluation that kept the images, where their folder is gone; else empty
   int samples_;
-  std::map<ImageKey, ListedFile> files_;
+  std::map<ImageKey, SummedImage> files_;
   std::vector<MetricInfo> metrics_;
   std::map<int, Prompt> prompts_;
   ImageScoring scoring_;

@@ -13,7 +13,7 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kStep = "{step}", kSeed = "{seed}";
+constexpr std::string_view kStep = kStepInPlace, kSeed = "{seed}";
 constexpr std::string_view kDigits = "0123456789";
 
 std::string option_of(const ArmSpec& arm) {

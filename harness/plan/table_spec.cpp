@@ -277,7 +277,6 @@ SplitRule read_split(Fields fields) {
 bool selects(const TableSpec& spec) {
   return spec.has_base || std::ranges::any_of(spec.methods, [&](const auto& name) {
            const auto arm = spec.arm(name);
-           const auto has_steps = [](const auto& place) { return place.find("{step}") != std::string::npos; };
            return !arm.is_images() || std::ranges::any_of(arm.places, has_steps);
          });
 }

@@ -63,6 +63,12 @@ inline bool takes_a_worker(const std::string& method) {
   return method != kBaseMethod && method != kImagesMethod;
 }
 
+/// In the place of a row from outside: the checkpoints of a run, for every number that is there.
+inline constexpr const char* kStepInPlace = "{step}";
+inline bool has_steps(const std::string& place) {
+  return place.find(kStepInPlace) != std::string::npos;
+}
+
 /// One row of a table: a registered method, alone or with settings under a name of its own; or one whose
 /// checkpoints or images come from outside.
 struct ArmSpec {

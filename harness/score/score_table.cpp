@@ -88,10 +88,8 @@ std::size_t ImageRows::runs() const {
 }
 
 bool ImageRows::has_steps() const {
-  return std::ranges::any_of(places, [](const auto& row) {
-    return std::ranges::any_of(row.second,
-                               [](const auto& place) { return place.find("{step}") != std::string::npos; });
-  });
+  return std::ranges::any_of(
+      places, [](const auto& row) { return std::ranges::any_of(row.second, harness::has_steps); });
 }
 
 ImageRows read_image_rows(const std::vector<std::string>& given) {
