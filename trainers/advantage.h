@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
+
+#include "core/json.h"
 
 namespace harness {
 
@@ -12,8 +16,23 @@ enum class AdvantageStd {
   kGlobal  ///< that of all rewards of the epoch
 };
 
+/// How a reward r becomes an advantage. m, sd (population) and sdu (divisor n - 1) are those of its group.
+enum class AdvantageRule {
+  kGroup,        ///< (r - m) / (sd + 1e-4) (E11)
+  kGlobal,       ///< (r - m) / (sd of all rewards of the epoch + 1e-4)
+  kUnbiased,     ///< (r - m) / (sdu + 1e-8)
+  kFloor,        ///< (r - m) / max(sd, 1e-6)
+  kCentred,      ///< r - m
+  kLeaveOneOut,  ///< r - mean of the others of the group
+  kBatch,        ///< (r - mean of all rewards of the epoch) / (their sd + 1e-4)
+  kTracked,      ///< by mean and sd of the last 32 rewards of that prompt, + 1e-6; kBatch until it has 16
+  kWinRate,      ///< kGroup of w = (wins + ties / 2) / (G - 1) within the group
+  kRaw           ///< r
+};
+
 struct Advantages {
   std::vector<double> values;       ///< one a sample, in -limit..limit
+  std::vector<double> raw;          ///< before they were clamped
   std::vector<bool> group_differs;  ///< one a group: two of its rewards differ
   int zero_std_groups = 0;          ///< groups whose rewards are all equal: they teach nothing
   int missing = 0;                  ///< samples without a reward
@@ -21,8 +40,31 @@ struct Advantages {
 
 /// Group-relative advantages (E11): (r - group's mean) / (population standard deviation + 1e-4), clamped to
 /// +-limit. Samples lie group after group, `group_size` each. A sample without a reward leaves the statistics
-/// and gets 0; so do, exactly, those of a group whose rewards are all equal.
+/// and gets 0; so do, exactly, those of a group whose rewards are all equal, under every rule that compares
+/// within the group (all but kBatch, kTracked, kRaw).
 Advantages group_advantages(std::span<const std::optional<double>> rewards, int group_size, double limit = 5,
-                            AdvantageStd std = AdvantageStd::kGroup);
+                            AdvantageRule rule = AdvantageRule::kGroup);
+
+/// The rules with what they remember from epoch to epoch.
+class AdvantageTracker {
+ public:
+  /// unit_of_first_epoch: advantages in units of the population standard deviation of all rewards of the
+  /// first epoch that has one, for rules in units of the reward.
+  AdvantageTracker(AdvantageRule rule, bool unit_of_first_epoch, double limit);
+
+  /// prompts: position of each group's prompt.
+  Advantages next(std::span<const std::optional<double>> rewards, int group_size,
+                  std::span<const int> prompts);
+
+  Json state() const;  ///< null where nothing is remembered
+  void restore(const Json& state, const std::string& where);
+
+ private:
+  AdvantageRule rule_;
+  bool takes_unit_;
+  double limit_;
+  std::optional<double> unit_;
+  std::map<int, std::vector<double>> history_;  ///< kTracked: last rewards by prompt
+};
 
 }  // namespace harness

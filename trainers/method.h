@@ -1,16 +1,20 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <source_location>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/json.h"
 #include "core/settings/settings.h"
 #include "models/nn/torch.h"
+#include "trainers/advantage.h"
+#include "trainers/sampling/rollout_plan.h"
 
 namespace harness {
 
@@ -25,19 +29,25 @@ struct StepStats {
   int step = 0;                      ///< k from 0, the noisiest
   bool late = false;                 ///< in the late set
   std::int64_t latent_size = 0;      ///< D
+  torch::Tensor advantage = {};      ///< [B] clamped to plus or minus advantage_limit
+  torch::Tensor advantage_raw = {};  ///< [B] before that
 };
+
+/// The radius of a ratio that nothing clips.
+constexpr double kUnclipped = std::numeric_limits<double>::infinity();
 
 /// What a method makes of it: the ratio that the clipped loss uses, and its factors.
 struct Surrogate {
   torch::Tensor ratio = {};   ///< [B], differentiable
-  double clip = 0;            ///< PPO radius: the ratio is clamped to 1 - clip .. 1 + clip
+  double clip = kUnclipped;   ///< PPO radius: the ratio is clamped to 1 - clip .. 1 + clip
   torch::Tensor weight = {};  ///< [] detached factor of the step's loss; undefined: 1
   double scale = 1;           ///< constant factor of the step's loss
   torch::Tensor slope = {};   ///< [B] detached d log(ratio) / dy, for the record
+  torch::Tensor loss = {};    ///< [B] a loss of its own in place of the clipped ratio's
 };
 
-/// mean over the shard of max(-A r, -A clamp(r, 1 - clip, 1 + clip)), times weight and scale (E12, E45): a
-/// scalar. advantages: [B], already clamped.
+/// mean over the shard of max(-A r, -A clamp(r, 1 - clip, 1 + clip)) or of the surrogate's own loss, times
+/// weight and scale (E12, E45): a scalar. advantages: [B], already clamped.
 torch::Tensor surrogate_loss(const Surrogate& surrogate, const torch::Tensor& advantages);
 
 /// A term added to the loss of a shard for its late path variance L (mean of lambda_center over late steps
@@ -54,12 +64,54 @@ struct UpdateOutcome {
   bool on_policy = false;  ///< every lambda is 0 by construction
 };
 
-/// A method's objective for one run. The training loop owns everything else.
+/// Pull of each trained step's mean towards that of the starting weights: weight times mean((mean -
+/// mean_ref)^2) / (2 d^2).
+struct ReferenceKl {
+  double weight = 0;
+  bool per_step_variance = false;  ///< d: false: std of E8, as the public code; true: s = std sqrt(dt)
+};
+
+/// A copy of the trained weights that follows them: after an epoch or an update, copy = decay copy + (1 -
+/// decay) weights, decay = value before `start`, then min(value + (n - start) slope, end), n the updates
+/// done. Starts as the starting weights.
+struct SnapshotRule {
+  std::string name;
+  enum class When { kNever, kEpoch, kUpdate } when = When::kNever;
+  std::int64_t start = 0;
+  double value = 0, slope = 0, end = 0;
+  std::int64_t every = 1;  ///< epochs or updates between two moves
+
+  double decay(std::int64_t updates) const;
+};
+
+/// The snapshot that never moves: the starting weights.
+SnapshotRule reference_weights();
+constexpr auto kReferenceWeights = "reference";
+
+/// A method's objective for one run. The training loop owns everything else. Most methods say what they make
+/// of a step's log-ratio; TrajectoryMethod and forward/forward_method.h are for those that do not.
 class Method {
  public:
   virtual ~Method() = default;
 
-  virtual Surrogate step(const StepStats& stats) const = 0;
+  /// What an epoch samples: a function of its arguments and the method's settings alone.
+  virtual RolloutPlan plan(const PlanContext& context) const { return flow_sde_plan(context); }
+
+  /// How rewards become advantages; nothing: by setting `advantage`, which by default means kGroup.
+  virtual std::optional<AdvantageRule> advantage_rule() const { return {}; }
+
+  /// Weights besides the current ones that the run keeps.
+  virtual std::vector<SnapshotRule> snapshots() const { return {}; }
+
+  /// The loss of one step.
+  virtual Surrogate step(const StepStats& stats) const;
+
+  /// Factors of the trained steps' losses by their standard deviations s, in place of setting `step_weight`;
+  /// empty: by that setting.
+  virtual std::vector<double> step_weights(std::span<const double> /*s*/) const { return {}; }
+
+  /// In place of setting `kl`; nothing: by that setting.
+  virtual std::optional<ReferenceKl> reference_kl() const { return {}; }
 
   /// Nothing, unless the method penalises the late path variance; the loop then spends a gradient-free pass
   /// on L.
@@ -83,11 +135,31 @@ class Method {
   virtual std::map<std::string, double> statistics() const { return {}; }
 };
 
+/// What is known of a whole trajectory of a shard. T: its trained steps.
+struct TrajectoryStats {
+  torch::Tensor y = {};                              ///< [T,B] log-ratios; a leaf that requires a gradient
+  torch::Tensor lambda_center = {};                  ///< [T,B] without gradient
+  std::vector<double> s = {};                        ///< T standard deviations
+  torch::Tensor advantage = {}, advantage_raw = {};  ///< [B] as of StepStats
+};
+
+/// A method whose loss joins the log-ratios of several steps of a trajectory. The loop measures them without
+/// gradient, asks for the derivative by each and sends it through the network step by step.
+class TrajectoryMethod : public Method {
+ public:
+  /// Surrogates of equal weight: one, or one a chunk of steps.
+  virtual std::vector<Surrogate> trajectory(const TrajectoryStats& stats) const = 0;
+};
+
 /// What a method's defaults may depend on.
 struct MethodContext {
   std::string task;              ///< "ocr", "pickscore", ...
   std::int64_t latent_size = 0;  ///< D = C h w
   int late_steps = 0;            ///< |K_late|
+  int sampling_steps = 10;       ///< K
+  int trained_steps = 10;        ///< those that setting trained_steps names
+  std::int64_t group_size = 8;
+  std::int64_t updates_of_an_epoch = 2;
 };
 
 struct MethodInfo {

@@ -60,8 +60,8 @@ struct MeanArguments {
   MeanArguments(const SdeStep& step, const Tensor& latents, const Tensor& v)
       : x(latents.contiguous()),
         velocity(v.scalar_type() == torch::kBFloat16 ? v.contiguous() : beside(latents, v)),
-        x_weight(static_cast<float>(step.x_weight())),
-        velocity_weight(static_cast<float>(step.velocity_weight())) {
+        x_weight(static_cast<float>(step.x_weight)),
+        velocity_weight(static_cast<float>(step.velocity_weight)) {
     TORCH_CHECK(v.sizes() == x.sizes() && v.device() == x.device(),
                 "latents and velocity differ in shape or device");
   }
@@ -78,8 +78,8 @@ struct MeanArguments {
 struct MeanFunction : torch::autograd::Function<MeanFunction> {
   static Tensor forward(AutogradContext* context, const SdeStep& step, const Tensor& x,
                         const Tensor& velocity) {
-    context->saved_data["x_weight"] = step.x_weight();
-    context->saved_data["velocity_weight"] = step.velocity_weight();
+    context->saved_data["x_weight"] = step.x_weight;
+    context->saved_data["velocity_weight"] = step.velocity_weight;
     context->saved_data["velocity_type"] = velocity.scalar_type();
     const c10::DeviceGuard guard(x.device());
     const MeanArguments arguments(step, x, velocity);

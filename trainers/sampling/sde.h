@@ -8,23 +8,42 @@ namespace harness {
 
 // B samples, ... the latent's D coordinates. Sampling runs from noise (sigma 1) to data (0).
 
-/// The numbers of one SDE transition from sigmas[k] to sigmas[k + 1], in float64.
+/// How a step draws the next latent.
+struct StepRule {
+  enum class Kind {
+    kOde,       ///< no noise: Euler's step (E2)
+    kFlowSde,   ///< E8 with std = level sqrt(sigma / (1 - sigma)) (E6)
+    kConstant,  ///< E8 with std = level (DanceGRPO)
+    kCps  ///< coefficients-preserving: noise of deviation s = sigma' sin(level pi / 2) takes the place of
+          ///< as much predicted noise, so that the whole noise level is sigma' (arXiv 2509.05952)
+  } kind = Kind::kFlowSde;
+  double level = 0;
+
+  bool operator==(const StepRule&) const = default;
+};
+
+/// The numbers of one transition from sigma = sigmas[k] to sigma' = sigmas[k + 1], in float64. Its mean is
+/// linear in x and v for every rule.
 struct SdeStep {
+  StepRule::Kind kind = StepRule::Kind::kFlowSde;
   double sigma = 0;
-  double dt = 0;   ///< |sigmas[k + 1] - sigmas[k]|
-  double std = 0;  ///< sigma_k of E6: noise_level sqrt(sigma / (1 - sigma)); sigmas[1] below where sigma is 1
-  double s = 0;    ///< std sqrt(dt), the standard deviation of the step's noise
+  double dt = 0;  ///< |sigmas[k + 1] - sigmas[k]|
+  double std =
+      0;  ///< of E8; sigmas[1] in place of sigma in its divisor where sigma is 1. s / sqrt(dt) for kCps
+  double s = 0;                ///< the standard deviation of the step's noise: std sqrt(dt)
+  double x_weight = 1;         ///< of x in the mean
+  double velocity_weight = 0;  ///< of v in the mean, negative
 
   double sqrt_dt() const;
-  double x_weight() const;         ///< of x in the mean (E8)
-  double velocity_weight() const;  ///< of v in the mean, negative
 };
 
 /// sigmas: K + 1 falling values; step: 0..K-1.
-SdeStep sde_step(std::span<const float> sigmas, int step, double noise_level);
+SdeStep sde_step(std::span<const float> sigmas, int step, StepRule rule);
+SdeStep sde_step(std::span<const float> sigmas, int step, double noise_level);  ///< kFlowSde
 
-/// Mean of the next latent (E8): x (1 - std^2 / (2 sigma) dt) - v (1 + std^2 (1 - sigma) / (2 sigma)) dt. x,
-/// v: [B, ...]; v may have less precision than x and is widened first.
+/// Mean of the next latent. E8: x (1 - std^2 / (2 sigma) dt) - v (1 + std^2 (1 - sigma) / (2 sigma)) dt. CPS:
+/// (1 - sigma') (x - sigma v) + sqrt(sigma'^2 - s^2) (x + (1 - sigma) v). x, v: [B, ...]; v may have less
+/// precision than x and is widened first.
 torch::Tensor sde_mean(const SdeStep& step, const torch::Tensor& x, const torch::Tensor& velocity);
 
 /// mean + s noise.

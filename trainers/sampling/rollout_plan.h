@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainers/sampling/sde.h"
+
+namespace harness {
+
+/// One step of a rollout: how the next latent is drawn, and whether its log-ratio is trained.
+struct PlannedStep {
+  StepRule rule;
+  bool trained = false;
+};
+
+/// How a rollout ends where its last steps are not taken one by one: from step `from` on, `points`
+/// evaluations of a second-order multistep solver (sampling/dpm.h) on equal parts of what is left.
+struct SolverFinish {
+  int from = 0, points = 0;
+};
+
+/// The name of the weights that are trained, as they are.
+constexpr auto kCurrentWeights = "current";
+
+/// What an epoch samples. Data alone: the same for every image of the epoch, and a function of settings, seed
+/// and epoch, so that a run that goes on asks again and needs no state.
+struct RolloutPlan {
+  std::vector<PlannedStep> steps;         ///< K
+  std::string weights = kCurrentWeights;  ///< who samples: these, or a snapshot's name
+  double guidance = 1;                    ///< of the rollout; and of the training of its steps
+  bool shared_start = false;              ///< the images of a prompt start from one noise
+  std::optional<SolverFinish> finish = {};
+
+  std::vector<int> trained() const;  ///< indices of the trained steps, rising
+};
+
+/// What a plan may depend on.
+struct PlanContext {
+  int steps = 0;          ///< K
+  int trained_steps = 0;  ///< setting: the first of them, unless the method has a rule of its own
+  double noise_level = 0, guidance = 1;
+  std::uint32_t seed = 0;
+  std::int64_t epoch = 1;
+};
+
+/// Flow-SDE at every step, the first `trained_steps` of them trained: what a method without a plan samples.
+RolloutPlan flow_sde_plan(const PlanContext& context);
+
+/// `rule` at the steps of a window, which are trained, and no noise at all others (E2).
+RolloutPlan window_plan(const PlanContext& context, StepRule rule, int start, int length);
+
+/// A whole number in [low, high], by address (stream kPlan, `draw`): equal for all processes of a run.
+int drawn_integer(const PlanContext& context, int draw, int low, int high);
+
+/// `count` of 0 .. total - 1, rising, drawn likewise.
+std::vector<int> drawn_subset(const PlanContext& context, int count, int total);
+
+/// A window of stochastic steps that walks from noise to data during training (MixGRPO).
+struct SlidingWindow {
+  enum class Strategy { kProgressive, kRandom, kDecay, kExpDecay } strategy = Strategy::kProgressive;
+  int length = 4, stride = 1;
+  int stay = 1, min_stay = 1;  ///< epochs at one place; decay: from `stay` down to `min_stay`
+  double rate = 0.1;           ///< exp_decay
+  int rate_from = 0;           ///< exp_decay: position from which on it acts
+  int first = 0, last = 0;     ///< smallest and largest start
+  bool roll_back = true;       ///< behind the last start: back to the first, or stay there
+
+  /// Start of the window at every epoch 1..epochs by the public rule, before any clamping to the schedule.
+  /// kRandom has none: see drawn_integer.
+  std::vector<int> starts(std::int64_t epochs) const;
+};
+
+}  // namespace harness
