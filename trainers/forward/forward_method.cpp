@@ -1,0 +1,40 @@
+#include "trainers/forward/forward_method.h"
+
+#include <numeric>
+
+namespace harness {
+
+using torch::Tensor;
+
+Tensor over_latent(const Tensor& t, const Tensor& x) {
+  auto shape = t.sizes().vec();
+  shape.resize(static_cast<std::size_t>(x.dim()), 1);
+  return t.to(x.options()).view(shape);
+}
+
+Tensor noised(const Tensor& x0, const Tensor& t, const Tensor& eps) {
+  const auto time = over_latent(t, eps);
+  return (1 - time) * x0 + time * eps;
+}
+
+Tensor latent_mean(const Tensor& x) {
+  return x.flatten(2).mean(2, /*keepdim=*/false, torch::kFloat64);
+}
+
+Tensor matching_error(const Tensor& w, const Tensor& target) {
+  return latent_mean((w - target).square());
+}
+
+RolloutPlan ForwardMethod::plan(const PlanContext& context) const {
+  const PlannedStep step{.rule = {.kind = StepRule::Kind::kOde}};
+  return {.steps = std::vector(static_cast<std::size_t>(context.steps), step), .guidance = context.guidance};
+}
+
+Selection ForwardMethod::select(const RewardGroups& groups) const {
+  Selection all{.rows = std::vector<std::int64_t>(groups.rewards.size()),
+                .units = static_cast<std::int64_t>(groups.rewards.size())};
+  std::iota(all.rows.begin(), all.rows.end(), 0);
+  return all;
+}
+
+}  // namespace harness
