@@ -46,9 +46,15 @@ struct Surrogate {
   torch::Tensor loss = {};    ///< [B] a loss of its own in place of the clipped ratio's
 };
 
-/// mean over the shard of max(-A r, -A clamp(r, 1 - clip, 1 + clip)) or of the surrogate's own loss, times
-/// weight and scale (E12, E45): a scalar. advantages: [B], already clamped.
+/// [B] max(-A r, -A clamp(r, 1 - clip, 1 + clip)) (E12).
+torch::Tensor clipped_loss(const torch::Tensor& ratio, double clip, const torch::Tensor& advantages);
+
+/// Mean over the shard of clipped_loss or of the surrogate's own loss, times weight and scale (E12, E45): a
+/// scalar. advantages: [B], already clamped.
 torch::Tensor surrogate_loss(const Surrogate& surrogate, const torch::Tensor& advantages);
+
+/// The mean of their losses, a scalar: what a trajectory counts for.
+torch::Tensor mean_loss(std::span<const Surrogate> surrogates, const torch::Tensor& advantages);
 
 /// A term added to the loss of a shard for its late path variance L (mean of lambda_center over late steps
 /// and samples).
@@ -100,8 +106,8 @@ class Method {
   /// How rewards become advantages; nothing: by setting `advantage`, which by default means kGroup.
   virtual std::optional<AdvantageRule> advantage_rule() const { return {}; }
 
-  /// Whether advantages are in units of the standard deviation of the first epoch's rewards, for rules in
-  /// units of the reward.
+  /// Whether advantages, which such a rule leaves in units of the reward, are divided by the population
+  /// standard deviation of all rewards of the first epoch.
   virtual bool takes_first_epochs_unit() const { return false; }
 
   /// Weights besides the current ones that the run keeps.
