@@ -22,8 +22,10 @@ Tensor velocity_at(Backbone& backbone, const SdeSampler& sampler, int k, const T
 
 /// The clean latents behind x by the multistep solver.
 Tensor finished(Backbone& backbone, const SdeSampler& sampler, Tensor x, const TextCondition& condition) {
-  MultistepSolver solver(sampler.finish_sigmas, 2);
-  for (int k = 0; k < solver.steps(); ++k) {
+  constexpr int kOrder = 2;
+  MultistepSolver solver(sampler.finish_sigmas, kOrder);
+  const auto evaluations = static_cast<int>(sampler.finish_sigmas.size()) - 1;
+  for (int k = 0; k < evaluations; ++k) {
     const auto sigma = sampler.finish_sigmas[static_cast<std::size_t>(k)];
     x = solver.step(k, x, backbone.velocity(x, sigma, condition, sampler.guidance));
   }
@@ -94,7 +96,7 @@ SdeSampler SdeSampler::make(const Schedule& schedule, const RolloutPlan& plan) {
   }
   if (plan.finish) {
     sampler.finish_from = plan.finish->from;
-    sampler.finish_sigmas = finish_grid(schedule.sigmas, *plan.finish);
+    sampler.finish_sigmas = remaining_grid(schedule.sigmas, plan.finish->from, plan.finish->points);
   }
   return sampler;
 }

@@ -12,7 +12,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "tests/refusals.h"
-#include "trainers/grpo_loop.h"
+#include "trainers/loop/train.h"
 #include "trainers/rollout.h"
 
 // Four updates of every method on a model with two weights, number by number: traces/METHOD.txt. After a

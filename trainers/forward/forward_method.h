@@ -76,11 +76,11 @@ struct Selection {
   std::int64_t units = 0;               ///< what a mean of the loss is over: samples, or pairs
 };
 
-/// rewards: of the shard's samples; group_size: its samples lie prompt after prompt. Groups whose rewards are
-/// all equal, or with a missing one... are the method's matter.
+/// The rewards of a shard's samples, which lie prompt after prompt.
 struct RewardGroups {
-  std::vector<std::optional<double>> rewards;
+  std::vector<std::optional<double>> rewards;  ///< nothing: the scorer failed
   int group_size = 0;
+  bool drops_constant = false;  ///< setting zero_std_groups: groups whose rewards are all equal are left out
 };
 
 class ForwardMethod : public Method {
@@ -91,7 +91,7 @@ class ForwardMethod : public Method {
   virtual ForwardPlan forward_plan() const = 0;
   virtual ForwardLoss forward(const ForwardStats& stats) const = 0;
 
-  /// All of them, unless the method says otherwise.
+  /// All of them, or those of groups whose rewards differ.
   virtual Selection select(const RewardGroups& groups) const;
 };
 

@@ -47,7 +47,7 @@ void ForwardObjective::begin(const Epoch& epoch) {
     auto& shard = draws_[i];
     shard.selection = method_.select({.rewards = epoch.rewards[i],
                                       .group_size = group_size,
-                                      .drop_constant = parts_.settings.drop_zero_std_groups});
+                                      .drops_constant = parts_.settings.drop_zero_std_groups});
     if (shard.selection.rows.empty() || epoch.shards[i].rows.empty()) continue;
     shard.rows = torch::tensor(shard.selection.rows, torch::kInt64).to(parts_.backbone.device());
     shard.times = forward_times(plan_, parts_.job.seed, static_cast<std::uint32_t>(epoch.number),

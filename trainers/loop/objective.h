@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "trainers/grpo_loop.h"
+#include "trainers/loop/train.h"
 #include "trainers/loop/epoch.h"
 #include "trainers/loop/step_trace.h"
 #include "trainers/optimisation/fold_sum.h"

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "trainers/forward/snapshots.h"
-#include "trainers/grpo_loop.h"
+#include "trainers/loop/train.h"
 #include "trainers/optimisation/named_tensors.h"
 
 namespace harness {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "trainers/grpo_loop.h"
+#include "trainers/loop/train.h"
 #include "trainers/law/path_variance.h"
 #include "trainers/ranks/ranks.h"
 

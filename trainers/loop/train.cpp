@@ -1,4 +1,4 @@
-#include "trainers/grpo_loop.h"
+#include "trainers/loop/train.h"
 
 #include <sys/resource.h>
 
@@ -15,7 +15,7 @@
 #include "trainers/loop/forward_objective.h"
 #include "trainers/loop/packing.h"
 #include "trainers/loop/step_objective.h"
-#include "trainers/run_state.h"
+#include "trainers/loop/run_state.h"
 
 namespace harness {
 namespace {
