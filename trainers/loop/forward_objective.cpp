@@ -89,8 +89,7 @@ ForwardStats ForwardObjective::stats_of(const Epoch& epoch, std::size_t shard, s
   stats.t = own.times.narrow(0, first_draw, draws).to(device, torch::kFloat32);
   stats.eps = forward_noise(plan_, parts_.job.seed, static_cast<std::uint32_t>(epoch.number), first_draw, draws,
                             selected(rollout.rows, own.selection.rows), parts_.backbone.latent(), device);
-  const auto t = stats.t.view({draws, -1, 1, 1, 1});
-  stats.x_t = (1 - t) * stats.x0 + t * stats.eps;
+  stats.x_t = noised(stats.x0, stats.t, stats.eps);
   for (const auto& [name, velocity] : own.velocities)
     stats.velocities[name] = velocity.narrow(0, first_draw, draws);
   std::vector<float> rewards;

@@ -1,10 +1,7 @@
 #include "trainers/loop/train.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <cmath>
-#include <ctime>
+#include <array>
 #include <memory>
 
 #include "core/error.h"
@@ -14,8 +11,9 @@
 #include "trainers/loop/epoch.h"
 #include "trainers/loop/forward_objective.h"
 #include "trainers/loop/packing.h"
-#include "trainers/loop/step_objective.h"
 #include "trainers/loop/run_state.h"
+#include "trainers/loop/step_objective.h"
+#include "trainers/loop/trainable.h"
 
 namespace harness {
 namespace {
@@ -54,7 +52,7 @@ class GrpoLoop {
         hooks_(hooks),
         weights_(backbone.trainable()),
         parameters_(tensors_of(weights_)),
-        snapshots_(weights_, method.snapshots()),
+        snapshots_(weights_, kept_snapshots(method, method.plan(plan_context(job.settings, job.seed, 1)), "method")),
         parts_{.job = job,
                .settings = settings_,
                .backbone = backbone,
