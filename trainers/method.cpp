@@ -14,17 +14,32 @@ std::map<std::string, MethodInfo>& registry() {
 
 }  // namespace
 
+Surrogate Method::step(const StepStats& /*stats*/) const {
+  TORCH_CHECK(false, "this method has no loss of a single step");
+}
+
 void Method::restore(const Json& state, const std::string& where) {
   if (!state.is_object() || !state.empty())
     throw Error("holds a method state, but this method has none", where);
 }
 
+torch::Tensor clipped_loss(const torch::Tensor& ratio, double clip, const torch::Tensor& advantages) {
+  const auto clipped = ratio.clamp(1 - clip, 1 + clip);
+  return torch::maximum(-advantages * ratio, -advantages * clipped);
+}
+
 torch::Tensor surrogate_loss(const Surrogate& surrogate, const torch::Tensor& advantages) {
-  const auto& ratio = surrogate.ratio;
-  const auto clipped = ratio.clamp(1 - surrogate.clip, 1 + surrogate.clip);
-  auto loss = torch::maximum(-advantages * ratio, -advantages * clipped).mean();
+  auto loss =
+      (surrogate.loss.defined() ? surrogate.loss : clipped_loss(surrogate.ratio, surrogate.clip, advantages))
+          .mean();
   if (surrogate.weight.defined()) loss = loss * surrogate.weight;
   return surrogate.scale == 1 ? loss : loss * surrogate.scale;
+}
+
+torch::Tensor mean_loss(std::span<const Surrogate> surrogates, const torch::Tensor& advantages) {
+  std::vector<torch::Tensor> losses;
+  for (const auto& surrogate : surrogates) losses.push_back(surrogate_loss(surrogate, advantages));
+  return torch::stack(losses).mean();
 }
 
 bool register_method(MethodInfo info, std::source_location where) {

@@ -46,9 +46,15 @@ struct Surrogate {
   torch::Tensor loss = {};    ///< [B] a loss of its own in place of the clipped ratio's
 };
 
-/// mean over the shard of max(-A r, -A clamp(r, 1 - clip, 1 + clip)) or of the surrogate's own loss, times
-/// weight and scale (E12, E45): a scalar. advantages: [B], already clamped.
+/// [B] max(-A r, -A clamp(r, 1 - clip, 1 + clip)) (E12).
+torch::Tensor clipped_loss(const torch::Tensor& ratio, double clip, const torch::Tensor& advantages);
+
+/// Mean over the shard of clipped_loss or of the surrogate's own loss, times weight and scale (E12, E45): a
+/// scalar. advantages: [B], already clamped.
 torch::Tensor surrogate_loss(const Surrogate& surrogate, const torch::Tensor& advantages);
+
+/// The mean of their losses, a scalar: what a trajectory counts for.
+torch::Tensor mean_loss(std::span<const Surrogate> surrogates, const torch::Tensor& advantages);
 
 /// A term added to the loss of a shard for its late path variance L (mean of lambda_center over late steps
 /// and samples).
@@ -100,6 +106,10 @@ class Method {
   /// How rewards become advantages; nothing: by setting `advantage`, which by default means kGroup.
   virtual std::optional<AdvantageRule> advantage_rule() const { return {}; }
 
+  /// Whether advantages, which such a rule leaves in units of the reward, are divided by the population
+  /// standard deviation of all rewards of the first epoch.
+  virtual bool takes_first_epochs_unit() const { return false; }
+
   /// Weights besides the current ones that the run keeps.
   virtual std::vector<SnapshotRule> snapshots() const { return {}; }
 
@@ -147,8 +157,14 @@ struct TrajectoryStats {
 /// gradient, asks for the derivative by each and sends it through the network step by step.
 class TrajectoryMethod : public Method {
  public:
-  /// Surrogates of equal weight: one, or one a chunk of steps.
+  /// Surrogates of equal weight, one a chunk.
   virtual std::vector<Surrogate> trajectory(const TrajectoryStats& stats) const = 0;
+
+  /// Lengths of the chunks of consecutive trained steps.
+  virtual std::vector<int> chunks(int steps) const { return {steps}; }
+
+  /// Not called: the loss is not one of single steps.
+  Surrogate step(const StepStats& stats) const final { return Method::step(stats); }
 };
 
 /// What a method's defaults may depend on.

@@ -95,8 +95,9 @@ struct Selection {
 /// Rewards of a shard's samples, which lie prompt after prompt, group_size each. A missing one is never the
 /// best nor the worst of its group, and its sample has advantage 0.
 struct RewardGroups {
-  std::vector<std::optional<double>> rewards;
+  std::vector<std::optional<double>> rewards;  ///< nothing: the scorer failed
   int group_size = 0;
+  bool drops_constant = false;  ///< setting zero_std_groups: groups whose rewards are all equal are left out
 };
 
 class ForwardMethod : public Method {
@@ -107,7 +108,7 @@ class ForwardMethod : public Method {
   virtual ForwardPlan forward_plan() const = 0;
   virtual ForwardLoss forward(const ForwardStats& stats) const = 0;
 
-  /// All of them, unless the method says otherwise.
+  /// All of them, or those of groups whose rewards differ.
   virtual Selection select(const RewardGroups& groups) const;
 };
 

@@ -231,7 +231,8 @@ TensorMap run_sd3_pipeline(const ParityCase& c) {
       c, *backbone,
       shifted_schedule(NoiseGrid::kDiffusers, p.steps, p.scheduler.shift, p.scheduler.num_train_timesteps),
       [&](const torch::Tensor& x, double sigma) {
-        return backbone->velocity(x, sigma, positive, negative, p.guidance);
+        const auto sigmas = torch::full({x.size(0)}, sigma, torch::kFloat64);
+        return backbone->guided_velocity(x, sigmas, positive, negative, p.guidance);
       },
       [](const torch::Tensor& x) { return x; });
 }

@@ -73,8 +73,9 @@ torch::Tensor sde_log_prob(const SdeStep& step, const torch::Tensor& mean, const
 }
 
 torch::Tensor reference_kl(const SdeStep& step, const torch::Tensor& mean,
-                           const torch::Tensor& mean_reference) {
-  return (mean - mean_reference).square().flatten(1).mean(1) / (2 * step.std * step.std);
+                           const torch::Tensor& mean_reference, bool per_step_variance) {
+  const double deviation = per_step_variance ? step.s : step.std;
+  return (mean - mean_reference).square().flatten(1).mean(1) / (2 * deviation * deviation);
 }
 
 torch::Tensor euler_step(float sigma, float sigma_next, const torch::Tensor& x,

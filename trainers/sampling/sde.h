@@ -52,9 +52,10 @@ torch::Tensor sde_next(const SdeStep& step, const torch::Tensor& mean, const tor
 /// [B] stored log-probability (E9): mean over the D coordinates of the Gaussian log-density of `next`.
 torch::Tensor sde_log_prob(const SdeStep& step, const torch::Tensor& mean, const torch::Tensor& next);
 
-/// [B] mean((mean - mean_ref)^2) / (2 std^2): the KL term of the public code, not divided by dt.
+/// [B] mean((mean - mean_ref)^2) / (2 d^2). d = std: the KL term of flow_grpo, which leaves dt out;
+/// per_step_variance: d = s, the mean-reduced KL of the two Gaussians (TempFlow-GRPO).
 torch::Tensor reference_kl(const SdeStep& step, const torch::Tensor& mean,
-                           const torch::Tensor& mean_reference);
+                           const torch::Tensor& mean_reference, bool per_step_variance = false);
 
 /// One deterministic Euler step of the flow (E2): x + (sigma_next - sigma) v.
 torch::Tensor euler_step(float sigma, float sigma_next, const torch::Tensor& x,
