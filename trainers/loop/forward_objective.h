@@ -23,8 +23,8 @@ class ForwardObjective : public Objective {
   /// A shard's samples that are trained on, and the velocities of snapshots at their draws.
   struct ShardDraws {
     Selection selection;
-    torch::Tensor rows;                             ///< int64, on the device
-    torch::Tensor times;                            ///< [M,B] float64, CPU; undefined where no row is
+    torch::Tensor rows;                               ///< int64, on the device
+    torch::Tensor times;                              ///< [M,B] float64, CPU; undefined where no row is
     std::map<std::string, torch::Tensor> velocities;  ///< [M,B, ...]
   };
   struct Trace {
