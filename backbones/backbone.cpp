@@ -86,6 +86,18 @@ Tensor Backbone::decode_pixels(const Tensor& latents, const std::vector<PromptTe
   return (values / 2 + 0.5).clamp(0, 1);
 }
 
+Tensor Backbone::velocity(const Tensor& latents, double sigma, const TextCondition& condition,
+                          double guidance) {
+  return velocity(latents, torch::full({latents.size(0)}, sigma, torch::kFloat64), condition, guidance);
+}
+
+Tensor Backbone::velocity(const Tensor& latents, const Tensor& sigmas, const TextCondition& condition,
+                          double guidance) {
+  TORCH_CHECK(sigmas.dim() == 1 && sigmas.size(0) == latents.size(0), "a time for each latent");
+  (torch::GradMode::is_enabled() ? backward_ : forward_) += latents.size(0) * evaluations_of(guidance);
+  return velocity_of(latents, sigmas, condition, guidance);
+}
+
 std::vector<Image> Backbone::decode(const Tensor& latents, const std::vector<PromptText>& prompts) {
   return to_images(decode_pixels(latents, prompts));
 }

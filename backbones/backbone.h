@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -78,8 +79,17 @@ class Backbone {
 
   /// Velocity at flow time sigma, float32 like the latents [B,C,h,w], with gradient. What guidance is, is the
   /// model's own: classifier-free guidance by the unconditional prompt, or an input of the network.
-  virtual torch::Tensor velocity(const torch::Tensor& latents, double sigma, const TextCondition& condition,
-                                 double guidance) = 0;
+  torch::Tensor velocity(const torch::Tensor& latents, double sigma, const TextCondition& condition,
+                         double guidance);
+  /// The same at times of their own, sigmas [B] in float64 on the CPU.
+  torch::Tensor velocity(const torch::Tensor& latents, const torch::Tensor& sigmas,
+                         const TextCondition& condition, double guidance);
+
+  /// What velocity() has evaluated so far, in images: `backward` those with gradient.
+  struct Evaluations {
+    std::int64_t forward = 0, backward = 0;
+  };
+  Evaluations evaluations() const { return {.forward = forward_, .backward = backward_}; }
 
   /// Latents [B,C,h,w] of the flow model -> 8-bit images (rounded, not truncated). Throws Error
   /// (Status::kFailed) for latents, or values of the decoder, that are not finite, naming the image by
@@ -115,6 +125,12 @@ class Backbone {
  protected:
   Backbone(LatentShape latent, torch::Device device) : latent_(latent), device_(device) {}
 
+  /// Velocity at sigmas [B], float64 on the CPU.
+  virtual torch::Tensor velocity_of(const torch::Tensor& latents, const torch::Tensor& sigmas,
+                                    const TextCondition& condition, double guidance) = 0;
+  /// How often the network is evaluated for one velocity: 2 where guidance takes an unconditional prompt.
+  virtual int evaluations_of(double /*guidance*/) const { return 1; }
+
   /// Latents of the flow model -> values [B,3,H,W] of the image decoder, about -1..1.
   virtual torch::Tensor decoded(const torch::Tensor& latents) = 0;
 
@@ -122,6 +138,7 @@ class Backbone {
   LatentShape latent_;
   torch::Device device_;
   std::unique_ptr<LoraAdapter> adapter_;
+  std::atomic<std::int64_t> forward_ = 0, backward_ = 0;  ///< evaluations
 };
 
 /// What is known of a backbone before its weights are read.

@@ -21,17 +21,16 @@ std::optional<UsualSampler> FluxBackbone::usual_sampler() const {
   return UsualSampler{.steps = steps_, .guidance = 3.5, .shift = shift};
 }
 
-Tensor FluxBackbone::velocity(const Tensor& latents, double sigma, const TextCondition& condition,
-                              double guidance) {
+Tensor FluxBackbone::velocity_of(const Tensor& latents, const Tensor& sigmas, const TextCondition& condition,
+                                 double guidance) {
   auto network = transformer();
   const bool guided = network->config().guidance_embeds;
   if (!guided && guidance != 1) {
     throw Error(fmt::format("is {}, and this network takes none (FLUX.1-schnell)", guidance), "guidance",
                 "give 1");
   }
-  const auto numbers = [&](double value) { return torch::full({latents.size(0)}, value, latents.options()); };
-  return network->velocity(latents, condition.text, condition.pooled, numbers(sigma),
-                           guided ? numbers(guidance) : Tensor());
+  return network->velocity(latents, condition.text, condition.pooled, sigmas.to(latents.options()),
+                           guided ? torch::full({latents.size(0)}, guidance, latents.options()) : Tensor());
 }
 
 }  // namespace harness

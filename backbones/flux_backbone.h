@@ -21,10 +21,11 @@ class FluxBackbone : public LatentBackbone<FluxTransformer> {
   /// The shift is that of the image's size.
   std::optional<UsualSampler> usual_sampler() const override;
 
+ protected:
   /// Guidance is an input of the network, which knows no unconditional prompt. Throws Error where it has no
   /// such input (FLUX.1-schnell) and guidance is other than 1.
-  torch::Tensor velocity(const torch::Tensor& latents, double sigma, const TextCondition& condition,
-                         double guidance) override;
+  torch::Tensor velocity_of(const torch::Tensor& latents, const torch::Tensor& sigmas,
+                            const TextCondition& condition, double guidance) override;
 
  private:
   SchedulerConfig scheduler_;

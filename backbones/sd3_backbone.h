@@ -10,12 +10,17 @@ class Sd3Backbone : public LatentBackbone<Sd3Transformer> {
  public:
   using LatentBackbone::LatentBackbone;
 
-  /// Guidance g other than 1: v_0 + g (v - v_0), the unconditional half first in one batch of 2B.
-  torch::Tensor velocity(const torch::Tensor& latents, double sigma, const TextCondition& condition,
-                         double guidance) override;
-  /// The same with prompts of one's own in the unconditional half.
-  torch::Tensor velocity(const torch::Tensor& latents, double sigma, const TextCondition& condition,
-                         const TextCondition& negative, double guidance);
+  /// v_0 + g (v - v_0) with prompts of one's own for v_0, the unconditional half first in one batch of 2B;
+  /// sigmas: [B] in float64.
+  torch::Tensor guided_velocity(const torch::Tensor& latents, const torch::Tensor& sigmas,
+                                const TextCondition& condition, const TextCondition& negative,
+                                double guidance);
+
+ protected:
+  /// Guidance other than 1: guided_velocity with the empty prompt.
+  torch::Tensor velocity_of(const torch::Tensor& latents, const torch::Tensor& sigmas,
+                            const TextCondition& condition, double guidance) override;
+  int evaluations_of(double guidance) const override { return guidance == 1 ? 1 : 2; }
 };
 
 }  // namespace harness

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backbones/backbone.h"
-#include "trainers/grpo_loop.h"
+#include "trainers/loop/train.h"
 
 namespace harness {
 

@@ -38,28 +38,36 @@ struct Advantages {
   int missing = 0;                  ///< samples without a reward
 };
 
-/// Group-relative advantages (E11): (r - group's mean) / (population standard deviation + 1e-4), clamped to
-/// +-limit. Samples lie group after group, `group_size` each. A sample without a reward leaves the statistics
-/// and gets 0; so do, exactly, those of a group whose rewards are all equal, under every rule that compares
-/// within the group (all but kBatch, kTracked, kRaw).
+/// Advantages by `rule`, clamped to +-limit (E11 is kGroup). Samples lie group after group, `group_size`
+/// each. A sample without a reward leaves the statistics and gets 0; so do, exactly, those of a group whose
+/// rewards are all equal, under every rule that compares within the group (all but kBatch, kTracked, kRaw).
+/// kTracked has no history here: kBatch.
 Advantages group_advantages(std::span<const std::optional<double>> rewards, int group_size, double limit = 5,
                             AdvantageRule rule = AdvantageRule::kGroup);
+
+/// w of kWinRate for the rewards of one group, two or more, none missing: the share of the others that a
+/// sample beats, a tie counting one half.
+std::vector<double> win_rates(std::span<const double> rewards);
 
 /// The rules with what they remember from epoch to epoch.
 class AdvantageTracker {
  public:
-  /// unit_of_first_epoch: advantages in units of the population standard deviation of all rewards of the
-  /// first epoch that has one, for rules in units of the reward.
+  /// unit_of_first_epoch: of the rules in units of the reward (kCentred, kLeaveOneOut, kRaw) advantages come
+  /// in units of the population standard deviation of all rewards of the first epoch where that is not 0.
   AdvantageTracker(AdvantageRule rule, bool unit_of_first_epoch, double limit);
 
-  /// prompts: position of each group's prompt.
+  /// The advantages of an epoch, as group_advantages. prompts: position of each group's prompt. A history
+  /// takes the epoch's own rewards in before it is used.
   Advantages next(std::span<const std::optional<double>> rewards, int group_size,
                   std::span<const int> prompts);
 
-  Json state() const;  ///< null where nothing is remembered
+  Json state() const;  ///< null where nothing is remembered; numbers round-trip
+  /// Throws Error (with `where`) for a state that is not of this rule.
   void restore(const Json& state, const std::string& where);
 
  private:
+  void remember(std::span<const std::optional<double>> rewards, int group_size, std::span<const int> prompts);
+
   AdvantageRule rule_;
   bool takes_unit_;
   double limit_;

@@ -53,11 +53,30 @@ const SettingRows<Train>& train_rows() {
           "gradients are clipped to this global norm"),
       Row("advantage_limit", 5, {1e-3, 1e6}, &Train::advantage_limit,
           "advantages are clamped to plus or minus this", {"E11"}),
+      Row("advantage", "method",
+          Choices<std::optional<AdvantageRule>>{{"method", std::nullopt},
+                                                {"group", AdvantageRule::kGroup},
+                                                {"global", AdvantageRule::kGlobal},
+                                                {"unbiased", AdvantageRule::kUnbiased},
+                                                {"floor", AdvantageRule::kFloor},
+                                                {"centred", AdvantageRule::kCentred},
+                                                {"leave-one-out", AdvantageRule::kLeaveOneOut},
+                                                {"batch", AdvantageRule::kBatch},
+                                                {"tracked", AdvantageRule::kTracked},
+                                                {"win-rate", AdvantageRule::kWinRate},
+                                                {"raw", AdvantageRule::kRaw}},
+          &Train::advantage,
+          "how a reward r becomes an advantage, m and sd those of its group; method: the method's own rule, "
+          "group where it has none; group: (r - m) / (sd + 1e-4); global: by the sd of all rewards of the "
+          "epoch; unbiased: sd with divisor n - 1; floor: by max(sd, 1e-6); centred: r - m; leave-one-out: "
+          "r minus the mean of the others; batch: mean and sd of the whole epoch; tracked: of the last 32 "
+          "rewards of the prompt; win-rate: group of the share of the others it beats; raw: r",
+          {.equation = "E11", .silent_default = true}),
       Row("advantage_std", "group",
           Choices<AdvantageStd>{{"group", AdvantageStd::kGroup}, {"global", AdvantageStd::kGlobal}},
           &Train::advantage_std,
-          "standard deviation that rewards are divided by: their group's, or that of all rewards of the "
-          "epoch as the public configurations; the mean is the group's in both",
+          "standard deviation that rewards are divided by where `advantage` is method and the method has no "
+          "rule of its own: their group's, or that of all rewards of the epoch as the public configurations",
           {.equation = "E11", .silent_default = true}),
       Row("zero_std_groups", "keep", Choices<bool>{{"keep", false}, {"drop", true}},
           &Train::drop_zero_std_groups,

@@ -38,7 +38,8 @@ struct TrainSettings {
   std::int64_t lr_warmup = 0;  ///< updates
   double max_grad_norm = 0;
   double advantage_limit = 0;
-  AdvantageStd advantage_std = {};
+  std::optional<AdvantageRule> advantage = {};  ///< nothing: the method's own
+  AdvantageStd advantage_std = {};              ///< where the rule is the usual one, kGroup
   bool drop_zero_std_groups = false;  ///< their samples leave the mean of the loss
   double kl = 0;
   EmaOptions ema;

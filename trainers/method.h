@@ -157,8 +157,14 @@ struct TrajectoryStats {
 /// gradient, asks for the derivative by each and sends it through the network step by step.
 class TrajectoryMethod : public Method {
  public:
-  /// Surrogates of equal weight: one, or one a chunk of steps.
+  /// Surrogates of equal weight, one a chunk.
   virtual std::vector<Surrogate> trajectory(const TrajectoryStats& stats) const = 0;
+
+  /// Lengths of the chunks of consecutive trained steps.
+  virtual std::vector<int> chunks(int steps) const { return {steps}; }
+
+  /// Not called: the loss is not one of single steps.
+  Surrogate step(const StepStats& stats) const final { return Method::step(stats); }
 };
 
 /// What a method's defaults may depend on.

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "trainers/sampling/dpm.h"
 #include "trainers/step_ops.h"
 
 namespace harness {
@@ -17,6 +18,18 @@ __extension__ typedef unsigned __int128 Wide;
 Tensor velocity_at(Backbone& backbone, const SdeSampler& sampler, int k, const Tensor& x,
                    const TextCondition& condition) {
   return backbone.velocity(x, sampler.steps[static_cast<std::size_t>(k)].sigma, condition, sampler.guidance);
+}
+
+/// The clean latents behind x by the multistep solver.
+Tensor finished(Backbone& backbone, const SdeSampler& sampler, Tensor x, const TextCondition& condition) {
+  constexpr int kOrder = 2;
+  MultistepSolver solver(sampler.finish_sigmas, kOrder);
+  const auto evaluations = static_cast<int>(sampler.finish_sigmas.size()) - 1;
+  for (int k = 0; k < evaluations; ++k) {
+    const auto sigma = sampler.finish_sigmas[static_cast<std::size_t>(k)];
+    x = solver.step(k, x, backbone.velocity(x, sigma, condition, sampler.guidance));
+  }
+  return x;
 }
 
 }  // namespace
@@ -73,11 +86,26 @@ Schedule schedule_for(const Backbone& backbone, NoiseGrid grid, int steps, doubl
              : shifted_schedule(NoiseGrid::kUniform, steps, usual->shift);
 }
 
-SdeSampler SdeSampler::make(const Schedule& schedule, double noise_level, double guidance) {
-  SdeSampler sampler{.steps = {}, .guidance = guidance};
-  for (int k = 0; k < schedule.steps(); ++k)
-    sampler.steps.push_back(sde_step(schedule.sigmas, k, noise_level));
+SdeSampler SdeSampler::make(const Schedule& schedule, const RolloutPlan& plan) {
+  TORCH_CHECK(static_cast<int>(plan.steps.size()) == schedule.steps(), "a plan has a rule for every step");
+  SdeSampler sampler{.steps = {}, .trained = {}, .guidance = plan.guidance, .shared_start = plan.shared_start};
+  for (int k = 0; k < schedule.steps(); ++k) {
+    const auto& [rule, trained] = plan.steps[static_cast<std::size_t>(k)];
+    sampler.steps.push_back(sde_step(schedule.sigmas, k, rule));
+    sampler.trained.push_back(trained);
+  }
+  if (plan.finish) {
+    sampler.finish_from = plan.finish->from;
+    sampler.finish_sigmas = remaining_grid(schedule.sigmas, plan.finish->from, plan.finish->points);
+  }
   return sampler;
+}
+
+SdeSampler SdeSampler::make(const Schedule& schedule, double noise_level, double guidance) {
+  return make(schedule, flow_sde_plan({.steps = schedule.steps(),
+                                       .trained_steps = schedule.steps(),
+                                       .noise_level = noise_level,
+                                       .guidance = guidance}));
 }
 
 Drift transition_drift(Backbone& backbone, const SdeSampler& sampler, int k, const Tensor& x,
@@ -91,26 +119,46 @@ Tensor transition_mean(Backbone& backbone, const SdeSampler& sampler, int k, con
   return transition_drift(backbone, sampler, k, x, condition).mean;
 }
 
-Trajectory sample_trajectory(Backbone& backbone, const SdeSampler& sampler, std::uint32_t seed,
-                             std::uint32_t epoch, std::vector<SampleAddress> rows, TextCondition condition) {
+Tensor EdgeBlock::of_edges(const Tensor& of_parents) const {
+  return parent.defined() ? of_parents.index_select(0, parent) : of_parents;
+}
+
+Rollout sample_rollout(Backbone& backbone, const SdeSampler& sampler, std::uint32_t seed, std::uint32_t epoch,
+                       std::vector<SampleAddress> rows, TextCondition condition) {
   const torch::NoGradGuard no_grad;
-  const auto noise = [&](NoiseStream stream, int step) {
-    return shard_noise(seed, epoch, stream, step, rows, backbone.latent(), backbone.device());
+  const auto noise = [&](NoiseStream stream, int step, const std::vector<SampleAddress>& addresses) {
+    return shard_noise(seed, epoch, stream, step, addresses, backbone.latent(), backbone.device());
   };
-  Trajectory t{.rows = rows,
-               .condition = std::move(condition),
-               .x = {noise(NoiseStream::kInitialLatent, 0)},
-               .mean_old = {},
-               .velocity_old = {}};
-  for (int k = 0; k < static_cast<int>(sampler.steps.size()); ++k) {
-    const auto velocity = velocity_at(backbone, sampler, k, t.x.back(), t.condition);
-    const auto transition = step_transition(sampler.steps[static_cast<std::size_t>(k)], t.x.back(), velocity,
-                                            noise(NoiseStream::kSdeStep, k));
-    t.mean_old.push_back(transition.mean);
-    t.velocity_old.push_back(velocity);
-    t.x.push_back(transition.next);
+  auto starts = rows;
+  if (sampler.shared_start) {
+    for (auto& start : starts) start.sample = 0;
   }
-  return t;
+  Rollout rollout{.rows = std::move(rows), .condition = std::move(condition), .edges = {}, .leaves = {}};
+  auto x = noise(NoiseStream::kInitialLatent, 0, starts);
+  const bool is_cut = !sampler.finish_sigmas.empty();
+  const auto steps = is_cut ? static_cast<std::size_t>(sampler.finish_from) : sampler.steps.size();
+  for (std::size_t k = 0; k < steps; ++k) {
+    const auto& step = sampler.steps[k];
+    const auto velocity = velocity_at(backbone, sampler, static_cast<int>(k), x, rollout.condition);
+    Transition transition;
+    if (step.s == 0) {
+      transition.mean = transition.next = step_mean(step, x, velocity);
+    } else {
+      transition = step_transition(step, x, velocity,
+                                   noise(NoiseStream::kSdeStep, static_cast<int>(k), rollout.rows));
+    }
+    if (sampler.trained[k]) {
+      rollout.edges.push_back({.step = static_cast<int>(k),
+                               .condition = rollout.condition,
+                               .x = x,
+                               .mean_old = transition.mean,
+                               .velocity_old = velocity,
+                               .next = transition.next});
+    }
+    x = transition.next;
+  }
+  rollout.leaves = is_cut ? finished(backbone, sampler, x, rollout.condition) : x;
+  return rollout;
 }
 
 Tensor sample_ode(Backbone& backbone, const Schedule& schedule, double guidance, Tensor noise,

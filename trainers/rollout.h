@@ -6,6 +6,7 @@
 #include "backbones/backbone.h"
 #include "models/nn/torch.h"
 #include "trainers/sampling/noise.h"
+#include "trainers/sampling/rollout_plan.h"
 #include "trainers/sampling/schedule.h"
 #include "trainers/sampling/sde.h"
 
@@ -30,24 +31,44 @@ torch::Tensor shard_noise(std::uint32_t seed, std::uint32_t epoch, NoiseStream s
                           const std::vector<SampleAddress>& rows, const LatentShape& latent,
                           torch::Device device);
 
-/// What a shard's sampling leaves for training: everything in float32, K trained steps.
-struct Trajectory {
-  std::vector<SampleAddress> rows;
-  TextCondition condition;
-  std::vector<torch::Tensor> x;             ///< K + 1 latents [B,C,h,w]: x[k] before step k
-  std::vector<torch::Tensor> mean_old;      ///< K means of the old policy's transitions
-  std::vector<torch::Tensor> velocity_old;  ///< K velocities of the old policy, as the backbone gave them
+/// What training sees of one step of a shard's rollout: transitions from Q distinct latents to E next ones.
+/// The velocity network is never called twice on the same latent.
+struct EdgeBlock {
+  int step = 0;               ///< k of the sampler
+  TextCondition condition;    ///< of the Q latents' prompts
+  torch::Tensor x;            ///< [Q,C,h,w] latents before the step
+  torch::Tensor mean_old;     ///< [Q,C,h,w] means of the old policy's transitions
+  torch::Tensor velocity_old; ///< [Q,C,h,w] its velocities, as the backbone gave them
+  torch::Tensor next;         ///< [E,C,h,w] latents behind the step
+  torch::Tensor parent = {};  ///< [E] int64: of which x each `next` is; undefined: E = Q, of that of its row
+
+  /// Rows of x [Q, ...] for each of the E transitions.
+  torch::Tensor of_edges(const torch::Tensor& of_parents) const;
+};
+
+/// What a shard's sampling leaves for training, in float32.
+struct Rollout {
+  std::vector<SampleAddress> rows;  ///< of the images
+  TextCondition condition;          ///< of the images' prompts
+  std::vector<EdgeBlock> edges;     ///< of the trained steps, in order
+  torch::Tensor leaves;             ///< [B,C,h,w] clean latents, an image each
 };
 
 /// The noise levels of `steps` steps. Throws Error for NoiseGrid::kModel where the backbone names none of its
 /// own.
 Schedule schedule_for(const Backbone& backbone, NoiseGrid grid, int steps, double shift);
 
-/// The transitions of a run's sampler, from noise to data.
+/// The transitions of an epoch's sampler, from noise to data.
 struct SdeSampler {
-  std::vector<SdeStep> steps;  ///< K
+  std::vector<SdeStep> steps;   ///< K
+  std::vector<bool> trained;    ///< K: whether a rollout keeps the step for training
   double guidance = 1;
+  bool shared_start = false;    ///< the images of a prompt start from one noise
+  int finish_from = 0;          ///< where finish_sigmas are not empty: the steps from here on are not taken ...
+  std::vector<float> finish_sigmas = {};  ///< ... but those of a multistep solver between these levels
 
+  static SdeSampler make(const Schedule& schedule, const RolloutPlan& plan);
+  /// Flow-SDE at every step, all trained.
   static SdeSampler make(const Schedule& schedule, double noise_level, double guidance);
 };
 
@@ -61,9 +82,9 @@ Drift transition_drift(Backbone& backbone, const SdeSampler& sampler, int k, con
 torch::Tensor transition_mean(Backbone& backbone, const SdeSampler& sampler, int k, const torch::Tensor& x,
                               const TextCondition& condition);
 
-/// Samples a shard with the present weights (no gradient) and keeps its trajectory.
-Trajectory sample_trajectory(Backbone& backbone, const SdeSampler& sampler, std::uint32_t seed,
-                             std::uint32_t epoch, std::vector<SampleAddress> rows, TextCondition condition);
+/// Samples a shard with the present weights (no gradient) and keeps what is trained.
+Rollout sample_rollout(Backbone& backbone, const SdeSampler& sampler, std::uint32_t seed, std::uint32_t epoch,
+                       std::vector<SampleAddress> rows, TextCondition condition);
 
 /// Deterministic Euler sampling of the flow from `noise` (E2) -> latents [B,C,h,w].
 torch::Tensor sample_ode(Backbone& backbone, const Schedule& schedule, double guidance, torch::Tensor noise,

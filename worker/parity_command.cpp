@@ -1,5 +1,5 @@
 #include "core/streams.h"
-#include "trainers/parity.h"
+#include "trainers/parity/parity.h"
 #include "worker/commands.h"
 
 namespace harness {

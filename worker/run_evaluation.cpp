@@ -9,7 +9,7 @@
 #include "core/sha256.h"
 #include "trainers/loop_settings.h"
 #include "trainers/rollout.h"
-#include "trainers/run_state.h"
+#include "trainers/loop/run_state.h"
 #include "worker/backbone_source.h"
 #include "worker/commands.h"
 #include "worker/image_scoring.h"

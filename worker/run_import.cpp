@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/weights/outside_checkpoint.h"
-#include "trainers/run_state.h"
+#include "trainers/loop/run_state.h"
 #include "worker/backbone_source.h"
 #include "worker/commands.h"
 

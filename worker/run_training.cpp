@@ -9,7 +9,7 @@
 #include "core/event_log.h"
 #include "core/files.h"
 #include "models/nn/device.h"
-#include "trainers/grpo_loop.h"
+#include "trainers/loop/train.h"
 #include "trainers/method.h"
 #include "worker/backbone_source.h"
 #include "worker/commands.h"

@@ -12,7 +12,7 @@
 #include "models/nn/device.h"
 #include "trainers/loop_settings.h"
 #include "trainers/rollout.h"
-#include "trainers/run_state.h"
+#include "trainers/loop/run_state.h"
 #include "trainers/sampling/schedule.h"
 #include "worker/commands.h"
 

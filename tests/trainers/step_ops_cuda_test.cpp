@@ -61,7 +61,7 @@ TEST_F(StepOpsCuda, LawAndGradientFollowFloat64) {
     const auto exact = reduced_law(step.s, old, now, next);
     EXPECT_LT(relative_error(there.law.y, exact.y), 2e-6);
     EXPECT_LT(relative_error(there.law.lambda_center, exact.lambda_center), 1e-6);
-    const auto gradient = law_gradient(step, old, now, next, in.to(torch::kFloat64)) * step.velocity_weight();
+    const auto gradient = law_gradient(step, old, now, next, in.to(torch::kFloat64)) * step.velocity_weight;
     EXPECT_LT(relative_error(there.gradient, gradient), 1e-6);
     EXPECT_LT(relative_error(there.gradient, here.gradient), 1e-5);
   }

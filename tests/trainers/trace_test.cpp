@@ -12,7 +12,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "tests/refusals.h"
-#include "trainers/grpo_loop.h"
+#include "trainers/loop/train.h"
 #include "trainers/rollout.h"
 
 // Four updates of every method on a model with two weights, number by number: traces/METHOD.txt. After a
@@ -32,10 +32,6 @@ class Line : public Backbone {
     const auto none = torch::zeros({static_cast<std::int64_t>(prompts.size()), 1});
     return {.text = none.unsqueeze(1), .pooled = none};
   }
-  torch::Tensor velocity(const torch::Tensor& latents, double /*sigma*/, const TextCondition& /*condition*/,
-                         double /*guidance*/) override {
-    return network_.gain * latents + network_.bias;
-  }
   torch::nn::Module& velocity_network() override { return network_; }
 
   std::string weights() const {
@@ -43,6 +39,10 @@ class Line : public Backbone {
   }
 
  protected:
+  torch::Tensor velocity_of(const torch::Tensor& latents, const torch::Tensor& /*sigmas*/,
+                            const TextCondition& /*condition*/, double /*guidance*/) override {
+    return network_.gain * latents + network_.bias;
+  }
   torch::Tensor decoded(const torch::Tensor& latents) override { return latents.repeat({1, 3, 1, 1}); }
 
  private:

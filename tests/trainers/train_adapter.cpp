@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "models/nn/lora.h"
 #include "trainers/optimisation/optimiser.h"
-#include "trainers/parity.h"
+#include "trainers/parity/parity.h"
 
 namespace harness {
 namespace {

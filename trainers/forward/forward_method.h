@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct TimeRule {
     kUniformStrata       ///< one in each of M equal parts of from..to
   } kind = Kind::kRolloutSubset;
   int low = 0, high = 0;
+  double least = 0;  ///< of the rollout: only those of its noise levels that are at least this
   double shift = 3;  ///< q -> shift q / (1 + (shift - 1) q)
   double from = 0.02, to = 0.98;
   int grid = 1000;
@@ -48,26 +50,40 @@ struct ForwardPlan {
 /// Draws of the clean latents of one shard. B: its samples (those that were selected); M: draws that are seen
 /// together, 1 unless the plan has joint_times.
 struct ForwardStats {
-  torch::Tensor x0;   ///< [B, ...]
-  torch::Tensor t;    ///< [M,B]
-  torch::Tensor eps;  ///< [M,B, ...]
-  torch::Tensor x_t;  ///< [M,B, ...]
-  torch::Tensor v;    ///< [M,B, ...] velocity under the current weights, differentiable
+  torch::Tensor x0;           ///< [B, ...]
+  torch::Tensor t;            ///< [M,B]
+  torch::Tensor eps;          ///< [M,B, ...]
+  torch::Tensor x_t;          ///< [M,B, ...]
+  torch::Tensor v;            ///< [M,B, ...] velocity under the current weights, differentiable
+  torch::Tensor held_v = {};  ///< in place of v in what the loss holds constant; undefined: v.detach()
   std::map<std::string, torch::Tensor> velocities;  ///< [M,B, ...] by snapshot
   torch::Tensor advantage, advantage_raw;           ///< [B] as of StepStats
   torch::Tensor reward;                             ///< [B]
   torch::Tensor group;                              ///< [B] int64: which of the shard's prompts, from 0
 
   torch::Tensor target() const { return eps - x0; }
+  /// v as a constant: where a loss stops the gradient.
+  torch::Tensor held() const { return held_v.defined() ? held_v : v.detach(); }
   const torch::Tensor& of(const std::string& snapshot) const { return velocities.at(snapshot); }
 };
 
-/// [M,B] mean over the latent of (w - target)^2: the matching error E(w) of velocities w [M,B, ...].
+/// x_t = (1 - t) x0 + t eps, [M,B, ...], of x0 [B, ...], t [M,B] and eps [M,B, ...].
+torch::Tensor noised(const torch::Tensor& x0, const torch::Tensor& t, const torch::Tensor& eps);
+
+/// t [M,B] as [M,B,1, ...], of the type of x [M,B, ...].
+torch::Tensor over_latent(const torch::Tensor& t, const torch::Tensor& x);
+
+/// [M,B] mean over the latent of x [M,B, ...], in float64.
+torch::Tensor latent_mean(const torch::Tensor& x);
+
+/// [M,B] mean over the latent of (w - target)^2, in float64: the matching error E(w) of velocities w [M,B,
+/// ...].
 torch::Tensor matching_error(const torch::Tensor& w, const torch::Tensor& target);
 
 struct ForwardLoss {
-  torch::Tensor loss = {};                     ///< summands: [M,B], or [M,n] for a selection of n units
-  std::map<std::string, double> records = {};  ///< statistics of its own; the update's is their mean
+  torch::Tensor loss = {};                          ///< summands: [M,B], or [M,n] for a selection of n units
+  std::map<std::string, double> records = {};       ///< statistics of its own; the update's is their mean
+  std::map<std::string, torch::Tensor> terms = {};  ///< what it is made of, detached: for recorded cases
 };
 
 /// Samples of a shard that are trained on.
@@ -76,11 +92,12 @@ struct Selection {
   std::int64_t units = 0;               ///< what a mean of the loss is over: samples, or pairs
 };
 
-/// rewards: of the shard's samples; group_size: its samples lie prompt after prompt. Groups whose rewards are
-/// all equal, or with a missing one... are the method's matter.
+/// Rewards of a shard's samples, which lie prompt after prompt, group_size each. A missing one is never the
+/// best nor the worst of its group, and its sample has advantage 0.
 struct RewardGroups {
-  std::vector<std::optional<double>> rewards;
+  std::vector<std::optional<double>> rewards;  ///< nothing: the scorer failed
   int group_size = 0;
+  bool drops_constant = false;  ///< setting zero_std_groups: groups whose rewards are all equal are left out
 };
 
 class ForwardMethod : public Method {
@@ -91,7 +108,7 @@ class ForwardMethod : public Method {
   virtual ForwardPlan forward_plan() const = 0;
   virtual ForwardLoss forward(const ForwardStats& stats) const = 0;
 
-  /// All of them, unless the method says otherwise.
+  /// All of them, or those of groups whose rewards differ.
   virtual Selection select(const RewardGroups& groups) const;
 };
 

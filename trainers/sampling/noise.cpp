@@ -19,6 +19,8 @@
 namespace harness {
 namespace {
 
+__extension__ typedef unsigned __int128 Wide;
+
 constexpr int kLanes = 128;  // counters worked on at once
 
 /// Words w0..w3 of kLanes consecutive counters.
@@ -143,6 +145,11 @@ std::array<std::uint32_t, 4> noise_words(const NoiseAddress& address, std::uint3
   const philox4x32_key_t key{{address.seed, address.epoch}};
   const philox4x32_ctr_t words = philox4x32_R(10, counter, key);
   return {words.v[0], words.v[1], words.v[2], words.v[3]};
+}
+
+std::uint64_t uniform_below(const NoiseAddress& address, std::uint32_t block, std::uint64_t count) {
+  const auto words = noise_words(address, block);
+  return static_cast<std::uint64_t>((static_cast<Wide>(words[0]) << 32 | words[1]) * count >> 64);
 }
 
 void fill_normal(const NoiseAddress& address, std::span<float> out) {

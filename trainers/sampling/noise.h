@@ -28,6 +28,9 @@ enum class NoiseStream : std::uint16_t {
   kEncoder = 3,           ///< draws of an image encoder's latents
   kChoice = 4,            ///< which prompts an epoch takes
   kPretrain = 5,          ///< pretraining of the embedded model
+  kForwardNoise = 6,      ///< eps of draw m of the forward process; step = m
+  kForwardTime = 7,       ///< flow time of draw m; step = m
+  kPlan = 8,              ///< choices of a rollout plan; step = which of them
 };
 
 struct NoiseAddress {
@@ -41,6 +44,9 @@ struct NoiseAddress {
 
 /// The four words of counter `block` (= element / 4).
 std::array<std::uint32_t, 4> noise_words(const NoiseAddress& address, std::uint32_t block);
+
+/// A whole number in 0 .. count - 1 from words 0 and 1 of that counter, w: floor(w count / 2^64).
+std::uint64_t uniform_below(const NoiseAddress& address, std::uint32_t block, std::uint64_t count);
 
 /// Standard normals: elements 0..out.size()-1 of the address. At most 2^34 elements.
 void fill_normal(const NoiseAddress& address, std::span<float> out);

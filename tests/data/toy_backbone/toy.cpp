@@ -25,12 +25,6 @@ class Toy : public Backbone {
     return {.text = pooled.unsqueeze(1), .pooled = pooled};
   }
 
-  torch::Tensor velocity(const torch::Tensor& latents, double sigma, const TextCondition& condition,
-                         double guidance) override {
-    const auto text = condition.pooled.view({-1, 1, 1, 1});
-    return network_.gain * latents + network_.tint + guidance * sigma * text;
-  }
-
   torch::nn::Module& velocity_network() override { return network_; }
 
   std::optional<UsualSampler> usual_sampler() const override {
@@ -38,6 +32,13 @@ class Toy : public Backbone {
   }
 
  protected:
+  torch::Tensor velocity_of(const torch::Tensor& latents, const torch::Tensor& sigmas,
+                            const TextCondition& condition, double guidance) override {
+    const auto text = condition.pooled.view({-1, 1, 1, 1});
+    const auto push = (guidance * sigmas).to(latents.options()).view({-1, 1, 1, 1});
+    return network_.gain * latents + network_.tint + push * text;
+  }
+
   torch::Tensor decoded(const torch::Tensor& latents) override {
     return latents.repeat_interleave(4, 2).repeat_interleave(4, 3);
   }

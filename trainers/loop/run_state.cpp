@@ -1,4 +1,4 @@
-#include "trainers/run_state.h"
+#include "trainers/loop/run_state.h"
 
 #include <fmt/format.h>
 
@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto kManifest = "manifest.json";
+constexpr auto kSnapshots = "snapshots.safetensors";
 constexpr std::size_t kKept = 2;
 
 TensorMap as_map(const std::vector<NamedTensor>& tensors) {
@@ -122,13 +123,14 @@ void load_checkpoint(const fs::path& folder, bool ema, Backbone& backbone) {
 }
 
 void write_resume_point(const fs::path& run, std::int64_t update, const std::vector<NamedTensor>& weights,
-                        const AdamW& optimiser, const Ema& ema, const Json& state) {
+                        const AdamW& optimiser, const Ema& ema, const Snapshots& snapshots,
+                        const Json& state) {
   make_folder(run / "resume");
-  write_set(resume_folder(run, update),
-            {{"weights.safetensors", as_map(weights)},
-             {"optimiser.safetensors", optimiser.state()},
-             {"ema.safetensors", ema.state()}},
-            {{"state", state}});
+  std::vector<std::pair<std::string, TensorMap>> files = {{"weights.safetensors", as_map(weights)},
+                                                          {"optimiser.safetensors", optimiser.state()},
+                                                          {"ema.safetensors", ema.state()}};
+  if (auto moved = snapshots.state(); !moved.empty()) files.emplace_back(kSnapshots, std::move(moved));
+  write_set(resume_folder(run, update), files, {{"state", state}});
   std::size_t kept = 0;
   for (const auto there : resume_updates(run)) {
     const bool is_kept = there <= update && kept < kKept;
@@ -139,6 +141,7 @@ void write_resume_point(const fs::path& run, std::int64_t update, const std::vec
 
 std::optional<Json> read_resume_point(const fs::path& run, const std::string& key, std::int64_t last,
                                       std::vector<NamedTensor> weights, AdamW& optimiser, Ema& ema,
+                                      Snapshots& snapshots,
                                       const std::function<void(const std::string&)>& warn) {
   for (const auto update : resume_updates(run)) {
     const auto folder = resume_folder(run, update);
@@ -156,10 +159,13 @@ std::optional<Json> read_resume_point(const fs::path& run, const std::string& ke
       const auto stored = read_checked(folder, manifest, "weights.safetensors");
       const auto moments = read_checked(folder, manifest, "optimiser.safetensors");
       const auto averages = read_checked(folder, manifest, "ema.safetensors");
+      const auto moved =
+          snapshots.state().empty() ? TensorMap() : read_checked(folder, manifest, kSnapshots);
       const torch::NoGradGuard no_grad;
       for (auto& [name, tensor] : weights) restore_tensor(stored, name, tensor, folder.string());
       optimiser.restore(moments, folder.string());
       ema.restore(averages, folder.string());
+      snapshots.restore(moved, folder.string());
       return state;
     } catch (const Error& error) {
       if (error.status() == Status::kFailed) throw;

@@ -1,4 +1,4 @@
-#include "trainers/grpo_loop.h"
+#include "trainers/loop/train.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include "tests/recorded_cases.h"
 #include "tests/refusals.h"
 #include "trainers/rollout.h"
-#include "trainers/run_state.h"
+#include "trainers/loop/run_state.h"
 #include "trainers/sampling/noise.h"
 
 namespace harness {

@@ -8,6 +8,7 @@
 
 #include "backbones/backbone.h"
 #include "core/json.h"
+#include "trainers/forward/snapshots.h"
 #include "trainers/optimisation/ema.h"
 #include "trainers/optimisation/optimiser.h"
 
@@ -33,13 +34,14 @@ void load_checkpoint(const std::filesystem::path& folder, bool ema, Backbone& ba
 /// Everything needed to go on bit for bit, in RUN/resume/<update>/. Only it and the one before it are kept.
 void write_resume_point(const std::filesystem::path& run, std::int64_t update,
                         const std::vector<NamedTensor>& weights, const AdamW& optimiser, const Ema& ema,
-                        const Json& state);
+                        const Snapshots& snapshots, const Json& state);
 
 /// Restores the newest whole resume point of at most `last` updates and returns its state, if there is one. A
 /// point of another `key` is an Error that asks for --fresh; a damaged one is left for the one before it, and
 /// `warn` says so.
 std::optional<Json> read_resume_point(const std::filesystem::path& run, const std::string& key,
                                       std::int64_t last, std::vector<NamedTensor> weights, AdamW& optimiser,
-                                      Ema& ema, const std::function<void(const std::string&)>& warn);
+                                      Ema& ema, Snapshots& snapshots,
+                                      const std::function<void(const std::string&)>& warn);
 
 }  // namespace harness

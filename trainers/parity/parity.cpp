@@ -1,9 +1,8 @@
-#include "trainers/parity.h"
+#include "trainers/parity/parity.h"
 
 #include <fmt/format.h>
 
 #include <functional>
-#include <map>
 
 #include "backbones/flux_folder.h"
 #include "backbones/sd3_folder.h"
@@ -13,6 +12,8 @@
 #include "trainers/method.h"
 #include "trainers/optimisation/ema.h"
 #include "trainers/optimisation/optimiser.h"
+#include "trainers/parity/method_cases.h"
+#include "trainers/parity/rows.h"
 #include "trainers/reduced_law.h"
 #include "trainers/sampling/schedule.h"
 #include "trainers/sampling/sde.h"
@@ -20,35 +21,6 @@
 
 namespace harness {
 namespace {
-
-/// Rows of tensors, stacked at the end.
-class Rows {
- public:
-  void add(const std::string& name, const torch::Tensor& value) {
-    rows_[name].push_back(value.detach().clone());
-  }
-  void add(const std::string& name, double value, torch::ScalarType dtype) {
-    add(name, torch::tensor(value, dtype));
-  }
-
-  TensorMap stacked() const {
-    TensorMap out;
-    for (const auto& [name, values] : rows_) out[name] = torch::stack(values);
-    return out;
-  }
-
- private:
-  std::map<std::string, std::vector<torch::Tensor>> rows_;
-};
-
-std::vector<float> floats(const torch::Tensor& t) {
-  const auto values = t.to(torch::kFloat32).contiguous();
-  return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel()};
-}
-
-/// The two precisions that a kind records, with their prefixes.
-constexpr std::pair<const char*, torch::ScalarType> kPrecisions[] = {{"f32.", torch::kFloat32},
-                                                                     {"f64.", torch::kFloat64}};
 
 void record_schedule(const ParityCase& c, const Schedule& schedule, std::size_t step,
                      const std::string& label, TensorMap& out) {
@@ -259,7 +231,8 @@ TensorMap run_sd3_pipeline(const ParityCase& c) {
       c, *backbone,
       shifted_schedule(NoiseGrid::kDiffusers, p.steps, p.scheduler.shift, p.scheduler.num_train_timesteps),
       [&](const torch::Tensor& x, double sigma) {
-        return backbone->velocity(x, sigma, positive, negative, p.guidance);
+        const auto sigmas = torch::full({x.size(0)}, sigma, torch::kFloat64);
+        return backbone->guided_velocity(x, sigmas, positive, negative, p.guidance);
       },
       [](const torch::Tensor& x) { return x; });
 }
@@ -344,10 +317,18 @@ VelocityNetwork VelocityNetwork::load(const ParityCase& c, torch::ScalarType dty
 }
 
 const ParityKinds& trainer_parity_kinds() {
-  static const ParityKinds kinds = {
-      {"adamw_ema", run_adamw_ema}, {"grpo_losses", run_grpo_losses},   {"lora", run_lora},
-      {"scheduler", run_scheduler}, {"sd3_pipeline", run_sd3_pipeline}, {"flux_pipeline", run_flux_pipeline},
-      {"sde_step", run_sde_step}};
+  static const ParityKinds kinds = [] {
+    ParityKinds all = {{"adamw_ema", run_adamw_ema},
+                       {"grpo_losses", run_grpo_losses},
+                       {"lora", run_lora},
+                       {"scheduler", run_scheduler},
+                       {"sd3_pipeline", run_sd3_pipeline},
+                       {"flux_pipeline", run_flux_pipeline},
+                       {"sde_step", run_sde_step}};
+    for (const auto* part : {&rollout_parity_kinds(), &transition_parity_kinds(), &forward_parity_kinds()})
+      all.insert(part->begin(), part->end());
+    return all;
+  }();
   return kinds;
 }
 

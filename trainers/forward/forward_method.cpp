@@ -1,0 +1,59 @@
+#include "trainers/forward/forward_method.h"
+
+#include <span>
+
+namespace harness {
+
+using torch::Tensor;
+
+namespace {
+
+/// Whether the rewards that are there are all equal.
+bool is_constant(std::span<const std::optional<double>> rewards) {
+  std::optional<double> first;
+  for (const auto& reward : rewards) {
+    if (!reward) continue;
+    if (first && *first != *reward) return false;
+    first = reward;
+  }
+  return true;
+}
+
+}  // namespace
+
+Tensor over_latent(const Tensor& t, const Tensor& x) {
+  auto shape = t.sizes().vec();
+  shape.resize(static_cast<std::size_t>(x.dim()), 1);
+  return t.to(x.options()).view(shape);
+}
+
+Tensor noised(const Tensor& x0, const Tensor& t, const Tensor& eps) {
+  const auto time = over_latent(t, eps);
+  return (1 - time) * x0 + time * eps;
+}
+
+Tensor latent_mean(const Tensor& x) {
+  return x.flatten(2).mean(2, /*keepdim=*/false, torch::kFloat64);
+}
+
+Tensor matching_error(const Tensor& w, const Tensor& target) {
+  return latent_mean((w - target).square());
+}
+
+RolloutPlan ForwardMethod::plan(const PlanContext& context) const {
+  const PlannedStep step{.rule = {.kind = StepRule::Kind::kOde}};
+  return {.steps = std::vector(static_cast<std::size_t>(context.steps), step), .guidance = context.guidance};
+}
+
+Selection ForwardMethod::select(const RewardGroups& groups) const {
+  Selection chosen;
+  const auto size = static_cast<std::size_t>(groups.group_size);
+  for (std::size_t first = 0; first < groups.rewards.size(); first += size) {
+    if (groups.drops_constant && is_constant(std::span(groups.rewards).subspan(first, size))) continue;
+    for (std::size_t i = first; i < first + size; ++i) chosen.rows.push_back(static_cast<std::int64_t>(i));
+  }
+  chosen.units = static_cast<std::int64_t>(chosen.rows.size());
+  return chosen;
+}
+
+}  // namespace harness

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/nn/weights_io.h"
+#include "trainers/method.h"
+
+namespace harness {
+
+/// The snapshots that a run of `method` keeps: those that it declares, and the starting weights where its
+/// forward plan or `rollout` names them. Throws Error (`where`: who chose the method) where one of these
+/// names a snapshot that is not declared.
+std::vector<SnapshotRule> kept_snapshots(const Method& method, const RolloutPlan& rollout,
+                                         const std::string& where);
+
+/// Named copies of the trained weights, each moved by its rule. Their state is explicit and restores bit for
+/// bit.
+class Snapshots {
+ public:
+  /// All start as copies of `weights`. Throws Error where a rule but that of the starting weights never moves
+  /// its snapshot.
+  Snapshots(const std::vector<NamedTensor>& weights, std::vector<SnapshotRule> rules);
+
+  /// After an optimiser step, and after the last of an epoch's. updates_done: optimiser steps so far, this
+  /// one among them.
+  void after_update(const std::vector<NamedTensor>& weights, std::int64_t updates_done);
+  void after_epoch(const std::vector<NamedTensor>& weights, std::int64_t updates_done);
+
+  bool has(const std::string& name) const;
+
+  /// Throws Error for a name that no rule has.
+  const std::vector<NamedTensor>& of(const std::string& name) const;
+
+  /// Whether its velocities at given latents may change from one update of an epoch to the next.
+  bool moves_within_epoch(const std::string& name) const;
+
+  /// Of those that move: "NAME/WEIGHT", and "epochs" [] int64 where one moves by the epoch.
+  TensorMap state() const;
+  /// Throws Error (`where`: the file) for a state of other snapshots.
+  void restore(const TensorMap& state, const std::string& where);
+
+ private:
+  struct Snapshot {
+    SnapshotRule rule;
+    std::vector<NamedTensor> weights;
+  };
+  const Snapshot& find(const std::string& name) const;
+  void move(SnapshotRule::When when, const std::vector<NamedTensor>& weights, std::int64_t moment,
+            std::int64_t updates_done);
+  bool counts_epochs() const;
+
+  std::vector<Snapshot> snapshots_;
+  std::int64_t epochs_ = 0;
+};
+
+/// While it lives the network has the weights of a snapshot; then again its own, bit for bit. Changes
+/// `weights` in place: not between a forward pass and its backward pass, and from one thread.
+class WithWeights {
+ public:
+  /// name: a snapshot's, or kCurrentWeights, which changes nothing.
+  WithWeights(const std::vector<NamedTensor>& weights, const Snapshots& snapshots, const std::string& name);
+  ~WithWeights();
+  WithWeights(const WithWeights&) = delete;
+  WithWeights& operator=(const WithWeights&) = delete;
+
+ private:
+  std::vector<torch::Tensor> weights_, own_;
+};
+
+}  // namespace harness

@@ -1,0 +1,178 @@
+#include "trainers/loop/epoch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "core/error.h"
+#include "trainers/law/path_variance.h"
+#include "trainers/loop/packing.h"
+
+namespace harness {
+namespace {
+
+constexpr double kMissingLimit = 0.05;  // share of an epoch's rewards that may be missing
+
+/// What the images of a shard are made from, prompt after prompt.
+struct ShardPrompts {
+  std::vector<SampleAddress> rows;
+  std::vector<PromptText> texts;
+  std::vector<const TrainingPrompt*> sources;
+
+  ShardPrompts(const TrainJob& job, std::span<const int> chosen) {
+    for (const int place : chosen) {
+      const auto& prompt = job.prompts[static_cast<std::size_t>(place)];
+      for (std::int64_t j = 0; j < job.settings.group_size; ++j) {
+        rows.push_back({static_cast<std::uint32_t>(prompt.position), static_cast<std::uint32_t>(j)});
+        texts.push_back(prompt.prompt);
+        sources.push_back(&prompt);
+      }
+    }
+  }
+};
+
+void expect_rewards(int missing, std::size_t all, std::int64_t epoch) {
+  if (static_cast<double>(missing) <= kMissingLimit * static_cast<double>(all)) return;
+  throw Error(fmt::format("{} of the {} rewards of epoch {} are missing", missing, all, epoch), "scorer",
+              "see worker.log for the reasons; repeat the command to continue the run", Status::kFailed);
+}
+
+}  // namespace
+
+std::vector<int> prompts_of_epoch(const TrainJob& job, std::int64_t epoch) {
+  return epoch_prompts(job.seed, epoch, job.settings.prompts_per_epoch,
+                       static_cast<std::int64_t>(job.prompts.size()));
+}
+
+PlanContext plan_context(const TrainSettings& settings, std::uint32_t seed, std::int64_t epoch) {
+  return {.steps = settings.sampling_steps,
+          .trained_steps = settings.trained_steps,
+          .noise_level = settings.noise_level,
+          .guidance = settings.guidance,
+          .seed = seed,
+          .epoch = epoch};
+}
+
+AdvantageRule advantage_rule_of(const Method& method, const TrainSettings& settings) {
+  if (settings.advantage) return *settings.advantage;
+  if (const auto own = method.advantage_rule()) return *own;
+  return settings.advantage_std == AdvantageStd::kGlobal ? AdvantageRule::kGlobal : AdvantageRule::kGroup;
+}
+
+EpochSource::EpochSource(const RunParts& parts)
+    : parts_(parts),
+      schedule_(schedule_for(parts.backbone, parts.settings.grid, parts.settings.sampling_steps,
+                             parts.settings.shift)),
+      tracker_(advantage_rule_of(parts.method, parts.settings), parts.method.takes_first_epochs_unit(),
+               parts.settings.advantage_limit) {}
+
+Epoch EpochSource::next(std::int64_t number) {
+  const auto& job = parts_.job;
+  const auto& settings = parts_.settings;
+  const auto plan = parts_.method.plan(plan_context(settings, job.seed, number));
+  const auto chosen = prompts_of_epoch(job, number);
+  const auto of_shard = static_cast<std::size_t>(settings.shard_prompts);
+  Epoch epoch{.number = number, .sampler = SdeSampler::make(schedule_, plan)};
+  epoch.shards.resize(chosen.size() / of_shard);
+  std::vector<std::vector<std::future<std::optional<double>>>> rewards(epoch.shards.size());
+  const auto own = own_shards(parts_.ranks.rank());
+  {
+    const WithWeights sampling(parts_.weights, parts_.snapshots, plan.weights);
+    parts_.pool.run(own.size(), [&](std::size_t task) {
+      const auto i = own[task];
+      const ShardPrompts prompts(job, std::span(chosen).subspan(i * of_shard, of_shard));
+      epoch.shards[i] =
+          sample_rollout(parts_.backbone, epoch.sampler, job.seed, static_cast<std::uint32_t>(number),
+                         prompts.rows, parts_.backbone.encode(prompts.texts));
+      auto pictures = parts_.backbone.decode(epoch.shards[i].leaves, prompts.texts);
+      for (std::size_t j = 0; j < pictures.size(); ++j)
+        rewards[i].push_back(parts_.hooks.reward(*prompts.sources[j], std::move(pictures[j])));
+    });
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<std::optional<double>> values;
+  for (const auto i : own) {
+    for (auto& reward : rewards[i]) values.push_back(reward.get());
+  }
+  scorer_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  images_ += static_cast<std::int64_t>(values.size());
+  std::vector<int> positions;
+  for (const int place : chosen) positions.push_back(job.prompts[static_cast<std::size_t>(place)].position);
+  score(epoch, rewards_of_all(values), positions);
+  return epoch;
+}
+
+/// Those that a process draws, in order: of each part of the epoch those that it trains on.
+std::vector<std::size_t> EpochSource::own_shards(int rank) const {
+  std::vector<std::size_t> own;
+  const auto of_update = static_cast<std::size_t>(parts_.settings.shards_of_an_update());
+  const auto part = parts_.ranks.part_of(of_update, rank);
+  for (std::int64_t update = 0; update < parts_.settings.updates_per_epoch; ++update) {
+    for (auto i = part.first; i < part.last; ++i)
+      own.push_back(static_cast<std::size_t>(update) * of_update + i);
+  }
+  return own;
+}
+
+/// The epoch's rewards in prompt order, of what each process has of its own shards.
+std::vector<std::optional<double>> EpochSource::rewards_of_all(
+    const std::vector<std::optional<double>>& own) const {
+  std::vector<double> numbers;
+  for (const auto& reward : own) {
+    numbers.push_back(reward ? 1 : 0);
+    numbers.push_back(reward.value_or(0));
+  }
+  const auto of_shard =
+      static_cast<std::size_t>(parts_.settings.shard_prompts * parts_.settings.group_size);
+  std::vector<std::optional<double>> all(static_cast<std::size_t>(parts_.settings.images_per_epoch()));
+  const auto received = parts_.ranks.gather(packed(numbers));
+  for (int rank = 0; rank < parts_.ranks.size(); ++rank) {
+    const auto theirs = unpacked(received[static_cast<std::size_t>(rank)]);
+    std::size_t next = 0;
+    for (const auto shard : own_shards(rank)) {
+      for (std::size_t j = 0; j < of_shard; ++j, next += 2) {
+        if (theirs.at(next) != 0) all[shard * of_shard + j] = theirs.at(next + 1);
+      }
+    }
+  }
+  return all;
+}
+
+void EpochSource::score(Epoch& epoch, const std::vector<std::optional<double>>& rewards,
+                        std::span<const int> prompts) {
+  const auto& settings = parts_.settings;
+  const auto group_size = static_cast<std::size_t>(settings.group_size);
+  const auto advantages = tracker_.next(rewards, static_cast<int>(settings.group_size), prompts);
+  std::vector<double> present;
+  for (const auto& reward : rewards) {
+    if (reward) present.push_back(*reward);
+  }
+  epoch.missing = advantages.missing;
+  epoch.zero_std_groups = advantages.zero_std_groups;
+  expect_rewards(epoch.missing, rewards.size(), epoch.number);
+  epoch.reward_mean = mean_of(present);
+  epoch.reward_std = std::sqrt(sample_variance(present));
+  const auto of_shard = static_cast<std::size_t>(settings.shard_prompts) * group_size;
+  const auto on_device = [&](const std::vector<float>& values) {
+    return torch::tensor(values).to(parts_.backbone.device());
+  };
+  for (std::size_t first = 0; first < rewards.size(); first += of_shard) {
+    std::vector<float> values, raw, counted;
+    for (std::size_t i = first; i < first + of_shard; ++i) {
+      const bool is_left_out = settings.drop_zero_std_groups && !advantages.group_differs[i / group_size];
+      values.push_back(static_cast<float>(advantages.values[i]));
+      raw.push_back(static_cast<float>(advantages.raw[i]));
+      counted.push_back(is_left_out ? 0.0F : 1.0F);
+    }
+    epoch.rewards.emplace_back(rewards.begin() + static_cast<std::ptrdiff_t>(first),
+                               rewards.begin() + static_cast<std::ptrdiff_t>(first + of_shard));
+    epoch.advantages.push_back(on_device(values));
+    epoch.advantages_raw.push_back(on_device(raw));
+    epoch.counted.push_back(on_device(counted));
+    epoch.left_out.push_back(static_cast<int>(std::ranges::count(counted, 0.0F)));
+  }
+}
+
+}  // namespace harness

@@ -1,0 +1,201 @@
+#include "trainers/loop/forward_objective.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "trainers/forward/times.h"
+#include "trainers/law/path_variance.h"
+#include "trainers/loop/packing.h"
+
+namespace harness {
+namespace {
+
+using torch::Tensor;
+
+/// Rows of a condition.
+TextCondition selected(const TextCondition& condition, const Tensor& rows) {
+  return {.text = condition.text.index_select(0, rows), .pooled = condition.pooled.index_select(0, rows)};
+}
+
+/// Several draws as one batch, [M,B, ...] -> [MB, ...].
+Tensor as_batch(const Tensor& draws) {
+  return draws.flatten(0, 1);
+}
+
+std::vector<SampleAddress> selected(const std::vector<SampleAddress>& all,
+                                    const std::vector<std::int64_t>& rows) {
+  std::vector<SampleAddress> chosen;
+  for (const auto row : rows) chosen.push_back(all[static_cast<std::size_t>(row)]);
+  return chosen;
+}
+
+std::vector<float> levels(const SdeSampler& sampler) {
+  std::vector<float> sigmas;
+  for (const auto& step : sampler.steps) sigmas.push_back(static_cast<float>(step.sigma));
+  return sigmas;
+}
+
+}  // namespace
+
+ForwardObjective::ForwardObjective(const RunParts& parts, const ForwardMethod& method)
+    : parts_(parts), method_(method), plan_(method.forward_plan()) {}
+
+void ForwardObjective::begin(const Epoch& epoch) {
+  draws_.assign(epoch.shards.size(), {});
+  const auto group_size = static_cast<int>(parts_.settings.group_size);
+  for (std::size_t i = 0; i < draws_.size(); ++i) {
+    auto& shard = draws_[i];
+    shard.selection = method_.select({.rewards = epoch.rewards[i],
+                                      .group_size = group_size,
+                                      .drops_constant = parts_.settings.drop_zero_std_groups});
+    if (shard.selection.rows.empty() || epoch.shards[i].rows.empty()) continue;
+    shard.rows = torch::tensor(shard.selection.rows, torch::kInt64).to(parts_.backbone.device());
+    shard.times = forward_times(plan_, parts_.job.seed, static_cast<std::uint32_t>(epoch.number),
+                                selected(epoch.shards[i].rows, shard.selection.rows), levels(epoch.sampler));
+  }
+  for (const auto& name : plan_.velocities) {
+    if (!parts_.snapshots.moves_within_epoch(name)) add_velocities(epoch, 0, draws_.size(), name);
+  }
+}
+
+/// Velocities of a snapshot at all draws of the own ones of `count` shards.
+void ForwardObjective::add_velocities(const Epoch& epoch, std::size_t first, std::size_t count,
+                                      const std::string& snapshot) {
+  std::vector<std::size_t> own;
+  for (auto i = first; i < first + count; ++i) {
+    if (draws_[i].times.defined()) own.push_back(i);
+  }
+  const auto draws = static_cast<std::size_t>(plan_.times);
+  std::vector<std::vector<Tensor>> found(own.size(), std::vector<Tensor>(draws));
+  const WithWeights theirs(parts_.weights, parts_.snapshots, snapshot);
+  parts_.pool.run(own.size() * draws, [&](std::size_t task) {
+    const torch::NoGradGuard no_grad;
+    const auto i = task / draws, m = task % draws;
+    const auto stats = stats_of(epoch, own[i], static_cast<std::int64_t>(m), 1);
+    found[i][m] =
+        velocities_at(stats, selected(epoch.shards[own[i]].condition, draws_[own[i]].rows)).squeeze(0);
+  });
+  for (std::size_t i = 0; i < own.size(); ++i) draws_[own[i]].velocities[snapshot] = torch::stack(found[i]);
+}
+
+/// Everything of some draws of a shard but the current velocity.
+ForwardStats ForwardObjective::stats_of(const Epoch& epoch, std::size_t shard, std::int64_t first_draw,
+                                        std::int64_t draws) const {
+  const auto& own = draws_[shard];
+  const auto& rollout = epoch.shards[shard];
+  const auto device = parts_.backbone.device();
+  ForwardStats stats;
+  stats.x0 = rollout.leaves.index_select(0, own.rows);
+  stats.t = own.times.narrow(0, first_draw, draws).to(device, torch::kFloat32);
+  stats.eps = forward_noise(plan_, parts_.job.seed, static_cast<std::uint32_t>(epoch.number), first_draw, draws,
+                            selected(rollout.rows, own.selection.rows), parts_.backbone.latent(), device);
+  stats.x_t = noised(stats.x0, stats.t, stats.eps);
+  for (const auto& [name, velocity] : own.velocities)
+    stats.velocities[name] = velocity.narrow(0, first_draw, draws);
+  std::vector<float> rewards;
+  for (const auto row : own.selection.rows)
+    rewards.push_back(static_cast<float>(epoch.rewards[shard][static_cast<std::size_t>(row)].value_or(0)));
+  stats.reward = torch::tensor(rewards).to(device);
+  stats.advantage = epoch.advantages[shard].index_select(0, own.rows);
+  stats.advantage_raw = epoch.advantages_raw[shard].index_select(0, own.rows);
+  stats.group = own.rows.div(parts_.settings.group_size, "floor");
+  return stats;
+}
+
+/// [M,B, ...] under the weights that are in the network, by one call: all draws are one batch.
+Tensor ForwardObjective::velocities_at(const ForwardStats& stats, const TextCondition& condition) const {
+  const auto draws = stats.t.size(0);
+  const TextCondition of_all =
+      draws == 1 ? condition
+                 : TextCondition{.text = condition.text.repeat({draws, 1, 1}),
+                                 .pooled = condition.pooled.repeat({draws, 1})};
+  const auto sigmas = as_batch(stats.t).to(torch::kCPU, torch::kFloat64);
+  return parts_.backbone.velocity(as_batch(stats.x_t), sigmas, of_all, plan_.guidance)
+      .view(stats.x_t.sizes());
+}
+
+Contribution ForwardObjective::contribute(const UpdatePart& part) {
+  for (const auto& name : plan_.velocities) {
+    if (parts_.snapshots.moves_within_epoch(name)) add_velocities(part.epoch, part.first, part.count, name);
+  }
+  std::int64_t units = 0;  // of all processes: selections follow from rewards, which all of them know
+  for (auto i = part.first; i < part.first + part.count; ++i) units += draws_[i].selection.units;
+  const auto draws_of_task = plan_.joint_times ? plan_.times : 1;
+  const auto tasks_of_shard = static_cast<std::size_t>(plan_.times / draws_of_task);
+  const double share = units > 0 ? 1.0 / static_cast<double>(units * plan_.times) : 0;
+  Contribution result{
+      .sum = FoldSum(parts_.parameters.size(), part.count * tasks_of_shard,
+                     static_cast<std::size_t>(parts_.settings.gradient_folds), parts_.ranks),
+      .record = {}};
+  std::vector<Trace> traces(part.count * tasks_of_shard);
+  const auto own = parts_.ranks.part_of(part.count);
+  parts_.pool.run(own.count() * tasks_of_shard, [&](std::size_t i) {
+    const auto task = own.first * tasks_of_shard + i;
+    const auto shard = part.first + task / tasks_of_shard;
+    if (!draws_[shard].times.defined()) {
+      result.sum.add(task, FoldSum::Gradients(parts_.parameters.size()));
+      return;
+    }
+    const auto first_draw = static_cast<std::int64_t>(task % tasks_of_shard) * draws_of_task;
+    auto stats = stats_of(part.epoch, shard, first_draw, draws_of_task);
+    stats.v = velocities_at(stats, selected(part.epoch.shards[shard].condition, draws_[shard].rows));
+    const auto loss = method_.forward(stats);
+    const auto contribution = loss.loss.sum() * share;
+    auto& trace = traces[task];
+    trace.records = loss.records;
+    trace.loss = contribution.item<double>();
+    if (stats.velocities.contains(kReferenceWeights)) {
+      const auto moved = stats.v.detach() - stats.of(kReferenceWeights);
+      trace.movement = moved.square().mean().item<double>();
+    }
+    if (!std::isfinite(trace.loss)) fail_not_finite("the loss", -1, part.update);
+    result.sum.add(task,
+                   torch::autograd::grad({contribution}, parts_.parameters, {}, std::nullopt, false, true));
+  });
+  result.sum.gather(parts_.parameters);
+  gather(traces);
+  result.record = describe(part, traces, units);
+  return result;
+}
+
+/// Fills up what the tasks of other processes left.
+void ForwardObjective::gather(std::vector<Trace>& traces) const {
+  if (parts_.ranks.size() == 1) return;
+  const auto own = parts_.ranks.part_of(traces.size());
+  Json mine = Json::array();
+  for (auto i = own.first; i < own.last; ++i)
+    mine.push_back({{"loss", traces[i].loss}, {"movement", traces[i].movement}, {"records", traces[i].records}});
+  const auto received = parts_.ranks.gather(mine.dump());
+  for (int rank = 0; rank < parts_.ranks.size(); ++rank) {
+    auto i = parts_.ranks.part_of(traces.size(), rank).first;
+    for (const auto& theirs : Json::parse(received[static_cast<std::size_t>(rank)])) {
+      traces[i++] = {.loss = theirs.at("loss").get<double>(),
+                     .movement = theirs.at("movement").get<double>(),
+                     .records = theirs.at("records").get<std::map<std::string, double>>()};
+    }
+  }
+}
+
+UpdateRecord ForwardObjective::describe(const UpdatePart& part, const std::vector<Trace>& traces,
+                                        std::int64_t units) const {
+  UpdateRecord record;
+  describe_rewards(part.epoch, record);
+  record.fresh = part.fresh;
+  auto& s = record.stats;
+  s["loss"] = 0;
+  s["trained_units"] = static_cast<double>(units);
+  double movement = 0;
+  std::map<std::string, std::vector<double>> records;
+  for (const auto& trace : traces) {
+    s["loss"] += trace.loss;
+    movement += trace.movement / static_cast<double>(traces.size());
+    for (const auto& [name, value] : trace.records) records[name].push_back(value);
+  }
+  const bool knows_start = std::ranges::count(plan_.velocities, kReferenceWeights) > 0;
+  if (knows_start) s["velocity_movement"] = movement;
+  for (const auto& [name, values] : records) s[name] = mean_of(values);
+  for (const auto& [name, value] : method_.statistics()) s[name] = value;
+  return record;
+}
+
+}  // namespace harness

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <vector>
+
+#include "trainers/forward/snapshots.h"
+#include "trainers/loop/train.h"
+#include "trainers/optimisation/named_tensors.h"
+
+namespace harness {
+
+/// What the parts of a training run work with. References outlive them.
+struct RunParts {
+  const TrainJob& job;
+  const TrainSettings& settings;
+  Backbone& backbone;
+  Method& method;
+  WorkerPool& pool;
+  const Ranks& ranks;
+  const TrainHooks& hooks;
+  const std::vector<NamedTensor>& weights;        ///< that are trained
+  const std::vector<torch::Tensor>& parameters;  ///< the same without their names
+  const Snapshots& snapshots;
+};
+
+}  // namespace harness

@@ -1,0 +1,319 @@
+#include "trainers/loop/train.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "core/error.h"
+#include "core/streams.h"
+#include "trainers/forward/snapshots.h"
+#include "trainers/law/path_variance.h"
+#include "trainers/loop/epoch.h"
+#include "trainers/loop/forward_objective.h"
+#include "trainers/loop/packing.h"
+#include "trainers/loop/run_state.h"
+#include "trainers/loop/step_objective.h"
+#include "trainers/loop/trainable.h"
+
+namespace harness {
+namespace {
+
+using torch::Tensor;
+
+constexpr std::size_t kLateWindow = 10;  // off-policy updates behind a checkpoint's Lambda_late
+
+/// Statistics of what a run has taken so far, in this order.
+constexpr std::array<const char*, 3> kSpending = {"images", "nfe_forward", "nfe_backward"};
+using Spending = std::array<double, kSpending.size()>;
+
+std::vector<Tensor> tensors_of(const std::vector<NamedTensor>& weights) {
+  std::vector<Tensor> tensors;
+  for (const auto& weight : weights) tensors.push_back(weight.tensor);
+  return tensors;
+}
+
+/// The factor of a wrong time direction is one of E6's diffusion.
+double audited_noise_level(const Method& method, const TrainJob& job) {
+  const auto plan = method.plan(plan_context(job.settings, job.seed, 1));
+  const bool is_flow_sde = std::ranges::any_of(
+      plan.steps, [](const auto& step) { return step.rule.kind == StepRule::Kind::kFlowSde; });
+  return is_flow_sde ? job.settings.noise_level : kNoNumber;
+}
+
+class GrpoLoop {
+ public:
+  GrpoLoop(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool, const Ranks& ranks,
+           const TrainHooks& hooks)
+      : job_(job),
+        settings_(job.settings),
+        backbone_(backbone),
+        method_(method),
+        ranks_(ranks),
+        hooks_(hooks),
+        weights_(backbone.trainable()),
+        parameters_(tensors_of(weights_)),
+        snapshots_(weights_, kept_snapshots(method, method.plan(plan_context(job.settings, job.seed, 1)), "method")),
+        parts_{.job = job,
+               .settings = settings_,
+               .backbone = backbone,
+               .method = method,
+               .pool = pool,
+               .ranks = ranks,
+               .hooks = hooks,
+               .weights = weights_,
+               .parameters = parameters_,
+               .snapshots = snapshots_},
+        source_(parts_),
+        optimiser_(weights_, settings_.adamw),
+        ema_(weights_, settings_.ema),
+        audit_(settings_.sampling_steps, static_cast<double>(backbone.latent().size()),
+               audited_noise_level(method, job)) {
+    require_shared_folds(settings_, ranks.size(), "ranks");
+    require_trainable(method, settings_, job.seed, "method");
+    if (const auto* forward = dynamic_cast<const ForwardMethod*>(&method)) {
+      objective_ = std::make_unique<ForwardObjective>(parts_, *forward);
+      return;
+    }
+    const double kl = method.reference_kl().value_or(ReferenceKl{.weight = settings_.kl}).weight;
+    if (kl > 0 && backbone.adapter() == nullptr) reference_ = Backbone::load(job.source);
+    objective_ = std::make_unique<StepObjective>(parts_, audit_, reference_.get());
+  }
+
+  TrainOutcome run() {
+    go_on_from_resume_point();
+    if (ranks_.is_root()) hooks_.on_resume(update_);
+    while (update_ < settings_.updates) {
+      if (ranks_.any(hooks_.should_stop())) {
+        if (ranks_.of_root(ranks_.is_root() && hooks_.may_save())) save_resume_point();
+        return {.done = false, .law = {}};
+      }
+      const auto epoch = source_.next(update_ / settings_.updates_of_an_epoch() + 1);
+      objective_->begin(epoch);
+      for (std::int64_t part = 0; part < settings_.updates_of_an_epoch() && update_ < settings_.updates;
+           ++part)
+        update(epoch, part);
+      snapshots_.after_epoch(weights_, update_);
+      heed_the_law();
+      if (update_ < settings_.updates && ranks_.of_root(ranks_.is_root() && hooks_.should_save()))
+        save_resume_point();
+    }
+    heed_the_law();
+    return {.done = true, .law = law_};
+  }
+
+ private:
+  void update(const Epoch& epoch, std::int64_t number) {
+    const auto shards = static_cast<std::size_t>(settings_.shards_of_an_update());
+    const UpdatePart part{.epoch = epoch,
+                          .first = static_cast<std::size_t>(number % settings_.updates_per_epoch) * shards,
+                          .count = shards,
+                          .update = update_ + 1,
+                          .fresh = number < settings_.updates_per_epoch,
+                          .on_policy = number == 0};
+    auto [sum, record, damping, takes_out_weights] = objective_->contribute(part);
+    record.epoch = epoch.number;
+    record.fresh = part.fresh;
+    record.on_policy = part.on_policy;
+    optimiser_.set_lr(settings_.lr_of(update_ + 1));
+    const auto step = optimiser_.step(sum.total(), norm_limit(damping));
+    ema_.update(weights_);
+    ++update_;
+    snapshots_.after_update(weights_, update_);
+    record.update_index = update_;
+    record.stats["grad_norm"] = step.grad_norm;
+    record.stats["clip_coefficient"] = step.clip_coefficient;
+    record.stats["update_norm"] = step.update_norm;
+    if (damping) describe_damping(*damping, step, sum, takes_out_weights, record);
+    remember(record);
+    method_.after_update({.lambda_late = lambda_late_of(record), .on_policy = part.on_policy});
+    describe_spending(record);
+    const bool is_checkpoint = std::ranges::count(settings_.checkpoints, update_) > 0;
+    if (is_checkpoint) {
+      const auto lag = ema_lag(settings_.ema, update_);
+      record.stats["ema_lag"] = lag.updates;
+      record.stats["ema_start_share"] = lag.start_share;
+    }
+    if (!ranks_.is_root()) return;
+    hooks_.on_update(record);
+    if (is_checkpoint) save_checkpoint();
+  }
+
+  /// What the run has taken so far, over all processes.
+  void describe_spending(UpdateRecord& record) {
+    const auto of_backbone = backbone_.evaluations();
+    const auto of_reference = reference_ ? reference_->evaluations() : Backbone::Evaluations{};
+    const std::vector<double> own = {
+        static_cast<double>(source_.images()),
+        static_cast<double>(of_backbone.forward - at_start_.forward + of_reference.forward),
+        static_cast<double>(of_backbone.backward - at_start_.backward)};
+    auto total = spent_before_;
+    for (const auto& text : ranks_.gather(packed(own))) {
+      const auto theirs = unpacked(text);
+      for (std::size_t i = 0; i < kSpending.size(); ++i) total[i] += theirs.at(i);
+    }
+    for (std::size_t i = 0; i < kSpending.size(); ++i) record.stats[kSpending[i]] = total[i];
+    spent_ = total;
+  }
+
+  static double lambda_late_of(const UpdateRecord& record) {
+    const auto found = record.stats.find("lambda_late");
+    return found == record.stats.end() ? 0 : found->second;
+  }
+
+  double norm_limit(const std::optional<Damping>& damping) const {
+    const bool after_clip = damping && method_.damps_after_clip();
+    return settings_.max_grad_norm * (after_clip ? damping->mean_weight : 1);
+  }
+
+  /// The norm without the weights, and whether the clip undid what they have in common.
+  void describe_damping(const Damping& damping, const StepReport& step, const FoldSum& sum,
+                        bool takes_out_weights, UpdateRecord& record) const {
+    record.stats["damped_share"] = damping.share;
+    const bool is_damped = damping.share > 0;
+    if (is_damped && !takes_out_weights) return;
+    const double undamped = is_damped ? l2_norm(sum.undamped()) : step.grad_norm;
+    record.stats["grad_norm_undamped"] = undamped;
+    if (!is_damped) return;
+    // Clipped with and without the weights, the gradient has the same length either way.
+    const bool is_undone = !method_.damps_after_clip() &&
+                           norm_clip(step.grad_norm, settings_.max_grad_norm) < 1 &&
+                           norm_clip(undamped, settings_.max_grad_norm) < 1;
+    record.stats["damping_undone"] = is_undone ? 1 : 0;
+  }
+
+  /// Says once that the law is broken, and stops the run where that was asked for.
+  void heed_the_law() {
+    if (settings_.law_audit == AuditMode::kOff) return;
+    const bool held = law_.holds();
+    law_ = audit_.verdict();
+    if (law_.holds()) return;
+    if (settings_.law_audit == AuditMode::kStop) {
+      throw Error("the path-variance law is broken. " + law_.message, fmt::format("update {}", update_),
+                  "fix the cause, or set law_audit=mark to continue and have the run marked",
+                  Status::kFailed);
+    }
+    if (held && ranks_.is_root()) hooks_.on_warning("the path-variance law is broken. " + law_.message);
+  }
+
+  /// What a checkpoint states of the updates before it, the off-policy ones: others are 0 by construction.
+  void remember(const UpdateRecord& record) {
+    if (record.on_policy || !record.stats.contains("lambda_late")) return;
+    lambda_window_.push_back(record.stats.at("lambda_late"));
+    clip_window_.push_back(record.stats.at("clip_fraction"));
+    if (lambda_window_.size() > kLateWindow) {
+      lambda_window_.erase(lambda_window_.begin());
+      clip_window_.erase(clip_window_.begin());
+    }
+  }
+
+  void save_checkpoint() {
+    WrittenCheckpoint record{
+        .step = update_, .folder = job_.folder / "checkpoints" / std::to_string(update_), .sha256 = {}};
+    if (!lambda_window_.empty()) {
+      record.lambda_late = mean_of(lambda_window_);
+      record.lambda_late_last = lambda_window_.back();
+      record.clip_fraction = mean_of(clip_window_);
+    }
+    const auto* adapter = backbone_.adapter();
+    record.sha256 = write_checkpoint(record.folder, weights_, ema_.averages(), {{"step", update_}},
+                                     adapter != nullptr ? &adapter->config() : nullptr);
+    hooks_.on_checkpoint(record);
+  }
+
+  /// What a scorer of one of the processes has to know again, all of them learn: the first that knows it.
+  Json rewards_state() const {
+    Json state = Json::object();
+    for (const auto& text : ranks_.gather(hooks_.reward_state().dump())) {
+      for (const auto& [scorer, theirs] : Json::parse(text).items()) {
+        if (!state.contains(scorer)) state[scorer] = theirs;
+      }
+    }
+    return state;
+  }
+
+  void save_resume_point() {
+    const auto begin = std::chrono::steady_clock::now();
+    auto rewards = rewards_state();
+    if (!ranks_.is_root()) return;
+    const Json state{{"key", job_.resume_key},       {"update", update_},
+                     {"method", method_.state()},    {"lambda_window", lambda_window_},
+                     {"clip_window", clip_window_},  {"law_audit", audit_.state()},
+                     {"rewards", std::move(rewards)}, {"spent", spent_},
+                     {"advantages", source_.advantages_state()}};
+    write_resume_point(job_.folder, update_, weights_, optimiser_, ema_, snapshots_, state);
+    hooks_.on_saved(std::chrono::steady_clock::now() - begin);
+  }
+
+  /// All processes read the same files.
+  void require_same_point(std::int64_t update) const {
+    const auto all = ranks_.gather(fmt::format("{}", update));
+    const auto other = std::ranges::find_if(all, [&](const auto& text) { return text != all.front(); });
+    if (other == all.end()) return;
+    throw Error(fmt::format("rank 0 finds a resume point of update {} here, and rank {} one of update {}",
+                            all.front(), other - all.begin(), *other),
+                (job_.folder / "resume").string(),
+                "put the workspace on a file system that all machines see alike", Status::kFailed);
+  }
+
+  void go_on_from_resume_point() {
+    const auto warn = [](const std::string& message) { tell("warning: {}\n", message); };
+    const auto state = read_resume_point(job_.folder, job_.resume_key, job_.recorded_updates, weights_,
+                                         optimiser_, ema_, snapshots_, warn);
+    require_same_point(state ? state->at("update").get<std::int64_t>() : 0);
+    if (!state) return;
+    const auto where = (job_.folder / "resume").string();
+    Fields fields(*state, where);
+    fields.required<std::string>("key");
+    update_ = fields.required<std::int64_t>("update");
+    method_.restore(fields.get("method"), where);
+    lambda_window_ = fields.required<std::vector<double>>("lambda_window");
+    clip_window_ = fields.required<std::vector<double>>("clip_window");
+    audit_.restore(fields.get("law_audit"), where);
+    if (settings_.law_audit != AuditMode::kOff) law_ = audit_.verdict();  // what was said of it is in the log
+    hooks_.restore_rewards(fields.optional<Json>("rewards", Json::object()), where);
+    spent_ = spent_before_ = fields.required<Spending>("spent");
+    source_.restore_advantages(fields.get("advantages"), where);
+    fields.finish();
+  }
+
+  const TrainJob& job_;
+  const TrainSettings& settings_;
+  Backbone& backbone_;
+  Method& method_;
+  const Ranks& ranks_;
+  const TrainHooks& hooks_;
+  std::vector<NamedTensor> weights_;
+  std::vector<Tensor> parameters_;
+  Snapshots snapshots_;
+  const RunParts parts_;
+  EpochSource source_;
+  AdamW optimiser_;
+  Ema ema_;
+  std::unique_ptr<Backbone> reference_;
+  std::unique_ptr<Objective> objective_;
+  std::int64_t update_ = 0;  ///< updates done
+  std::vector<double> lambda_window_, clip_window_;
+  LawAudit audit_;
+  LawVerdict law_;
+  const Backbone::Evaluations at_start_ = backbone_.evaluations();
+  Spending spent_before_ = {}, spent_ = {};  ///< before this process went on; so far
+};
+
+}  // namespace
+
+std::vector<PromptText> prompts_of_all_epochs(const TrainJob& job) {
+  std::vector<PromptText> texts;
+  const auto per_epoch = job.settings.updates_of_an_epoch();
+  for (std::int64_t epoch = 1; (epoch - 1) * per_epoch < job.settings.updates; ++epoch) {
+    for (const auto i : prompts_of_epoch(job, epoch))
+      texts.push_back(job.prompts[static_cast<std::size_t>(i)].prompt);
+  }
+  return texts;
+}
+
+TrainOutcome train(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool,
+                   const Ranks& ranks, const TrainHooks& hooks) {
+  return GrpoLoop(job, backbone, method, pool, ranks, hooks).run();
+}
+
+}  // namespace harness

@@ -1,0 +1,88 @@
+#include "trainers/loop/trainable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "trainers/forward/forward_method.h"
+#include "trainers/loop/epoch.h"
+
+namespace harness {
+namespace {
+
+bool has_noise(const StepRule& rule, bool is_last) {
+  if (rule.kind == StepRule::Kind::kOde || rule.level == 0) return false;
+  return rule.kind != StepRule::Kind::kCps || !is_last;
+}
+
+void check_plan(const RolloutPlan& plan, const TrainSettings& settings, std::int64_t epoch,
+                const std::string& where) {
+  const auto count = static_cast<int>(plan.steps.size());
+  TORCH_CHECK(count == settings.sampling_steps, "a plan has a rule for every step");
+  for (const int k : plan.trained()) {
+    const bool is_taken = !plan.finish || k < plan.finish->from;
+    if (is_taken && has_noise(plan.steps[static_cast<std::size_t>(k)].rule, k + 1 == count)) continue;
+    throw Error(fmt::format("would train step {} of epoch {}, which has no noise and so no log-ratio", k, epoch),
+                where, "train steps with noise: another window, noise_level above 0, or fewer trained_steps");
+  }
+}
+
+/// Every epoch's plan is asked for: they are a function of the settings.
+void check_steps(const Method& method, const TrainSettings& settings, std::uint32_t seed,
+                 const std::string& where) {
+  const auto of_epoch = settings.updates_of_an_epoch();
+  bool trains = false;
+  for (std::int64_t epoch = 1; (epoch - 1) * of_epoch < settings.updates; ++epoch) {
+    const auto plan = method.plan(plan_context(settings, seed, epoch));
+    check_plan(plan, settings, epoch, where);
+    trains |= !plan.trained().empty();
+    if (plan.weights == kCurrentWeights) continue;
+    throw Error(fmt::format("samples with weights \"{}\", so that no first ratio would be 1", plan.weights), where,
+                "a method on recorded steps samples with the current weights");
+  }
+  if (trains) return;
+  throw Error("trains no step in any epoch", where, "widen its window, or raise trained_steps");
+}
+
+void check_forward(const ForwardMethod& method, const TrainSettings& settings, const std::string& where) {
+  if (settings.kl > 0) {
+    throw Error("setting kl pulls the means of recorded steps, and this method has none", where,
+                "leave kl at 0: methods on the forward process have a pull of their own among their settings");
+  }
+  const auto plan = method.forward_plan();
+  for (const bool is_beyond = plan.rule.high > settings.sampling_steps; is_beyond;) {
+    throw Error(fmt::format("takes times of steps up to {}, and a rollout has {}", plan.rule.high,
+                            settings.sampling_steps),
+                where, "raise sampling_steps, or take times of earlier steps");
+  }
+}
+
+bool compares_in_groups(AdvantageRule rule) {
+  return rule != AdvantageRule::kBatch && rule != AdvantageRule::kTracked && rule != AdvantageRule::kRaw;
+}
+
+}  // namespace
+
+void require_trainable(const Method& method, const TrainSettings& settings, std::uint32_t seed,
+                       const std::string& where) {
+  if (settings.score_weight) {
+    const std::vector<double> s(static_cast<std::size_t>(settings.trained_steps), 1.0);
+    if (dynamic_cast<const TrajectoryMethod*>(&method) != nullptr ||
+        dynamic_cast<const ForwardMethod*>(&method) != nullptr || !method.step_weights(s).empty()) {
+      throw Error("setting step_weight is given, and this method does not weigh steps by it", where,
+                  "leave step_weight at none");
+    }
+  }
+  if (method.reference_kl() && settings.kl > 0)
+    throw Error("setting kl is given, and this method has its own", where, "leave kl at 0");
+  if (compares_in_groups(advantage_rule_of(method, settings)) && settings.group_size < 2)
+    throw Error("compares the images of a prompt, and group_size is 1", where, "give group_size of 2 or more");
+  if (const auto* forward = dynamic_cast<const ForwardMethod*>(&method)) {
+    check_forward(*forward, settings, where);
+    return;
+  }
+  check_steps(method, settings, seed, where);
+}
+
+}  // namespace harness

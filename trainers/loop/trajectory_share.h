@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "trainers/loop/step_trace.h"
+#include "trainers/method.h"
+
+namespace harness {
+
+/// What the loss of a TrajectoryMethod asks of one shard's steps: the derivative by each log-ratio, already as
+/// this shard's share of the update.
+struct TrajectoryShare {
+  torch::Tensor derivative;         ///< [T,B] by y
+  double loss = 0;                  ///< of the shard
+  std::vector<Surrogate> surrogates;  ///< detached
+  std::vector<std::size_t> of_step;   ///< T: whose surrogate a step is in
+
+  /// [B] derivative by y of trained step k; leaves the step's share of the record.
+  torch::Tensor describe(std::size_t k, StepTrace& trace) const;
+};
+
+/// of_counted: samples of the update over those that are not left out; shards: of the update.
+TrajectoryShare trajectory_share(const TrajectoryMethod& method, TrajectoryStats stats, double of_counted,
+                                 std::size_t shards);
+
+}  // namespace harness
