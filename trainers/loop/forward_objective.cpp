@@ -29,9 +29,11 @@ std::vector<SampleAddress> selected(const std::vector<SampleAddress>& all,
   return chosen;
 }
 
+/// The K + 1 noise levels of a rollout.
 std::vector<float> levels(const SdeSampler& sampler) {
   std::vector<float> sigmas;
   for (const auto& step : sampler.steps) sigmas.push_back(static_cast<float>(step.sigma));
+  sigmas.push_back(0);
   return sigmas;
 }
 
@@ -41,17 +43,26 @@ ForwardObjective::ForwardObjective(const RunParts& parts, const ForwardMethod& m
     : parts_(parts), method_(method), plan_(method.forward_plan()) {}
 
 void ForwardObjective::begin(const Epoch& epoch) {
+  begin_pass(epoch, 0);
+}
+
+/// Every pass over the samples has draws of its own.
+void ForwardObjective::begin_pass(const Epoch& epoch, int pass) {
+  pass_ = pass;
   draws_.assign(epoch.shards.size(), {});
-  const auto group_size = static_cast<int>(parts_.settings.group_size);
   for (std::size_t i = 0; i < draws_.size(); ++i) {
     auto& shard = draws_[i];
     shard.selection = method_.select({.rewards = epoch.rewards[i],
-                                      .group_size = group_size,
+                                      .group_size = static_cast<int>(parts_.settings.group_size),
                                       .drops_constant = parts_.settings.drop_zero_std_groups});
     if (shard.selection.rows.empty() || epoch.shards[i].rows.empty()) continue;
     shard.rows = torch::tensor(shard.selection.rows, torch::kInt64).to(parts_.backbone.device());
-    shard.times = forward_times(plan_, parts_.job.seed, static_cast<std::uint32_t>(epoch.number),
-                                selected(epoch.shards[i].rows, shard.selection.rows), levels(epoch.sampler));
+    const DrawAddress address{.seed = parts_.job.seed,
+                              .epoch = static_cast<std::uint32_t>(epoch.number),
+                              .rows = selected(epoch.shards[i].rows, shard.selection.rows),
+                              .pass = pass};
+    shard.times = forward_times(plan_, levels(epoch.sampler), address);
+    shard.noise = forward_noise(plan_, parts_.backbone.latent(), address, parts_.backbone.device());
   }
   for (const auto& name : plan_.velocities) {
     if (!parts_.snapshots.moves_within_epoch(name)) add_velocities(epoch, 0, draws_.size(), name);
@@ -87,9 +98,7 @@ ForwardStats ForwardObjective::stats_of(const Epoch& epoch, std::size_t shard, s
   ForwardStats stats;
   stats.x0 = rollout.leaves.index_select(0, own.rows);
   stats.t = own.times.narrow(0, first_draw, draws).to(device, torch::kFloat32);
-  stats.eps =
-      forward_noise(plan_, parts_.job.seed, static_cast<std::uint32_t>(epoch.number), first_draw, draws,
-                    selected(rollout.rows, own.selection.rows), parts_.backbone.latent(), device);
+  stats.eps = own.noise.narrow(0, first_draw, draws);
   stats.x_t = noised(stats.x0, stats.t, stats.eps);
   for (const auto& [name, velocity] : own.velocities)
     stats.velocities[name] = velocity.narrow(0, first_draw, draws);
@@ -115,6 +124,7 @@ Tensor ForwardObjective::velocities_at(const ForwardStats& stats, const TextCond
 }
 
 Contribution ForwardObjective::contribute(const UpdatePart& part) {
+  if (part.pass != pass_) begin_pass(part.epoch, part.pass);
   for (const auto& name : plan_.velocities) {
     if (parts_.snapshots.moves_within_epoch(name)) add_velocities(part.epoch, part.first, part.count, name);
   }
