@@ -24,15 +24,15 @@ Tensor weighted_sums(const Tensor& x, const Tensor& weights) {
 }
 
 ForwardLoss described(Tensor loss, std::map<std::string, Tensor> terms,
-                      const std::vector<std::string>& recorded) {
+                      const std::map<std::string, std::string>& recorded) {
   std::vector<Tensor> means;
   for (auto& [name, term] : terms) term = term.detach();
-  for (const auto& name : recorded) means.push_back(terms.at(name).to(torch::kFloat64).mean());
+  for (const auto& [name, term] : recorded) means.push_back(terms.at(term).to(torch::kFloat64).mean());
   ForwardLoss out{.loss = std::move(loss), .terms = std::move(terms)};
   if (means.empty()) return out;
   const auto numbers = torch::stack(means).cpu();  // one transfer from a GPU
-  for (std::size_t i = 0; i < recorded.size(); ++i)
-    out.records[recorded[i]] = numbers[static_cast<std::int64_t>(i)].item<double>();
+  std::int64_t i = 0;
+  for (const auto& [name, term] : recorded) out.records[name] = numbers[i++].item<double>();
   return out;
 }
 

@@ -23,8 +23,8 @@ torch::Tensor softmax_together(const torch::Tensor& x, const torch::Tensor& toge
 /// [M,B] sum of x [M,B] or [B] over the samples of each sample's row of `weights` [B,B], times these.
 torch::Tensor weighted_sums(const torch::Tensor& x, const torch::Tensor& weights);
 
-/// A loss with its terms detached and, for those that `recorded` names, their means as records.
+/// A loss with its terms detached, and as records the means of some of them: recorded[name] = term.
 ForwardLoss described(torch::Tensor loss, std::map<std::string, torch::Tensor> terms,
-                      const std::vector<std::string>& recorded);
+                      const std::map<std::string, std::string>& recorded);
 
 }  // namespace harness

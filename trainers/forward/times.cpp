@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "core/error.h"
@@ -27,18 +26,11 @@ SampleAddress shared_address(SampleAddress row, DrawScope scope) {
   return row;
 }
 
-/// Number of draw m among those of all passes.
-int draw_number(const ForwardPlan& plan, const DrawAddress& address, int m) {
-  const int number = address.pass * plan.times + m;
-  TORCH_CHECK(number <= std::numeric_limits<std::uint16_t>::max(), "an epoch has at most 65536 draws");
-  return number;
-}
-
-NoiseAddress time_address(const ForwardPlan& plan, const DrawAddress& address, SampleAddress row, int m) {
-  return {.seed = address.seed,
-          .epoch = address.epoch,
+/// Address of draw 0 of an image's times.
+NoiseAddress first_time(std::uint32_t seed, std::uint32_t epoch, SampleAddress row) {
+  return {.seed = seed,
+          .epoch = epoch,
           .stream = NoiseStream::kForwardTime,
-          .step = static_cast<std::uint16_t>(draw_number(plan, address, m)),
           .sample = row.sample,
           .prompt = row.prompt};
 }
@@ -64,7 +56,7 @@ bool is_of_rollout(TimeRule::Kind kind) {
 TimeRule fitted(const ForwardPlan& plan, std::span<const float> sigmas) {
   auto rule = plan.rule;
   if (!is_of_rollout(rule.kind)) return rule;
-  rule.high = std::min(rule.high, static_cast<int>(sigmas.size()) - 1);
+  rule.high = std::min(rule.high, static_cast<int>(sigmas.size()));
   while (rule.high > rule.low && sigmas[static_cast<std::size_t>(rule.high - 1)] < rule.least) --rule.high;
   if (rule.high - rule.low < plan.times) {
     throw Error(fmt::format("is {}, but the rollout has {} noise levels for the rule of times", plan.times,
@@ -88,25 +80,40 @@ std::vector<int> drawn_order(const NoiseAddress& address, int low, int high, int
 }
 
 /// Time of draw m under every rule but kRolloutSubset.
-double time_at(const TimeRule& rule, int times, std::span<const float> sigmas, const NoiseAddress& address,
+double time_at(const TimeRule& rule, int times, std::span<const float> sigmas, const NoiseAddress& draw,
                int m) {
   using Kind = TimeRule::Kind;
   switch (rule.kind) {
     case Kind::kRolloutStrata:
-      return sigmas[static_cast<std::size_t>(
-          strata_index(uniform_at(address), rule.low, rule.high, m, times))];
+      return sigmas[static_cast<std::size_t>(strata_index(uniform_at(draw), rule.low, rule.high, m, times))];
     case Kind::kLogitNormal:
-      return logit_normal(normal_at(address), rule.shift);
+      return logit_normal(normal_at(draw), rule.shift);
     case Kind::kLogitNormalGrid:
-      return grid_time(grid_index(normal_at(address), rule.grid), rule.grid, rule.shift);
+      return grid_time(grid_index(normal_at(draw), rule.grid), rule.grid, rule.shift);
     case Kind::kLogitNormalStrata:
-      return logit_normal_strata(uniform_at(address), m, times, rule.shift);
+      return logit_normal_strata(uniform_at(draw), m, times, rule.shift);
     case Kind::kUniformStrata:
-      return uniform_strata(uniform_at(address), m, times, rule.from, rule.to);
+      return uniform_strata(uniform_at(draw), m, times, rule.from, rule.to);
     case Kind::kRolloutSubset:
       break;
   }
   TORCH_CHECK(false, "a rule of times that draws them together");
+}
+
+/// An image's M times.
+std::vector<double> times_of(const TimeRule& rule, int times, std::span<const float> sigmas,
+                             NoiseAddress draw) {
+  std::vector<double> drawn;
+  if (rule.kind == TimeRule::Kind::kRolloutSubset) {
+    for (const int k : drawn_order(draw, rule.low, rule.high, times))
+      drawn.push_back(sigmas[static_cast<std::size_t>(k)]);
+    return drawn;
+  }
+  for (int m = 0; m < times; ++m) {
+    draw.step = static_cast<std::uint16_t>(m);
+    drawn.push_back(time_at(rule, times, sigmas, draw, m));
+  }
+  return drawn;
 }
 
 }  // namespace
@@ -144,38 +151,30 @@ double grid_time(int index, int grid, double shift) {
   return shifted(static_cast<double>(grid - index) / grid, shift);
 }
 
-torch::Tensor forward_times(const ForwardPlan& plan, std::span<const float> sigmas,
-                            const DrawAddress& address) {
+torch::Tensor forward_times(const ForwardPlan& plan, std::uint32_t seed, std::uint32_t epoch,
+                            const std::vector<SampleAddress>& rows, std::span<const float> sigmas) {
   const auto rule = fitted(plan, sigmas);
-  const auto images = static_cast<std::int64_t>(address.rows.size());
-  auto times = torch::empty({plan.times, images}, torch::kFloat64);
-  auto t = times.accessor<double, 2>();
-  for (std::int64_t i = 0; i < images; ++i) {
-    const auto row = shared_address(address.rows[static_cast<std::size_t>(i)], plan.time_scope);
-    std::vector<int> order;
-    if (rule.kind == TimeRule::Kind::kRolloutSubset)
-      order = drawn_order(time_address(plan, address, row, 0), rule.low, rule.high, plan.times);
-    for (int m = 0; m < plan.times; ++m) {
-      t[m][i] = order.empty() ? time_at(rule, plan.times, sigmas, time_address(plan, address, row, m), m)
-                              : sigmas[static_cast<std::size_t>(order[static_cast<std::size_t>(m)])];
-    }
+  std::vector<torch::Tensor> columns;
+  for (const auto& row : rows) {
+    const auto draw = first_time(seed, epoch, shared_address(row, plan.time_scope));
+    columns.push_back(torch::tensor(times_of(rule, plan.times, sigmas, draw), torch::kFloat64));
   }
-  return times;
+  return columns.empty() ? torch::empty({plan.times, 0}, torch::kFloat64) : torch::stack(columns, 1);
 }
 
-torch::Tensor forward_noise(const ForwardPlan& plan, const LatentShape& latent, const DrawAddress& address,
+torch::Tensor forward_noise(const ForwardPlan& plan, std::uint32_t seed, std::uint32_t epoch,
+                            std::int64_t first_draw, std::int64_t draws,
+                            const std::vector<SampleAddress>& rows, const LatentShape& latent,
                             torch::Device device) {
-  std::vector<SampleAddress> rows;
-  for (const auto& row : address.rows) rows.push_back(shared_address(row, plan.noise_scope));
+  std::vector<SampleAddress> addresses;
+  for (const auto& row : rows) addresses.push_back(shared_address(row, plan.noise_scope));
+  const auto noise_of = [&](std::int64_t draw) {
+    return shard_noise(seed, epoch, NoiseStream::kForwardNoise, static_cast<int>(draw), addresses, latent,
+                       device);
+  };
   std::vector<torch::Tensor> noise;
-  for (int m = 0; m < plan.times; ++m) {
-    if (plan.one_noise && m > 0) {
-      noise.push_back(noise.front());
-    } else {
-      noise.push_back(shard_noise(address.seed, address.epoch, NoiseStream::kForwardNoise,
-                                  draw_number(plan, address, m), rows, latent, device));
-    }
-  }
+  for (std::int64_t m = 0; m < draws; ++m)
+    noise.push_back(!plan.one_noise ? noise_of(first_draw + m) : m == 0 ? noise_of(0) : noise.front());
   return torch::stack(noise);
 }
 

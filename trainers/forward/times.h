@@ -33,21 +33,18 @@ double uniform_strata(double u, int part, int parts, double from, double to);
 int grid_index(double z, int grid);
 double grid_time(int index, int grid, double shift);
 
-/// Which draws are meant. The numbers of an image are the same whatever else is in its shard.
-struct DrawAddress {
-  std::uint32_t seed = 0, epoch = 0;
-  std::vector<SampleAddress> rows;  ///< B images
-  int pass = 0;                     ///< over the epoch's images, from 0: each has draws of its own
-};
+/// Flow times [M,B] in (0, 1] of the images `rows`, float64 on the CPU. sigmas: the K noise levels of the
+/// rollout, from 1 on, without the 0 at its end. Shared by the images of a prompt or by all of the epoch as
+/// the plan says: by the address of sample 0, or of prompt 0 too. An image has the same numbers whatever else
+/// is in its shard. Throws Error where the rollout has too few noise levels for the rule.
+torch::Tensor forward_times(const ForwardPlan& plan, std::uint32_t seed, std::uint32_t epoch,
+                            const std::vector<SampleAddress>& rows, std::span<const float> sigmas);
 
-/// Flow times [M,B] in (0, 1], float64 on the CPU. sigmas: the K + 1 noise levels of the rollout. Shared by
-/// the images of a prompt or by all of the epoch as the plan says: by the address of sample 0, or of prompt 0
-/// too. Throws Error where the rollout has too few noise levels for the rule.
-torch::Tensor forward_times(const ForwardPlan& plan, std::span<const float> sigmas,
-                            const DrawAddress& address);
-
-/// Noise [M,B,C,h,w], float32, shared likewise; one for all M where the plan has one_noise.
-torch::Tensor forward_noise(const ForwardPlan& plan, const LatentShape& latent, const DrawAddress& address,
+/// Noise [draws,B,C,h,w] of draws first_draw, first_draw + 1, ..., float32, shared likewise; the same for all
+/// of them where the plan has one_noise.
+torch::Tensor forward_noise(const ForwardPlan& plan, std::uint32_t seed, std::uint32_t epoch,
+                            std::int64_t first_draw, std::int64_t draws,
+                            const std::vector<SampleAddress>& rows, const LatentShape& latent,
                             torch::Device device);
 
 }  // namespace harness

@@ -32,14 +32,15 @@ class DiffusionNft : public ForwardMethod {
   ForwardPlan forward_plan() const override { return draws_; }
 
   ForwardLoss forward(const ForwardStats& stats) const override {
-    const auto& old = stats.of(kOld);
+    const auto type = stats.x_t.scalar_type();
+    const auto v = stats.v.to(type), held = stats.held().to(type), old = stats.of(kOld).to(type);
     const auto c = optimality(stats.advantage, range_);
-    const auto of_positive = [&](const torch::Tensor& v) { return beta_ * v + (1 - beta_) * old; };
-    const auto of_negative = [&](const torch::Tensor& v) { return (1 + beta_) * old - beta_ * v; };
-    const auto positive_weight = weight_of(stats, of_positive(stats.held())),
-               negative_weight = weight_of(stats, of_negative(stats.held()));
-    const auto positive = latent_mean(miss(stats, of_positive(stats.v)).square()) / positive_weight,
-               negative = latent_mean(miss(stats, of_negative(stats.v)).square()) / negative_weight;
+    const auto of_positive = [&](const torch::Tensor& w) { return beta_ * w + (1 - beta_) * old; };
+    const auto of_negative = [&](const torch::Tensor& w) { return (1 + beta_) * old - beta_ * w; };
+    const auto positive_weight = weight_of(stats, of_positive(held)),
+               negative_weight = weight_of(stats, of_negative(held));
+    const auto positive = latent_mean(miss(stats, of_positive(v)).square()) / positive_weight,
+               negative = latent_mean(miss(stats, of_negative(v)).square()) / negative_weight;
     const auto policy = range_ * (c * positive / beta_ + (1 - c) * negative / beta_);
     std::map<std::string, torch::Tensor> terms = {{"optimality", c},
                                                   {"positive", positive},
@@ -47,9 +48,12 @@ class DiffusionNft : public ForwardMethod {
                                                   {"negative", negative},
                                                   {"negative.weight", negative_weight},
                                                   {"policy", policy}};
-    if (velocity_kl_ == 0) return described(policy, std::move(terms), {"policy"});
-    const auto kl = terms["kl"] = matching_error(stats.v, stats.of(kReferenceWeights));
-    return described(policy + velocity_kl_ * kl, std::move(terms), {"policy", "kl"});
+    auto loss = policy;
+    if (velocity_kl_ > 0) {
+      terms["kl"] = matching_error(v, stats.of(kReferenceWeights));
+      loss = policy + velocity_kl_ * terms["kl"];
+    }
+    return described(loss, std::move(terms), {{"policy_loss", "policy"}});
   }
 
   static std::vector<Setting> settings();
