@@ -70,6 +70,8 @@ class ChunkGrpo : public TrajectoryMethod {
     return surrogates;
   }
 
+  std::vector<int> chunks(int /*steps*/) const override { return {chunks_.begin(), chunks_.end()}; }
+
   static std::vector<Setting> settings() {
     return merged(plain_clip_settings("public: 1e-4 sqrt(65536 / D) / sqrt(n); one-sigma: sqrt(tau / D) / "
                                       "sqrt(n), n the mean chunk length"),
