@@ -1,0 +1,29 @@
+#include "trainers/methods/plain_clip.h"
+#include "trainers/methods/preset.h"
+
+namespace harness {
+namespace {
+
+/// Pref-GRPO (arXiv 2508.20751; CodeGoat24/Pref-GRPO): Flow-GRPO (E12) on win rates, w_i = (wins + ties / 2)
+/// / (G - 1) within the group, so that rewards that differ by little make no large advantages by their order
+/// of magnitude alone. The public code asks a judge about every pair and rounds w to 3 digits; here scalar
+/// rewards are compared, which makes it a transform by ranks.
+class PrefGrpo : public PlainClip {
+ public:
+  PrefGrpo(Settings& settings, const MethodContext& context) : PlainClip(settings, context) {
+    require_others(settings, context, "others to win against");
+  }
+
+  std::optional<AdvantageRule> advantage_rule() const override { return AdvantageRule::kWinRate; }
+};
+
+const bool kRegistered = register_method({
+    .name = "pref-grpo",
+    .summary = "Flow-GRPO on each image's win rate within its group",
+    .equations = "r = exp(y) (E12), A = (w - mean) / (sd + 1e-4), w = (wins + ties / 2) / (G - 1)",
+    .settings = PlainClip::settings(),
+    .make = [](Settings& s, const MethodContext& c) { return std::make_unique<PrefGrpo>(s, c); },
+});
+
+}  // namespace
+}  // namespace harness
