@@ -103,17 +103,6 @@ void read_rule(Settings& settings, const MethodContext& context, ForwardPlan& pl
 
 }  // namespace
 
-Setting preset_setting(const std::vector<Preset>& others) {
-  std::vector<std::string> choices = {"harness"};
-  for (const auto preset : others) choices.push_back(name_of(presets(), preset));
-  return {.name = "preset",
-          .default_value = "harness",
-          .choices = std::move(choices),
-          .help =
-              "whose numbers the method's own settings default to: harness, starting values for the "
-              "embedded model; upstream, the authors' repository; or another implementation"};
-}
-
 Preset read_preset(Settings& settings) {
   return value_of(presets(), settings.choice("preset"));
 }

@@ -18,8 +18,7 @@ enum class Preset {
   kUnirl,        ///< Tencent-Hunyuan/UniRL
   kHarness       ///< starting values for the embedded model
 };
-/// Setting `preset`: kHarness, and those of `others` that the method has numbers of.
-Setting preset_setting(const std::vector<Preset>& others);
+/// By setting `preset` (methods/preset.h).
 Preset read_preset(Settings& settings);
 
 /// The value of a setting without a default of its own: what was given, else `otherwise`. Reports it.

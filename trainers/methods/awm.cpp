@@ -2,6 +2,7 @@
 
 #include "trainers/forward/method_settings.h"
 #include "trainers/forward/sample_rules.h"
+#include "trainers/methods/preset.h"
 
 namespace harness {
 namespace {
@@ -39,8 +40,7 @@ class Awm : public ForwardMethod {
                old = log_prob_of(stats, on_policy_ ? stats.held() : stats.of(kOld));
     const auto ratio = sums_first_ ? (log_prob.mean(0) - old.mean(0)).exp() : (log_prob - old).exp();
     const auto a = scaled(stats.advantage);
-    const auto clipped = ratio.clamp(1 - clip_, 1 + clip_);
-    const auto policy = torch::maximum(-a * ratio, -a * clipped).expand_as(log_prob);
+    const auto policy = clipped_loss(ratio, clip_, a).expand_as(log_prob);
     auto loss = policy;
     if (velocity_kl_ > 0) loss = loss + velocity_kl_ * matching_error(stats.v, stats.of(kReferenceWeights));
     if (ema_kl_ > 0) loss = loss + ema_kl_ * matching_error(stats.v, stats.of(kAverage));
@@ -125,7 +125,7 @@ class Awm : public ForwardMethod {
 
 std::vector<Setting> Awm::settings() {
   std::vector<Setting> own = {
-      preset_setting({Preset::kUpstream, Preset::kFlowFactory}),
+      preset_setting({{"harness", {}}, {"upstream", {}}, {"flow-factory", {}}}),
       {.name = "weighting",
        .default_value = "ghuber",
        .choices = {"uniform", "t", "t2", "huber", "ghuber"},

@@ -1,5 +1,6 @@
 #include "trainers/forward/method_settings.h"
 #include "trainers/forward/sample_rules.h"
+#include "trainers/methods/preset.h"
 
 namespace harness {
 namespace {
@@ -107,7 +108,7 @@ class Dgpo : public ForwardMethod {
 
 std::vector<Setting> Dgpo::settings() {
   std::vector<Setting> own = {
-      preset_setting({Preset::kUpstream, Preset::kFlowFactory}),
+      preset_setting({{"harness", {}}, {"upstream", {}}, {"flow-factory", {}}}),
       {.name = "beta",
        .minimum = 1e-6,
        .maximum = 1e9,

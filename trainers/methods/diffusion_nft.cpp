@@ -1,5 +1,6 @@
 #include "trainers/forward/method_settings.h"
 #include "trainers/forward/sample_rules.h"
+#include "trainers/methods/preset.h"
 
 namespace harness {
 namespace {
@@ -114,7 +115,7 @@ class DiffusionNft : public ForwardMethod {
 
 std::vector<Setting> DiffusionNft::settings() {
   std::vector<Setting> own = {
-      preset_setting({Preset::kUpstream, Preset::kFlowFactory, Preset::kUnirl}),
+      preset_setting({{"harness", {}}, {"upstream", {}}, {"flow-factory", {}}, {"unirl", {}}}),
       {.name = "beta",
        .minimum = 1e-3,
        .maximum = 100,

@@ -1,6 +1,7 @@
 #include "trainers/forward/group_rules.h"
 #include "trainers/forward/method_settings.h"
 #include "trainers/forward/sample_rules.h"
+#include "trainers/methods/preset.h"
 
 namespace harness {
 namespace {
@@ -82,7 +83,7 @@ class OnlineDpo : public ForwardMethod {
 
 std::vector<Setting> OnlineDpo::settings() {
   const std::vector<Setting> own = {
-      preset_setting({Preset::kUpstream, Preset::kFlowFactory}),
+      preset_setting({{"harness", {}}, {"upstream", {}}, {"flow-factory", {}}}),
       {.name = "beta",
        .default_value = 100.0,
        .minimum = 1e-6,
