@@ -61,7 +61,7 @@ void rollout(benchmark::State& state) {
   const auto sampler = SdeSampler::make(shifted_schedule(NoiseGrid::kUniform, kSteps, 1), 0.7, 1);
   measure(state, model, kShards, kShard, [&](std::size_t) {
     benchmark::DoNotOptimize(
-        sample_trajectory(model.backbone, sampler, 1, 1, model.rows, model.backbone.encode(model.prompts)));
+        sample_rollout(model.backbone, sampler, 1, 1, model.rows, model.backbone.encode(model.prompts)));
   });
 }
 BENCHMARK(rollout)->UseRealTime()->Iterations(5)->Unit(benchmark::kMillisecond);
@@ -71,12 +71,12 @@ void train_step(benchmark::State& state) {
   Model model;
   const auto sampler = SdeSampler::make(shifted_schedule(NoiseGrid::kUniform, kSteps, 1), 0.7, 1);
   const auto shard =
-      sample_trajectory(model.backbone, sampler, 1, 1, model.rows, model.backbone.encode(model.prompts));
+      sample_rollout(model.backbone, sampler, 1, 1, model.rows, model.backbone.encode(model.prompts));
   const auto parameters = model.backbone.velocity_network().parameters();
   measure(state, model, kSteps, 1, [&](std::size_t k) {
-    const auto mean =
-        transition_mean(model.backbone, sampler, static_cast<int>(k), shard.x[k], shard.condition);
-    const auto loss = (mean - shard.x[k + 1]).square().mean();
+    const auto& edges = shard.edges[k];
+    const auto mean = transition_mean(model.backbone, sampler, static_cast<int>(k), edges.x, edges.condition);
+    const auto loss = (mean - edges.next).square().mean();
     benchmark::DoNotOptimize(torch::autograd::grad({loss}, parameters, {}, std::nullopt, false, true));
   });
 }

@@ -38,7 +38,7 @@ BENCHMARK_CAPTURE(tiny_sd3_epoch, audit_off, AuditMode::kOff)->Apply(three_timed
 struct Samples {
   std::unique_ptr<Backbone> model = Backbone::load({.name = "tiny-sd3", .seed = 42});
   SdeSampler sampler = SdeSampler::make(shifted_schedule(NoiseGrid::kUniform, kSteps, 1), 0.7, 1);
-  Trajectory shard;
+  Rollout shard;
   std::vector<torch::Tensor> mean_new;
 
   Samples() {
@@ -48,8 +48,9 @@ struct Samples {
       rows.push_back({i, 0});
       prompts.push_back({fmt::format("prompt {}", i), ""});
     }
-    shard = sample_trajectory(*model, sampler, 1, 1, rows, model->encode(prompts));
-    for (const auto& mean : shard.mean_old) mean_new.push_back(mean + 1e-4 * torch::randn_like(mean));
+    shard = sample_rollout(*model, sampler, 1, 1, rows, model->encode(prompts));
+    for (const auto& edges : shard.edges)
+      mean_new.push_back(edges.mean_old + 1e-4 * torch::randn_like(edges.mean_old));
   }
 };
 
@@ -63,9 +64,9 @@ void law_statistics(benchmark::State& state) {
     std::vector<StepRecord> records(kSteps);
     for (std::size_t k = 0; k < kSteps; ++k) {
       const auto& step = samples.sampler.steps[k];
-      const auto center = lambda_center(step.s, samples.shard.mean_old[k], samples.mean_new[k]);
-      const auto y =
-          reduced_log_ratio(step.s, samples.shard.mean_old[k], samples.mean_new[k], samples.shard.x[k + 1]);
+      const auto center = lambda_center(step.s, samples.shard.edges[k].mean_old, samples.mean_new[k]);
+      const auto y = reduced_log_ratio(step.s, samples.shard.edges[k].mean_old, samples.mean_new[k],
+                                       samples.shard.edges[k].next);
       for (int i = 0; i < kBatch; ++i) {
         records[k].y.push_back(y[i].item<double>());
         records[k].lambda_center.push_back(center[i].item<double>());
@@ -85,8 +86,8 @@ void forward_and_backward(benchmark::State& state) {
   for (auto _ : state) {
     for (std::size_t k = 0; k < kSteps; ++k) {
       const auto mean = transition_mean(*samples.model, samples.sampler, static_cast<int>(k),
-                                        samples.shard.x[k], samples.shard.condition);
-      benchmark::DoNotOptimize(torch::autograd::grad({(mean - samples.shard.x[k + 1]).square().mean()},
+                                        samples.shard.edges[k].x, samples.shard.condition);
+      benchmark::DoNotOptimize(torch::autograd::grad({(mean - samples.shard.edges[k].next).square().mean()},
                                                      parameters, {}, std::nullopt, false, true));
     }
   }

@@ -40,7 +40,7 @@ struct TrainSettings {
   double advantage_limit = 0;
   std::optional<AdvantageRule> advantage = {};  ///< nothing: the method's own
   AdvantageStd advantage_std = {};              ///< where the rule is the usual one, kGroup
-  bool drop_zero_std_groups = false;  ///< their samples leave the mean of the loss
+  bool drop_zero_std_groups = false;            ///< their samples leave the mean of the loss
   double kl = 0;
   EmaOptions ema;
   double on_policy_tolerance = 0;

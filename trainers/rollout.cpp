@@ -88,7 +88,8 @@ Schedule schedule_for(const Backbone& backbone, NoiseGrid grid, int steps, doubl
 
 SdeSampler SdeSampler::make(const Schedule& schedule, const RolloutPlan& plan) {
   TORCH_CHECK(static_cast<int>(plan.steps.size()) == schedule.steps(), "a plan has a rule for every step");
-  SdeSampler sampler{.steps = {}, .trained = {}, .guidance = plan.guidance, .shared_start = plan.shared_start};
+  SdeSampler sampler{
+      .steps = {}, .trained = {}, .guidance = plan.guidance, .shared_start = plan.shared_start};
   for (int k = 0; k < schedule.steps(); ++k) {
     const auto& [rule, trained] = plan.steps[static_cast<std::size_t>(k)];
     sampler.steps.push_back(sde_step(schedule.sigmas, k, rule));
@@ -144,8 +145,8 @@ Rollout sample_rollout(Backbone& backbone, const SdeSampler& sampler, std::uint3
     if (step.s == 0) {
       transition.mean = transition.next = step_mean(step, x, velocity);
     } else {
-      transition = step_transition(step, x, velocity,
-                                   noise(NoiseStream::kSdeStep, static_cast<int>(k), rollout.rows));
+      transition =
+          step_transition(step, x, velocity, noise(NoiseStream::kSdeStep, static_cast<int>(k), rollout.rows));
     }
     if (sampler.trained[k]) {
       rollout.edges.push_back({.step = static_cast<int>(k),

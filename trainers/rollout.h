@@ -34,13 +34,13 @@ torch::Tensor shard_noise(std::uint32_t seed, std::uint32_t epoch, NoiseStream s
 /// What training sees of one step of a shard's rollout: transitions from Q distinct latents to E next ones.
 /// The velocity network is never called twice on the same latent.
 struct EdgeBlock {
-  int step = 0;               ///< k of the sampler
-  TextCondition condition;    ///< of the Q latents' prompts
-  torch::Tensor x;            ///< [Q,C,h,w] latents before the step
-  torch::Tensor mean_old;     ///< [Q,C,h,w] means of the old policy's transitions
-  torch::Tensor velocity_old; ///< [Q,C,h,w] its velocities, as the backbone gave them
-  torch::Tensor next;         ///< [E,C,h,w] latents behind the step
-  torch::Tensor parent = {};  ///< [E] int64: of which x each `next` is; undefined: E = Q, of that of its row
+  int step = 0;                ///< k of the sampler
+  TextCondition condition;     ///< of the Q latents' prompts
+  torch::Tensor x;             ///< [Q,C,h,w] latents before the step
+  torch::Tensor mean_old;      ///< [Q,C,h,w] means of the old policy's transitions
+  torch::Tensor velocity_old;  ///< [Q,C,h,w] its velocities, as the backbone gave them
+  torch::Tensor next;          ///< [E,C,h,w] latents behind the step
+  torch::Tensor parent = {};   ///< [E] int64: of which x each `next` is; undefined: E = Q, of that of its row
 
   /// Rows of x [Q, ...] for each of the E transitions.
   torch::Tensor of_edges(const torch::Tensor& of_parents) const;
@@ -60,11 +60,11 @@ Schedule schedule_for(const Backbone& backbone, NoiseGrid grid, int steps, doubl
 
 /// The transitions of an epoch's sampler, from noise to data.
 struct SdeSampler {
-  std::vector<SdeStep> steps;   ///< K
-  std::vector<bool> trained;    ///< K: whether a rollout keeps the step for training
+  std::vector<SdeStep> steps;  ///< K
+  std::vector<bool> trained;   ///< K: whether a rollout keeps the step for training
   double guidance = 1;
-  bool shared_start = false;    ///< the images of a prompt start from one noise
-  int finish_from = 0;          ///< where finish_sigmas are not empty: the steps from here on are not taken ...
+  bool shared_start = false;  ///< the images of a prompt start from one noise
+  int finish_from = 0;        ///< where finish_sigmas are not empty: the steps from here on are not taken ...
   std::vector<float> finish_sigmas = {};  ///< ... but those of a multistep solver between these levels
 
   static SdeSampler make(const Schedule& schedule, const RolloutPlan& plan);

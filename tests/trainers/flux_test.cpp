@@ -16,18 +16,19 @@ TEST(FluxOnPolicy, LogRatiosAreExactlyZeroInEveryPrecision) {
                                             .choices = {.image_size = 32, .text_tokens = 16}});
     backbone->transformer()->to(dtype);
     const auto sampler = SdeSampler::make(schedule_for(*backbone, NoiseGrid::kModel, 6, 1), 0.9, 3.5);
-    const auto rollout = sample_trajectory(*backbone, sampler, 42, 1, {{0, 0}, {1, 3}},
-                                           backbone->encode({{"a sign", ""}, {"two cats", ""}}));
-    ASSERT_EQ(rollout.mean_old.size(), 6U);
+    const auto rollout = sample_rollout(*backbone, sampler, 42, 1, {{0, 0}, {1, 3}},
+                                        backbone->encode({{"a sign", ""}, {"two cats", ""}}));
+    ASSERT_EQ(rollout.edges.size(), 6U);
     for (int k = 0; k < 6; ++k) {
       const auto i = static_cast<std::size_t>(k);
-      const auto drift = transition_drift(*backbone, sampler, k, rollout.x[i], rollout.condition);
+      const auto& edges = rollout.edges[i];
+      const auto drift = transition_drift(*backbone, sampler, k, edges.x, rollout.condition);
       EXPECT_TRUE(drift.mean.requires_grad());
       const auto& step = sampler.steps[i];
-      const auto log_ratio = sde_log_prob(step, drift.mean.detach(), rollout.x[i + 1]) -
-                             sde_log_prob(step, rollout.mean_old[i], rollout.x[i + 1]);
+      const auto log_ratio = sde_log_prob(step, drift.mean.detach(), edges.next) -
+                             sde_log_prob(step, edges.mean_old, edges.next);
       EXPECT_EQ(log_ratio.abs().max().item<float>(), 0) << "step " << k << ", " << dtype;
-      EXPECT_TRUE(torch::equal(drift.velocity.detach(), rollout.velocity_old[i]));
+      EXPECT_TRUE(torch::equal(drift.velocity.detach(), edges.velocity_old));
     }
   }
 }

@@ -42,6 +42,80 @@ TEST(SdeStep, WithoutNoiseTheMeanIsTheEulerStep) {
   EXPECT_TRUE(torch::allclose(mean, euler_step(0.6F, 0.5F, x, v), 1e-7, 1e-9));
 }
 
+using Kind = StepRule::Kind;
+
+const std::vector<float> kSd35 = shifted_schedule(NoiseGrid::kDiffusers, 10, 3).sigmas,
+                         kGlyph = shifted_schedule(NoiseGrid::kUniform, 10, 1).sigmas;
+
+void expect_equal_means(const SdeStep& a, const SdeStep& b) {
+  EXPECT_NEAR(a.x_weight, b.x_weight, 1e-14);
+  EXPECT_NEAR(a.velocity_weight, b.velocity_weight, 1e-14);
+}
+
+TEST(StepRule, ConstantOfTheFlowSdesDeviationIsTheFlowSde) {
+  for (int k = 1; k < 10; ++k) {  // at sigma = 1 the Flow-SDE borrows the next sigma
+    const double sigma = kSd35[static_cast<std::size_t>(k)];
+    const auto flow = sde_step(kSd35, k, 0.7);
+    const auto constant = sde_step(kSd35, k, {Kind::kConstant, 0.7 * std::sqrt(sigma / (1 - sigma))});
+    EXPECT_NEAR(constant.std, flow.std, 1e-14);
+    EXPECT_NEAR(constant.s, flow.s, 1e-14);
+    expect_equal_means(constant, flow);
+  }
+}
+
+TEST(StepRule, WithoutNoiseEveryRuleIsEulersStep) {
+  const auto x = normal(1, {2, 3, 4}).to(torch::kFloat64), v = normal(2, {2, 3, 4}).to(torch::kFloat64);
+  for (const auto kind : {Kind::kOde, Kind::kFlowSde, Kind::kConstant, Kind::kCps}) {
+    for (int k = 0; k < 10; ++k) {
+      const auto step = sde_step(kSd35, k, {kind, 0});
+      EXPECT_EQ(step.s, 0);
+      expect_equal_means(step, {.x_weight = 1, .velocity_weight = -step.dt});
+      EXPECT_TRUE(torch::allclose(sde_mean(step, x, v), x - v * step.dt, 1e-12, 1e-12));
+    }
+  }
+}
+
+TEST(StepRule, TheLastStepOfCpsIsTheCleanPrediction) {
+  const auto step = sde_step(kSd35, 9, {Kind::kCps, 0.8});
+  EXPECT_EQ(step.s, 0);
+  EXPECT_EQ(step.x_weight, 1);
+  EXPECT_EQ(step.velocity_weight, -static_cast<double>(kSd35[9]));
+}
+
+// x = (1 - sigma) x0 + sigma eps and v = eps - x0 give mean = (1 - sigma') x0 + kept eps.
+TEST(StepRule, CpsKeepsTheNoiseLevelWhereThePredictionsAreExact) {
+  for (const double level : {0.0, 0.5, 0.8, 1.0}) {
+    for (int k = 0; k < 10; ++k) {
+      const auto step = sde_step(kSd35, k, {Kind::kCps, level});
+      const double following = kSd35[static_cast<std::size_t>(k) + 1];
+      const double clean = step.x_weight * (1 - step.sigma) - step.velocity_weight,
+                   kept = step.x_weight * step.sigma + step.velocity_weight;
+      EXPECT_NEAR(clean, 1 - following, 1e-14);
+      EXPECT_NEAR(kept * kept + step.s * step.s, following * following, 1e-14) << level << " " << k;
+    }
+  }
+}
+
+std::vector<double> deviations(const std::vector<float>& sigmas, StepRule rule) {
+  std::vector<double> s;
+  for (int k = 0; k < 10; ++k) s.push_back(sde_step(sigmas, k, rule).s);
+  return s;
+}
+
+// As a table of the rules on the two grids, computed apart from this code, prints them.
+TEST(StepRule, GivesTheDeviationsOfTheTwoGrids) {
+  const auto are = [](std::vector<double> printed) {
+    return Pointwise(::testing::DoubleNear(5.1e-4), std::move(printed));
+  };
+  const StepRule flow = {Kind::kFlowSde, 0.7}, cps = {Kind::kCps, 0.8}, dance = {Kind::kConstant, 0.3};
+  EXPECT_THAT(deviations(kSd35, flow), are({.700, .743, .536, .446, .392, .353, .319, .282, .225, .006}));
+  EXPECT_THAT(deviations(kSd35, cps), are({.913, .869, .816, .752, .673, .573, .442, .264, .008, 0}));
+  EXPECT_THAT(deviations(kSd35, dance), are({.060, .065, .071, .078, .086, .097, .111, .130, .156, .028}));
+  EXPECT_THAT(deviations(kGlyph, flow), are({.700, .664, .443, .338, .271, .221, .181, .145, .111, .074}));
+  EXPECT_THAT(deviations(kGlyph, cps), are({.856, .761, .666, .571, .476, .380, .285, .190, .095, 0}));
+  EXPECT_THAT(deviations(kGlyph, dance), ::testing::Each(::testing::DoubleNear(.095, 5.1e-4)));
+}
+
 TEST(ReducedLaw, LogRatioIsTheDifferenceOfLogProbabilities) {
   const auto step = test_step(3);
   const auto x = normal(6, {4, 16, 6}).to(torch::kFloat64), v = normal(7, {4, 16, 6}).to(torch::kFloat64);

@@ -79,15 +79,15 @@ std::string samples() {
       SdeSampler::make(shifted_schedule(kSettings.grid, kSettings.sampling_steps, kSettings.shift),
                        kSettings.noise_level, kSettings.guidance);
   const std::vector<PromptText> prompts(3);
-  const auto t = sample_trajectory(line, sampler, 7, 1, {{0, 0}, {0, 1}, {0, 2}}, line.encode(prompts));
+  const auto t = sample_rollout(line, sampler, 7, 1, {{0, 0}, {0, 1}, {0, 2}}, line.encode(prompts));
   std::string text = "epoch 1, three samples of two numbers each\n";
   for (std::size_t k = 0; k < sampler.steps.size(); ++k) {
     const auto& step = sampler.steps[k];
     text += fmt::format("  step {}: sigma {:.6g}, dt {:.6g}, s {:.6g}\n", k, step.sigma, step.dt, step.s);
-    text += fmt::format("    x       {}\n    velocity{}\n    mean    {}\n", numbers(t.x[k]),
-                        numbers(t.velocity_old[k]), numbers(t.mean_old[k]));
+    text += fmt::format("    x       {}\n    velocity{}\n    mean    {}\n", numbers(t.edges[k].x),
+                        numbers(t.edges[k].velocity_old), numbers(t.edges[k].mean_old));
   }
-  return text + fmt::format("  x at the end{}\n", numbers(t.x.back()));
+  return text + fmt::format("  x at the end{}\n", numbers(t.leaves));
 }
 
 std::string text_of(const UpdateRecord& update, const Line& line) {

@@ -7,8 +7,8 @@
 
 #include "tests/recorded_cases.h"
 #include "tests/refusals.h"
-#include "trainers/rollout.h"
 #include "trainers/loop/run_state.h"
+#include "trainers/rollout.h"
 #include "trainers/sampling/noise.h"
 
 namespace harness {

@@ -124,8 +124,7 @@ std::vector<std::optional<double>> EpochSource::rewards_of_all(
     numbers.push_back(reward ? 1 : 0);
     numbers.push_back(reward.value_or(0));
   }
-  const auto of_shard =
-      static_cast<std::size_t>(parts_.settings.shard_prompts * parts_.settings.group_size);
+  const auto of_shard = static_cast<std::size_t>(parts_.settings.shard_prompts * parts_.settings.group_size);
   std::vector<std::optional<double>> all(static_cast<std::size_t>(parts_.settings.images_per_epoch()));
   const auto received = parts_.ranks.gather(packed(numbers));
   for (int rank = 0; rank < parts_.ranks.size(); ++rank) {

@@ -14,12 +14,13 @@ namespace harness {
 /// and the rewards of all.
 struct Epoch {
   std::int64_t number = 0;  ///< from 1
-  SdeSampler sampler;
-  std::vector<Rollout> shards;
-  std::vector<std::vector<std::optional<double>>> rewards;  ///< B a shard
-  std::vector<torch::Tensor> advantages, advantages_raw;    ///< [B] a shard
-  std::vector<torch::Tensor> counted;  ///< [B] a shard: 1, or 0 for a sample that is left out of the loss
-  std::vector<int> left_out;           ///< samples of each shard that are
+  SdeSampler sampler = {};
+  std::vector<Rollout> shards = {};
+  std::vector<std::vector<std::optional<double>>> rewards = {};     ///< B a shard
+  std::vector<torch::Tensor> advantages = {}, advantages_raw = {};  ///< [B] a shard
+  std::vector<torch::Tensor> counted =
+      {};                          ///< [B] a shard: 1, or 0 for a sample that is left out of the loss
+  std::vector<int> left_out = {};  ///< samples of each shard that are
   double reward_mean = 0, reward_std = 0;
   int zero_std_groups = 0, missing = 0;
 };
@@ -29,6 +30,7 @@ struct UpdatePart {
   const Epoch& epoch;
   std::size_t first = 0, count = 0;
   std::int64_t update = 0;  ///< from 1
+  int pass = 0;             ///< over the epoch's samples, from 0
   bool fresh = false;       ///< as of UpdateRecord
   bool on_policy = false;
 };
@@ -41,7 +43,7 @@ class EpochSource {
   /// Throws Error (Status::kFailed) where more than 5 % of the rewards are missing.
   Epoch next(std::int64_t number);
 
-  std::int64_t images() const { return images_; }  ///< decoded and scored by this process so far
+  std::int64_t images() const { return images_; }            ///< decoded and scored by this process so far
   double scorer_seconds() const { return scorer_seconds_; }  ///< waited for rewards so far
 
   Json advantages_state() const { return tracker_.state(); }

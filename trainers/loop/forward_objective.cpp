@@ -29,9 +29,11 @@ std::vector<SampleAddress> selected(const std::vector<SampleAddress>& all,
   return chosen;
 }
 
+/// The K + 1 noise levels of a rollout.
 std::vector<float> levels(const SdeSampler& sampler) {
   std::vector<float> sigmas;
   for (const auto& step : sampler.steps) sigmas.push_back(static_cast<float>(step.sigma));
+  sigmas.push_back(0);
   return sigmas;
 }
 
@@ -41,17 +43,26 @@ ForwardObjective::ForwardObjective(const RunParts& parts, const ForwardMethod& m
     : parts_(parts), method_(method), plan_(method.forward_plan()) {}
 
 void ForwardObjective::begin(const Epoch& epoch) {
+  begin_pass(epoch, 0);
+}
+
+/// Every pass over the samples has draws of its own.
+void ForwardObjective::begin_pass(const Epoch& epoch, int pass) {
+  pass_ = pass;
   draws_.assign(epoch.shards.size(), {});
-  const auto group_size = static_cast<int>(parts_.settings.group_size);
   for (std::size_t i = 0; i < draws_.size(); ++i) {
     auto& shard = draws_[i];
     shard.selection = method_.select({.rewards = epoch.rewards[i],
-                                      .group_size = group_size,
+                                      .group_size = static_cast<int>(parts_.settings.group_size),
                                       .drops_constant = parts_.settings.drop_zero_std_groups});
     if (shard.selection.rows.empty() || epoch.shards[i].rows.empty()) continue;
     shard.rows = torch::tensor(shard.selection.rows, torch::kInt64).to(parts_.backbone.device());
-    shard.times = forward_times(plan_, parts_.job.seed, static_cast<std::uint32_t>(epoch.number),
-                                selected(epoch.shards[i].rows, shard.selection.rows), levels(epoch.sampler));
+    const DrawAddress address{.seed = parts_.job.seed,
+                              .epoch = static_cast<std::uint32_t>(epoch.number),
+                              .rows = selected(epoch.shards[i].rows, shard.selection.rows),
+                              .pass = pass};
+    shard.times = forward_times(plan_, levels(epoch.sampler), address);
+    shard.noise = forward_noise(plan_, parts_.backbone.latent(), address, parts_.backbone.device());
   }
   for (const auto& name : plan_.velocities) {
     if (!parts_.snapshots.moves_within_epoch(name)) add_velocities(epoch, 0, draws_.size(), name);
@@ -87,8 +98,7 @@ ForwardStats ForwardObjective::stats_of(const Epoch& epoch, std::size_t shard, s
   ForwardStats stats;
   stats.x0 = rollout.leaves.index_select(0, own.rows);
   stats.t = own.times.narrow(0, first_draw, draws).to(device, torch::kFloat32);
-  stats.eps = forward_noise(plan_, parts_.job.seed, static_cast<std::uint32_t>(epoch.number), first_draw, draws,
-                            selected(rollout.rows, own.selection.rows), parts_.backbone.latent(), device);
+  stats.eps = own.noise.narrow(0, first_draw, draws);
   stats.x_t = noised(stats.x0, stats.t, stats.eps);
   for (const auto& [name, velocity] : own.velocities)
     stats.velocities[name] = velocity.narrow(0, first_draw, draws);
@@ -105,16 +115,16 @@ ForwardStats ForwardObjective::stats_of(const Epoch& epoch, std::size_t shard, s
 /// [M,B, ...] under the weights that are in the network, by one call: all draws are one batch.
 Tensor ForwardObjective::velocities_at(const ForwardStats& stats, const TextCondition& condition) const {
   const auto draws = stats.t.size(0);
-  const TextCondition of_all =
-      draws == 1 ? condition
-                 : TextCondition{.text = condition.text.repeat({draws, 1, 1}),
-                                 .pooled = condition.pooled.repeat({draws, 1})};
+  const TextCondition of_all = draws == 1 ? condition
+                                          : TextCondition{.text = condition.text.repeat({draws, 1, 1}),
+                                                          .pooled = condition.pooled.repeat({draws, 1})};
   const auto sigmas = as_batch(stats.t).to(torch::kCPU, torch::kFloat64);
   return parts_.backbone.velocity(as_batch(stats.x_t), sigmas, of_all, plan_.guidance)
       .view(stats.x_t.sizes());
 }
 
 Contribution ForwardObjective::contribute(const UpdatePart& part) {
+  if (part.pass != pass_) begin_pass(part.epoch, part.pass);
   for (const auto& name : plan_.velocities) {
     if (parts_.snapshots.moves_within_epoch(name)) add_velocities(part.epoch, part.first, part.count, name);
   }
@@ -123,17 +133,17 @@ Contribution ForwardObjective::contribute(const UpdatePart& part) {
   const auto draws_of_task = plan_.joint_times ? plan_.times : 1;
   const auto tasks_of_shard = static_cast<std::size_t>(plan_.times / draws_of_task);
   const double share = units > 0 ? 1.0 / static_cast<double>(units * plan_.times) : 0;
-  Contribution result{
-      .sum = FoldSum(parts_.parameters.size(), part.count * tasks_of_shard,
-                     static_cast<std::size_t>(parts_.settings.gradient_folds), parts_.ranks),
-      .record = {}};
+  Contribution result;
+  result.sum =
+      std::make_unique<FoldSum>(parts_.parameters.size(), part.count * tasks_of_shard,
+                                static_cast<std::size_t>(parts_.settings.gradient_folds), parts_.ranks);
   std::vector<Trace> traces(part.count * tasks_of_shard);
   const auto own = parts_.ranks.part_of(part.count);
   parts_.pool.run(own.count() * tasks_of_shard, [&](std::size_t i) {
     const auto task = own.first * tasks_of_shard + i;
     const auto shard = part.first + task / tasks_of_shard;
     if (!draws_[shard].times.defined()) {
-      result.sum.add(task, FoldSum::Gradients(parts_.parameters.size()));
+      result.sum->add(task, FoldSum::Gradients(parts_.parameters.size()));
       return;
     }
     const auto first_draw = static_cast<std::int64_t>(task % tasks_of_shard) * draws_of_task;
@@ -149,10 +159,10 @@ Contribution ForwardObjective::contribute(const UpdatePart& part) {
       trace.movement = moved.square().mean().item<double>();
     }
     if (!std::isfinite(trace.loss)) fail_not_finite("the loss", -1, part.update);
-    result.sum.add(task,
-                   torch::autograd::grad({contribution}, parts_.parameters, {}, std::nullopt, false, true));
+    result.sum->add(task,
+                    torch::autograd::grad({contribution}, parts_.parameters, {}, std::nullopt, false, true));
   });
-  result.sum.gather(parts_.parameters);
+  result.sum->gather(parts_.parameters);
   gather(traces);
   result.record = describe(part, traces, units);
   return result;
@@ -164,7 +174,8 @@ void ForwardObjective::gather(std::vector<Trace>& traces) const {
   const auto own = parts_.ranks.part_of(traces.size());
   Json mine = Json::array();
   for (auto i = own.first; i < own.last; ++i)
-    mine.push_back({{"loss", traces[i].loss}, {"movement", traces[i].movement}, {"records", traces[i].records}});
+    mine.push_back(
+        {{"loss", traces[i].loss}, {"movement", traces[i].movement}, {"records", traces[i].records}});
   const auto received = parts_.ranks.gather(mine.dump());
   for (int rank = 0; rank < parts_.ranks.size(); ++rank) {
     auto i = parts_.ranks.part_of(traces.size(), rank).first;

@@ -23,8 +23,9 @@ class ForwardObjective : public Objective {
   /// A shard's samples that are trained on, and the velocities of snapshots at their draws.
   struct ShardDraws {
     Selection selection;
-    torch::Tensor rows;                             ///< int64, on the device
-    torch::Tensor times;                            ///< [M,B] float64, CPU; undefined where no row is
+    torch::Tensor rows;   ///< int64, on the device
+    torch::Tensor times;  ///< [M,B] float64, CPU; undefined where there are no rows here
+    torch::Tensor noise;  ///< [M,B, ...]
     std::map<std::string, torch::Tensor> velocities;  ///< [M,B, ...]
   };
   struct Trace {
@@ -32,6 +33,7 @@ class ForwardObjective : public Objective {
     std::map<std::string, double> records;
   };
 
+  void begin_pass(const Epoch& epoch, int pass);
   void add_velocities(const Epoch& epoch, std::size_t first, std::size_t count, const std::string& snapshot);
   ForwardStats stats_of(const Epoch& epoch, std::size_t shard, std::int64_t first_draw,
                         std::int64_t draws) const;
@@ -42,6 +44,7 @@ class ForwardObjective : public Objective {
   const RunParts& parts_;
   const ForwardMethod& method_;
   ForwardPlan plan_;
+  int pass_ = 0;
   std::vector<ShardDraws> draws_;  ///< of the epoch
 };
 

@@ -14,8 +14,8 @@ void describe_rewards(const Epoch& epoch, UpdateRecord& record) {
 }
 
 void fail_not_finite(const std::string& what, int step, std::int64_t update) {
-  const auto place = step < 0 ? fmt::format("in update {}", update)
-                              : fmt::format("at step {} of update {}", step, update);
+  const auto place =
+      step < 0 ? fmt::format("in update {}", update) : fmt::format("at step {} of update {}", step, update);
   throw Error(fmt::format("{} is not finite {}", what, place), "training", "lower lr, or raise eps_lambda",
               Status::kFailed);
 }

@@ -1,18 +1,20 @@
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <string>
 
-#include "trainers/loop/train.h"
 #include "trainers/loop/epoch.h"
 #include "trainers/loop/step_trace.h"
+#include "trainers/loop/train.h"
 #include "trainers/optimisation/fold_sum.h"
 
 namespace harness {
 
 /// An update's gradient, summed over all processes, and what is known of it before the optimiser's step.
 struct Contribution {
-  FoldSum sum;
-  UpdateRecord record;
+  std::unique_ptr<FoldSum> sum = {};  ///< null where the epoch's plan trains nothing
+  UpdateRecord record = {};
   std::optional<Damping> damping = {};
   bool takes_out_weights = true;  ///< `sum` knows the gradient without the damp weights
 };

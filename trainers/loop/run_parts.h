@@ -17,7 +17,7 @@ struct RunParts {
   WorkerPool& pool;
   const Ranks& ranks;
   const TrainHooks& hooks;
-  const std::vector<NamedTensor>& weights;        ///< that are trained
+  const std::vector<NamedTensor>& weights;       ///< that are trained
   const std::vector<torch::Tensor>& parameters;  ///< the same without their names
   const Snapshots& snapshots;
 };

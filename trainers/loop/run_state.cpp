@@ -159,8 +159,7 @@ std::optional<Json> read_resume_point(const fs::path& run, const std::string& ke
       const auto stored = read_checked(folder, manifest, "weights.safetensors");
       const auto moments = read_checked(folder, manifest, "optimiser.safetensors");
       const auto averages = read_checked(folder, manifest, "ema.safetensors");
-      const auto moved =
-          snapshots.state().empty() ? TensorMap() : read_checked(folder, manifest, kSnapshots);
+      const auto moved = snapshots.state().empty() ? TensorMap() : read_checked(folder, manifest, kSnapshots);
       const torch::NoGradGuard no_grad;
       for (auto& [name, tensor] : weights) restore_tensor(stored, name, tensor, folder.string());
       optimiser.restore(moments, folder.string());

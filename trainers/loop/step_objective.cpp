@@ -79,6 +79,14 @@ LeftOut samples_left_out(const UpdatePart& part) {
   return out;
 }
 
+/// What is known of an update that trains nothing.
+Contribution untrained(const UpdatePart& part) {
+  Contribution nothing;
+  describe_rewards(part.epoch, nothing.record);
+  nothing.record.stats["loss"] = 0;
+  return nothing;
+}
+
 }  // namespace
 
 /// One trained step of one shard of an update, and what is known of the update.
@@ -87,8 +95,8 @@ struct StepObjective::Task {
   LossShare share;
   double step_weight = 1;
   bool late = false;
-  int late_steps = 0;    ///< of the epoch's plan
-  std::size_t steps = 0; ///< trained ones
+  int late_steps = 0;     ///< of the epoch's plan
+  std::size_t steps = 0;  ///< trained ones
   Penalty penalty;
   const TrajectoryShare* trajectory = nullptr;
 };
@@ -103,6 +111,7 @@ Contribution StepObjective::contribute(const UpdatePart& part) {
   const auto& sampler = part.epoch.sampler;
   const auto trained = trained_steps(sampler);
   const auto steps = trained.size(), shards = part.count;
+  if (steps == 0) return untrained(part);
   const auto late = std::min(static_cast<std::size_t>(parts_.settings.late_steps), steps);
   std::vector<Penalty> penalties(shards);
   if (parts_.method.has_penalty() && !part.on_policy) penalties = measure_penalties(part);
@@ -115,21 +124,21 @@ Contribution StepObjective::contribute(const UpdatePart& part) {
     const auto s = deviations(sampler);
     for (std::size_t i = 0; const auto& law : measure_log_ratios(part)) {
       const auto shard = part.first + parts_.ranks.part_of(shards).first + i++;
-      trajectories.push_back(trajectory_share(
-          *method,
-          {.y = law[0],
-           .lambda_center = law[1],
-           .s = s,
-           .advantage = part.epoch.advantages[shard],
-           .advantage_raw = part.epoch.advantages_raw[shard]},
-          share.of_counted, shards));
+      trajectories.push_back(trajectory_share(*method,
+                                              {.y = law[0],
+                                               .lambda_center = law[1],
+                                               .s = s,
+                                               .advantage = part.epoch.advantages[shard],
+                                               .advantage_raw = part.epoch.advantages_raw[shard]},
+                                              share.of_counted, shards));
     }
   }
   const auto weights = loss_weights(parts_.method, parts_.settings.score_weight, sampler);
   const bool takes_out_weights = kl_.weight == 0;  // one backward pass gives both gradients together
-  Contribution result{.sum = FoldSum(parts_.parameters.size(), shards * steps,
-                                     static_cast<std::size_t>(parts_.settings.gradient_folds), parts_.ranks),
-                      .record = {}};
+  Contribution result;
+  result.sum =
+      std::make_unique<FoldSum>(parts_.parameters.size(), shards * steps,
+                                static_cast<std::size_t>(parts_.settings.gradient_folds), parts_.ranks);
   StepTraces traces(shards, std::vector<StepTrace>(steps));
   const auto own = parts_.ranks.part_of(shards);
   parts_.pool.run(own.count() * steps, [&](std::size_t i) {
@@ -146,10 +155,10 @@ Contribution StepObjective::contribute(const UpdatePart& part) {
                     .penalty = penalties[shard],
                     .trajectory = trajectories.empty() ? nullptr : &trajectories[shard - own.first]};
     const auto loss = step_loss(part, task, trace);
-    result.sum.add(number, torch::autograd::grad({loss}, parts_.parameters, {}, std::nullopt, false, true),
-                   takes_out_weights && !std::isnan(trace.weight) ? trace.weight : 1);
+    result.sum->add(number, torch::autograd::grad({loss}, parts_.parameters, {}, std::nullopt, false, true),
+                    takes_out_weights && !std::isnan(trace.weight) ? trace.weight : 1);
   });
-  result.sum.gather(parts_.parameters);
+  result.sum->gather(parts_.parameters);
   gather_traces(traces, parts_.ranks);
 
   const auto samples = step_records(traces);
@@ -197,8 +206,7 @@ Tensor StepObjective::step_loss(const UpdatePart& part, const Task& task, StepTr
   auto others = Tensor();  // what joins the policy's loss, on the scale of one step's
   if (kl_.weight > 0) {
     const auto kl = reference_kl(step, mean, reference_mean(epoch.sampler, block), kl_.per_step_variance);
-    others = kl_.weight *
-             (epoch.left_out[task.shard] > 0 ? kl * epoch.counted[task.shard] : kl).mean() *
+    others = kl_.weight * (epoch.left_out[task.shard] > 0 ? kl * epoch.counted[task.shard] : kl).mean() *
              task.share.of_counted;
   }
   if (task.trajectory == nullptr) {
@@ -254,8 +262,9 @@ std::vector<Tensor> StepObjective::measure_log_ratios(const UpdatePart& part) {
   const auto steps = trained_steps(sampler).size();
   std::vector<Tensor> laws;
   for (auto i = own.first; i < own.last; ++i) {
-    laws.push_back(torch::zeros({2, static_cast<std::int64_t>(steps), part.epoch.advantages[part.first + i].size(0)},
-                                part.epoch.advantages[part.first + i].options()));
+    laws.push_back(
+        torch::zeros({2, static_cast<std::int64_t>(steps), part.epoch.advantages[part.first + i].size(0)},
+                     part.epoch.advantages[part.first + i].options()));
   }
   if (part.on_policy) return laws;
   parts_.pool.run(own.count() * steps, [&](std::size_t task) {

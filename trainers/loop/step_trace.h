@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "trainers/loop/train.h"
 #include "trainers/law/path_variance.h"
+#include "trainers/loop/train.h"
 #include "trainers/ranks/ranks.h"
 
 namespace harness {

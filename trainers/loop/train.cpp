@@ -52,7 +52,8 @@ class GrpoLoop {
         hooks_(hooks),
         weights_(backbone.trainable()),
         parameters_(tensors_of(weights_)),
-        snapshots_(weights_, kept_snapshots(method, method.plan(plan_context(job.settings, job.seed, 1)), "method")),
+        snapshots_(weights_,
+                   kept_snapshots(method, method.plan(plan_context(job.settings, job.seed, 1)), "method")),
         parts_{.job = job,
                .settings = settings_,
                .backbone = backbone,
@@ -108,6 +109,7 @@ class GrpoLoop {
                           .first = static_cast<std::size_t>(number % settings_.updates_per_epoch) * shards,
                           .count = shards,
                           .update = update_ + 1,
+                          .pass = static_cast<int>(number / settings_.updates_per_epoch),
                           .fresh = number < settings_.updates_per_epoch,
                           .on_policy = number == 0};
     auto [sum, record, damping, takes_out_weights] = objective_->contribute(part);
@@ -115,7 +117,7 @@ class GrpoLoop {
     record.fresh = part.fresh;
     record.on_policy = part.on_policy;
     optimiser_.set_lr(settings_.lr_of(update_ + 1));
-    const auto step = optimiser_.step(sum.total(), norm_limit(damping));
+    const auto step = sum ? optimiser_.step(sum->total(), norm_limit(damping)) : StepReport{};
     ema_.update(weights_);
     ++update_;
     snapshots_.after_update(weights_, update_);
@@ -123,7 +125,7 @@ class GrpoLoop {
     record.stats["grad_norm"] = step.grad_norm;
     record.stats["clip_coefficient"] = step.clip_coefficient;
     record.stats["update_norm"] = step.update_norm;
-    if (damping) describe_damping(*damping, step, sum, takes_out_weights, record);
+    if (damping) describe_damping(*damping, step, *sum, takes_out_weights, record);
     remember(record);
     method_.after_update({.lambda_late = lambda_late_of(record), .on_policy = part.on_policy});
     describe_spending(record);
@@ -235,10 +237,14 @@ class GrpoLoop {
     const auto begin = std::chrono::steady_clock::now();
     auto rewards = rewards_state();
     if (!ranks_.is_root()) return;
-    const Json state{{"key", job_.resume_key},       {"update", update_},
-                     {"method", method_.state()},    {"lambda_window", lambda_window_},
-                     {"clip_window", clip_window_},  {"law_audit", audit_.state()},
-                     {"rewards", std::move(rewards)}, {"spent", spent_},
+    const Json state{{"key", job_.resume_key},
+                     {"update", update_},
+                     {"method", method_.state()},
+                     {"lambda_window", lambda_window_},
+                     {"clip_window", clip_window_},
+                     {"law_audit", audit_.state()},
+                     {"rewards", std::move(rewards)},
+                     {"spent", spent_},
                      {"advantages", source_.advantages_state()}};
     write_resume_point(job_.folder, update_, weights_, optimiser_, ema_, snapshots_, state);
     hooks_.on_saved(std::chrono::steady_clock::now() - begin);

@@ -23,8 +23,9 @@ void check_plan(const RolloutPlan& plan, const TrainSettings& settings, std::int
   for (const int k : plan.trained()) {
     const bool is_taken = !plan.finish || k < plan.finish->from;
     if (is_taken && has_noise(plan.steps[static_cast<std::size_t>(k)].rule, k + 1 == count)) continue;
-    throw Error(fmt::format("would train step {} of epoch {}, which has no noise and so no log-ratio", k, epoch),
-                where, "train steps with noise: another window, noise_level above 0, or fewer trained_steps");
+    throw Error(
+        fmt::format("would train step {} of epoch {}, which has no noise and so no log-ratio", k, epoch),
+        where, "train steps with noise: another window, noise_level above 0, or fewer trained_steps");
   }
 }
 
@@ -38,8 +39,8 @@ void check_steps(const Method& method, const TrainSettings& settings, std::uint3
     check_plan(plan, settings, epoch, where);
     trains |= !plan.trained().empty();
     if (plan.weights == kCurrentWeights) continue;
-    throw Error(fmt::format("samples with weights \"{}\", so that no first ratio would be 1", plan.weights), where,
-                "a method on recorded steps samples with the current weights");
+    throw Error(fmt::format("samples with weights \"{}\", so that no first ratio would be 1", plan.weights),
+                where, "a method on recorded steps samples with the current weights");
   }
   if (trains) return;
   throw Error("trains no step in any epoch", where, "widen its window, or raise trained_steps");
@@ -47,8 +48,9 @@ void check_steps(const Method& method, const TrainSettings& settings, std::uint3
 
 void check_forward(const ForwardMethod& method, const TrainSettings& settings, const std::string& where) {
   if (settings.kl > 0) {
-    throw Error("setting kl pulls the means of recorded steps, and this method has none", where,
-                "leave kl at 0: methods on the forward process have a pull of their own among their settings");
+    throw Error(
+        "setting kl pulls the means of recorded steps, and this method has none", where,
+        "leave kl at 0: methods on the forward process have a pull of their own among their settings");
   }
   const auto plan = method.forward_plan();
   for (const bool is_beyond = plan.rule.high > settings.sampling_steps; is_beyond;) {
@@ -77,7 +79,8 @@ void require_trainable(const Method& method, const TrainSettings& settings, std:
   if (method.reference_kl() && settings.kl > 0)
     throw Error("setting kl is given, and this method has its own", where, "leave kl at 0");
   if (compares_in_groups(advantage_rule_of(method, settings)) && settings.group_size < 2)
-    throw Error("compares the images of a prompt, and group_size is 1", where, "give group_size of 2 or more");
+    throw Error("compares the images of a prompt, and group_size is 1", where,
+                "give group_size of 2 or more");
   if (const auto* forward = dynamic_cast<const ForwardMethod*>(&method)) {
     check_forward(*forward, settings, where);
     return;

@@ -7,7 +7,7 @@ using torch::Tensor;
 
 Surrogate detached(Surrogate surrogate) {
   surrogate.ratio = surrogate.ratio.detach();
-  surrogate.loss = {};
+  surrogate.loss = Tensor();
   return surrogate;
 }
 

@@ -7,11 +7,11 @@
 
 namespace harness {
 
-/// What the loss of a TrajectoryMethod asks of one shard's steps: the derivative by each log-ratio, already as
-/// this shard's share of the update.
+/// What the loss of a TrajectoryMethod asks of one shard's steps: the derivative by each log-ratio, already
+/// as this shard's share of the update.
 struct TrajectoryShare {
-  torch::Tensor derivative;         ///< [T,B] by y
-  double loss = 0;                  ///< of the shard
+  torch::Tensor derivative;           ///< [T,B] by y
+  double loss = 0;                    ///< of the shard
   std::vector<Surrogate> surrogates;  ///< detached
   std::vector<std::size_t> of_step;   ///< T: whose surrogate a step is in
 

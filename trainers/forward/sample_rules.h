@@ -1,0 +1,30 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "models/nn/torch.h"
+#include "trainers/forward/forward_method.h"
+
+namespace harness {
+
+// What losses on the forward process make of the samples of a shard. B: samples; M: draws.
+
+/// [B] optimality in [0, 1] (DiffusionNFT, arXiv 2509.16117): advantages clamped to plus and minus `range`,
+/// mapped linearly so that 0 gives 1/2.
+torch::Tensor optimality(const torch::Tensor& advantage, double range);
+
+/// [B,B] bool: which samples are of one prompt. group: [B].
+torch::Tensor same_group(const torch::Tensor& group);
+
+/// [B,B] row i: the softmax of x [B] over the samples that are `together` with i, 0 for the others.
+torch::Tensor softmax_together(const torch::Tensor& x, const torch::Tensor& together);
+
+/// [M,B] sum of x [M,B] or [B] over the samples of each sample's row of `weights` [B,B], times these.
+torch::Tensor weighted_sums(const torch::Tensor& x, const torch::Tensor& weights);
+
+/// A loss with its terms detached, and as records the means of some of them: recorded[name] = term.
+ForwardLoss described(torch::Tensor loss, std::map<std::string, torch::Tensor> terms,
+                      const std::map<std::string, std::string>& recorded);
+
+}  // namespace harness
