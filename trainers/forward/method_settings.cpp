@@ -196,6 +196,15 @@ ForwardPlan read_draws(Settings& settings, const MethodContext& context, Forward
   return plan;
 }
 
+void require_shared_draws(const Settings& settings, const ForwardPlan& plan) {
+  for (const auto& [name, scope] :
+       {std::pair("time_scope", plan.time_scope), {"noise_scope", plan.noise_scope}}) {
+    if (scope == DrawScope::kSample)
+      settings.fail(name, "is sample, but the method compares images of a prompt at the same draws",
+                    "give prompt or all");
+  }
+}
+
 std::vector<Setting> decay_settings(const std::string& name, const std::string& usual) {
   const auto described = [&](const char* what) { return fmt::format("{}; default: {}", what, usual); };
   return {{.name = name + "_start",
@@ -229,6 +238,16 @@ Setting velocity_kl_setting(const std::string& usual) {
           .maximum = 1e6,
           .help = "weight of the mean squared distance to the velocity of the starting weights; default: " +
                   usual};
+}
+
+Setting reference_weight_setting() {
+  return {.name = "reference_weight",
+          .default_value = 0.0,
+          .minimum = 0,
+          .maximum = 1e6,
+          .help =
+              "weight of the mean squared distance to the velocity of the starting weights; the public "
+              "configurations have 100"};
 }
 
 }  // namespace harness

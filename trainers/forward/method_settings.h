@@ -35,6 +35,9 @@ std::vector<Setting> draw_settings();
 /// fit each other.
 ForwardPlan read_draws(Settings& settings, const MethodContext& context, ForwardPlan defaults);
 
+/// Throws Error where a scope is kSample: for a loss that compares images of a prompt at the same draws.
+void require_shared_draws(const Settings& settings, const ForwardPlan& plan);
+
 /// `NAME_start`, `NAME_value`, `NAME_slope`, `NAME_end` of a snapshot's decay; `usual`: its defaults, in
 /// words.
 std::vector<Setting> decay_settings(const std::string& name, const std::string& usual);
@@ -44,5 +47,7 @@ SnapshotRule read_decay(Settings& settings, SnapshotRule defaults);
 Setting advantage_range_setting();
 /// `velocity_kl`: weight of mean (v - v_ref)^2; `usual`: its default, in words.
 Setting velocity_kl_setting(const std::string& usual);
+/// `reference_weight`: the same of flow matching on own samples, 0 by default.
+Setting reference_weight_setting();
 
 }  // namespace harness

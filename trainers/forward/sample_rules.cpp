@@ -1,5 +1,6 @@
 #include "trainers/forward/sample_rules.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace harness {
@@ -21,6 +22,30 @@ Tensor softmax_together(const Tensor& x, const Tensor& together) {
 
 Tensor weighted_sums(const Tensor& x, const Tensor& weights) {
   return (x.unsqueeze(-2) * weights).sum(-1);
+}
+
+bool PresentRewards::differ() const {
+  return std::ranges::adjacent_find(rewards, std::not_equal_to<>()) != rewards.end();
+}
+
+void for_each_group(const RewardGroups& groups, const std::function<void(const PresentRewards&)>& body) {
+  const auto size = static_cast<std::size_t>(groups.group_size);
+  for (std::size_t first = 0; first < groups.rewards.size(); first += size) {
+    PresentRewards present;
+    for (std::size_t i = first; i < first + size; ++i) {
+      if (!groups.rewards[i]) continue;
+      present.rows.push_back(static_cast<std::int64_t>(i));
+      present.rewards.push_back(*groups.rewards[i]);
+    }
+    body(present);
+  }
+}
+
+Selection with_rewards(Selection selection, const RewardGroups& groups) {
+  std::erase_if(selection.rows,
+                [&](std::int64_t row) { return !groups.rewards[static_cast<std::size_t>(row)]; });
+  selection.units = static_cast<std::int64_t>(selection.rows.size());
+  return selection;
 }
 
 ForwardLoss described(Tensor loss, std::map<std::string, Tensor> terms,

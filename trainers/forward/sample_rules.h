@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "models/nn/torch.h"
 #include "trainers/forward/forward_method.h"
@@ -22,6 +24,18 @@ torch::Tensor softmax_together(const torch::Tensor& x, const torch::Tensor& toge
 
 /// [M,B] sum of x [M,B] or [B] over the samples of each sample's row of `weights` [B,B], times these.
 torch::Tensor weighted_sums(const torch::Tensor& x, const torch::Tensor& weights);
+
+/// The samples of one prompt that have a reward.
+struct PresentRewards {
+  std::vector<std::int64_t> rows;  ///< of the shard
+  std::vector<double> rewards;
+
+  bool differ() const;  ///< two of the rewards do
+};
+void for_each_group(const RewardGroups& groups, const std::function<void(const PresentRewards&)>& body);
+
+/// Those of a selection of single samples that have a reward.
+Selection with_rewards(Selection selection, const RewardGroups& groups);
 
 /// A loss with its terms detached, and as records the means of some of them: recorded[name] = term.
 ForwardLoss described(torch::Tensor loss, std::map<std::string, torch::Tensor> terms,
