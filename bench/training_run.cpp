@@ -1,5 +1,7 @@
 #include "bench/training_run.h"
 
+#include "trainers/loop/trainable.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -36,7 +38,7 @@ std::vector<EpochSeconds> time_epochs(const TimedRun& run, Backbone& model) {
     job.prompts.push_back(
         {i, {fmt::format("a sign that reads \"Bench {}\"", i), fmt::format("Bench {}", i)}});
   auto method = make_method(run.method, Json::object(),
-                            {"ocr", model.latent().size(), job.settings.late_steps}, "bench");
+                            method_context("ocr", model.latent().size(), job.settings), "bench");
   WorkerPool pool(run.threads, [] { torch::set_num_threads(1); });
 
   std::vector<EpochSeconds> epochs;

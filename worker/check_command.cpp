@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/streams.h"
 #include "evaluators/evaluator.h"
+#include "trainers/loop/trainable.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 #include "worker/commands.h"
@@ -14,6 +15,7 @@ namespace harness {
 namespace {
 
 constexpr std::int64_t kAnyLatentSize = 65536;             // no rule of a method depends on its value
+constexpr std::uint32_t kAnySeed = 42;                      // nor whether it can be trained
 constexpr std::int64_t kSmallBackboneBytes = 700'000'000;  // a worker on a backbone of no stated size
 
 /// Reads everything that the request's settings would be read for, and adds up the largest job.
@@ -42,9 +44,9 @@ class Check {
     for (const auto& row : fields_.get("methods")) {
       const auto where = fmt::format("settings of {}", row.at("name").get<std::string>());
       const auto train = read_train_settings(without_model_choices(row.at("loop"), backbone_), where);
-      const MethodContext context{
-          .task = task, .latent_size = kAnyLatentSize, .late_steps = train.late_steps};
-      make_method(row.at("method"), row.at("settings"), context, where);
+      const auto context = method_context(task, kAnyLatentSize, train);
+      const auto configured = make_method(row.at("method"), row.at("settings"), context, where);
+      require_trainable(*configured.method, train, kAnySeed, where);
       require_shared_folds(train, ranks_, where + ": --ranks");
       folds_ = std::gcd(folds_, train.gradient_folds);
       // Latents before, between and behind the steps; of each step the old policy's mean and velocity.

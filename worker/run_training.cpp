@@ -10,6 +10,7 @@
 #include "core/files.h"
 #include "models/nn/device.h"
 #include "trainers/loop/train.h"
+#include "trainers/loop/trainable.h"
 #include "trainers/method.h"
 #include "worker/backbone_source.h"
 #include "worker/commands.h"
@@ -86,8 +87,7 @@ bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) 
   const auto weights = hold_weights(job);
   const auto backbone = Backbone::load(training.source);
   weights.expect_unchanged();
-  const MethodContext context{
-      .task = task, .latent_size = backbone->latent().size(), .late_steps = training.settings.late_steps};
+  const auto context = method_context(task, backbone->latent().size(), training.settings);
   auto configured = make_method(job.get<std::string>("method"), job.get<Json>("method_settings"), context,
                                 where + ".method_settings");
   reporter.event({{"type", "effective_settings"},

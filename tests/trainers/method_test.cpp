@@ -8,33 +8,13 @@
 #include <functional>
 
 #include "tests/recorded_cases.h"
+#include "tests/trainers/method_fixture.h"
 
 namespace harness {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-const MethodContext kOcr{.task = "ocr", .latent_size = 1152, .late_steps = 5};
-const double kTau = -std::log(0.95) / 5;  // E46: 0.01026
-
-Json effective(const std::string& method, const Json& given = Json::object(),
-               const MethodContext& context = kOcr) {
-  return make_method(method, given, context, "table.json").effective;
-}
-
-std::unique_ptr<Method> method_of(const std::string& name, const Json& given = Json::object()) {
-  return make_method(name, given, kOcr, "test").method;
-}
-
-/// Statistics of two samples; leaves require gradients.
-StepStats stats_of(std::vector<double> y, std::vector<double> center, std::int64_t latent = 1152) {
-  StepStats s{.s = 0.2, .dt = 0.1, .step = 6, .late = true, .latent_size = latent};
-  s.y = torch::tensor(y, torch::kFloat64).requires_grad_();
-  s.lambda_center = torch::tensor(center, torch::kFloat64).requires_grad_();
-  s.lambda_var = s.lambda_center / static_cast<double>(latent);
-  return s;
-}
 
 TEST(Methods, EveryFileThatRegistersOneIsLinked) {
   std::size_t registrations = 0;
@@ -63,16 +43,31 @@ TEST(Methods, DescribeEverySettingWithHelp) {
   }
 }
 
+/// What the record takes of a surrogate for two samples.
+void expect_complete(const std::string& name, const Surrogate& surrogate) {
+  EXPECT_GT(surrogate.clip, 0) << name;
+  EXPECT_EQ(surrogate.ratio.sizes(), torch::IntArrayRef({2})) << name;
+  EXPECT_EQ(surrogate.slope.sizes(), torch::IntArrayRef({2})) << name;
+  EXPECT_FALSE(surrogate.slope.requires_grad()) << name;
+  EXPECT_FALSE(surrogate.weight.defined() && surrogate.weight.requires_grad()) << name;
+  if (surrogate.loss.defined()) {
+    EXPECT_EQ(surrogate.loss.sizes(), torch::IntArrayRef({2})) << name;
+  }
+}
+
 TEST(Methods, EveryMethodWorksWithItsDefaults) {
   for (const auto& [name, info] : methods()) {
     const auto method = method_of(name);
-    const auto stats = stats_of({1e-3, -2e-3}, {1e-3, 4e-3});
-    const auto surrogate = method->step(stats);
-    EXPECT_GT(surrogate.clip, 0) << name;
-    EXPECT_EQ(surrogate.ratio.sizes(), torch::IntArrayRef({2})) << name;
-    EXPECT_EQ(surrogate.slope.sizes(), torch::IntArrayRef({2})) << name;
-    EXPECT_FALSE(surrogate.slope.requires_grad()) << name;
-    EXPECT_FALSE(surrogate.weight.defined() && surrogate.weight.requires_grad()) << name;
+    if (is_forward(*method)) continue;
+    const auto* joined = trajectory_of(*method);
+    if (joined == nullptr) {
+      expect_complete(name, method->step(stats_of({1e-3, -2e-3}, {1e-3, 4e-3})));
+      continue;
+    }
+    const auto surrogates =
+        joined->trajectory(trajectory_stats(std::vector<double>(20, 1e-3), kOcr.trained_steps));
+    EXPECT_EQ(surrogates.size(), joined->chunks(kOcr.trained_steps).size()) << name;
+    for (const auto& surrogate : surrogates) expect_complete(name, surrogate);
   }
 }
 
@@ -226,27 +221,51 @@ struct GradientCase {
 
 /// The loss of given statistics; advantages and radii such that some samples are clipped, some not.
 double loss_of(const Method& method, const std::vector<double>& y, const std::vector<double>& center) {
-  return surrogate_loss(method.step(stats_of(y, center)),
-                        torch::tensor({1.3, -0.7, 0.4, -2.0}, torch::kFloat64))
-      .item<double>();
+  const auto stats = stats_of(y, center);
+  return surrogate_loss(method.step(stats), stats.advantage).item<double>();
+}
+
+double loss_of(const TrajectoryMethod& method, const std::vector<double>& y) {
+  const auto stats = trajectory_stats(y, kOcr.trained_steps);
+  return mean_loss(method.trajectory(stats), stats.advantage).item<double>();
+}
+
+void expect_derivative(const std::string& name, const torch::Tensor& gradient,
+                       const std::vector<double>& numeric, double tolerance) {
+  const auto flat = gradient.flatten();
+  ASSERT_EQ(flat.numel(), static_cast<std::int64_t>(numeric.size()));
+  for (std::size_t i = 0; i < numeric.size(); ++i)
+    EXPECT_NEAR(flat[static_cast<std::int64_t>(i)].item<double>(), numeric[i],
+                tolerance * (1 + std::abs(numeric[i])))
+        << name << ", number " << i;
 }
 
 /// Holds gradients by y and, where one flows, by lambda_center to central differences; whether one flows.
 bool expect_derivatives(const std::string& name, const Method& method, const std::vector<double>& y,
                         const std::vector<double>& center, double h, double tolerance) {
   const auto stats = stats_of(y, center);
-  surrogate_loss(method.step(stats), torch::tensor({1.3, -0.7, 0.4, -2.0}, torch::kFloat64)).backward();
-  const auto expect = [&](const torch::Tensor& gradient, const std::vector<double>& numeric) {
-    for (std::size_t i = 0; i < numeric.size(); ++i)
-      EXPECT_NEAR(gradient[static_cast<std::int64_t>(i)].item<double>(), numeric[i],
-                  tolerance * (1 + std::abs(numeric[i])))
-          << name << ", sample " << i;
-  };
-  expect(stats.y.grad(), numeric_gradient([&](const auto& v) { return loss_of(method, v, center); }, y, h));
+  surrogate_loss(method.step(stats), stats.advantage).backward();
+  expect_derivative(name, stats.y.grad(),
+                    numeric_gradient([&](const auto& v) { return loss_of(method, v, center); }, y, h),
+                    tolerance);
   if (!stats.lambda_center.grad().defined()) return false;
-  expect(stats.lambda_center.grad(),
-         numeric_gradient([&](const auto& v) { return loss_of(method, y, v); }, center, h));
+  expect_derivative(name, stats.lambda_center.grad(),
+                    numeric_gradient([&](const auto& v) { return loss_of(method, y, v); }, center, h),
+                    tolerance);
   return true;
+}
+
+/// The same for steps taken together, by each log-ratio: some are beyond the radius, some not.
+void expect_derivatives(const std::string& name, const TrajectoryMethod& method) {
+  std::vector<double> y;
+  for (int k = 0; k < kOcr.trained_steps; ++k) {
+    const double grows = 1 + 0.3 * k;
+    for (const double each : {2e-5, -3e-4, 7e-4, 1e-4}) y.push_back(each * grows);
+  }
+  const auto stats = trajectory_stats(y, kOcr.trained_steps);
+  mean_loss(method.trajectory(stats), stats.advantage).backward();
+  expect_derivative(name, stats.y.grad(),
+                    numeric_gradient([&](const auto& v) { return loss_of(method, v); }, y, 1e-7), 1e-6);
 }
 
 TEST(Methods, TheGradientIsTheDerivativeOfTheLoss) {
@@ -262,7 +281,14 @@ TEST(Methods, TheGradientIsTheDerivativeOfTheLoss) {
                                 {"lambda-norm-t", {{"form", "temperature"}}, false},
                                 {"lambda-controlled", {{"q", 0.999}}, false},
                                 {"lambda-controlled", {{"q", 0.999}, {"damp", "after-clip"}}, false},
-                                {"lambda-z-clip", {{"clip_rule", "absolute"}, {"clip", 5e-3}}, false}};
+                                {"lambda-z-clip", {{"clip_rule", "absolute"}, {"clip", 5e-3}}, false},
+                                {"spo", {{"clip_rule", "absolute"}, {"clip", 2.5e-3}}, false},
+                                {"aspo", {{"clip_rule", "absolute"}, {"clip", 2.5e-3}}, false},
+                                {"flow-cps", {{"clip_rule", "absolute"}, {"clip", 2e-4}}, false},
+                                {"flow-cps", {{"log_prob", "gaussian"}}, false},
+                                {"flow-grpo-fast", {{"sampler", "cps"}}, false},
+                                {"flow-dppo", {{"delta", 2e-3}}, false},
+                                {"flow-dppo", {{"delta", 2e-4}, {"divergence", "squared"}}, false}};
   for (const auto& [name, settings, through_center] : cases) {
     const auto label = name + (" " + settings.dump());
     EXPECT_EQ(expect_derivatives(label, *method_of(name, settings), y, center, 1e-7, 1e-6), through_center)
@@ -275,6 +301,11 @@ TEST(Methods, TheGradientIsTheDerivativeOfTheLoss) {
 TEST(Methods, EveryMethodsGradientIsTheDerivativeOfItsLoss) {
   for (const auto& [name, info] : methods()) {
     const auto method = method_of(name);
+    if (is_forward(*method)) continue;
+    if (const auto* joined = trajectory_of(*method)) {
+      expect_derivatives(name, *joined);
+      continue;
+    }
     expect_derivatives(name, *method, {2e-6, -3e-3, 1e-6, 4e-3}, {8e-6, 3e-3, 1e-2, 2e-2}, 1e-8, 1e-5);
     if (!method->has_penalty()) continue;
     const double late = 2 * kTau, h = 1e-7;

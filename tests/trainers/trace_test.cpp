@@ -13,6 +13,7 @@
 #include "core/text.h"
 #include "tests/refusals.h"
 #include "trainers/loop/train.h"
+#include "trainers/loop/trainable.h"
 #include "trainers/rollout.h"
 
 // Four updates of every method on a model with two weights, number by number: traces/METHOD.txt. After a
@@ -119,7 +120,7 @@ std::string trace_of(const std::string& name) {
   job.folder = scratch.path();
   job.source.name = "line";
   job.resume_key = "k";
-  auto method = make_method(name, Json::object(), {"ocr", 2, kSettings.late_steps}, "trace");
+  auto method = make_method(name, Json::object(), method_context("ocr", 2, kSettings), "trace");
   WorkerPool pool(1, [] { torch::set_num_threads(1); });
   TrainHooks hooks;
   hooks.reward = [](const TrainingPrompt&, const Image& image) {

@@ -1,4 +1,5 @@
 #include "trainers/loop/train.h"
+#include "trainers/loop/trainable.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -64,7 +65,7 @@ class GrpoLoop : public testing::Test {
     std::vector<torch::Tensor> before;
     for (const auto& weight : backbone.trainable()) before.push_back(weight.tensor.detach().clone());
     auto method = make_method(method_name, method_settings_,
-                              {"ocr", backbone.latent().size(), job.settings.late_steps}, "test");
+                              method_context("ocr", backbone.latent().size(), job.settings), "test");
     WorkerPool pool(threads_, [] { torch::set_num_threads(1); });
     Outcome result;
     TrainHooks hooks;

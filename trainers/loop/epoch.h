@@ -30,7 +30,6 @@ struct UpdatePart {
   const Epoch& epoch;
   std::size_t first = 0, count = 0;
   std::int64_t update = 0;  ///< from 1
-  int pass = 0;             ///< over the epoch's samples, from 0
   bool fresh = false;       ///< as of UpdateRecord
   bool on_policy = false;
 };

@@ -29,11 +29,10 @@ std::vector<SampleAddress> selected(const std::vector<SampleAddress>& all,
   return chosen;
 }
 
-/// The K + 1 noise levels of a rollout.
+/// The K noise levels of a rollout.
 std::vector<float> levels(const SdeSampler& sampler) {
   std::vector<float> sigmas;
   for (const auto& step : sampler.steps) sigmas.push_back(static_cast<float>(step.sigma));
-  sigmas.push_back(0);
   return sigmas;
 }
 
@@ -43,12 +42,6 @@ ForwardObjective::ForwardObjective(const RunParts& parts, const ForwardMethod& m
     : parts_(parts), method_(method), plan_(method.forward_plan()) {}
 
 void ForwardObjective::begin(const Epoch& epoch) {
-  begin_pass(epoch, 0);
-}
-
-/// Every pass over the samples has draws of its own.
-void ForwardObjective::begin_pass(const Epoch& epoch, int pass) {
-  pass_ = pass;
   draws_.assign(epoch.shards.size(), {});
   for (std::size_t i = 0; i < draws_.size(); ++i) {
     auto& shard = draws_[i];
@@ -57,12 +50,11 @@ void ForwardObjective::begin_pass(const Epoch& epoch, int pass) {
                                       .drops_constant = parts_.settings.drop_zero_std_groups});
     if (shard.selection.rows.empty() || epoch.shards[i].rows.empty()) continue;
     shard.rows = torch::tensor(shard.selection.rows, torch::kInt64).to(parts_.backbone.device());
-    const DrawAddress address{.seed = parts_.job.seed,
-                              .epoch = static_cast<std::uint32_t>(epoch.number),
-                              .rows = selected(epoch.shards[i].rows, shard.selection.rows),
-                              .pass = pass};
-    shard.times = forward_times(plan_, levels(epoch.sampler), address);
-    shard.noise = forward_noise(plan_, parts_.backbone.latent(), address, parts_.backbone.device());
+    const auto images = selected(epoch.shards[i].rows, shard.selection.rows);
+    const auto number = static_cast<std::uint32_t>(epoch.number);
+    shard.times = forward_times(plan_, parts_.job.seed, number, images, levels(epoch.sampler));
+    shard.noise = forward_noise(plan_, parts_.job.seed, number, 0, plan_.times, images,
+                                parts_.backbone.latent(), parts_.backbone.device());
   }
   for (const auto& name : plan_.velocities) {
     if (!parts_.snapshots.moves_within_epoch(name)) add_velocities(epoch, 0, draws_.size(), name);
@@ -124,7 +116,6 @@ Tensor ForwardObjective::velocities_at(const ForwardStats& stats, const TextCond
 }
 
 Contribution ForwardObjective::contribute(const UpdatePart& part) {
-  if (part.pass != pass_) begin_pass(part.epoch, part.pass);
   for (const auto& name : plan_.velocities) {
     if (parts_.snapshots.moves_within_epoch(name)) add_velocities(part.epoch, part.first, part.count, name);
   }

@@ -33,7 +33,6 @@ class ForwardObjective : public Objective {
     std::map<std::string, double> records;
   };
 
-  void begin_pass(const Epoch& epoch, int pass);
   void add_velocities(const Epoch& epoch, std::size_t first, std::size_t count, const std::string& snapshot);
   ForwardStats stats_of(const Epoch& epoch, std::size_t shard, std::int64_t first_draw,
                         std::int64_t draws) const;
@@ -44,7 +43,6 @@ class ForwardObjective : public Objective {
   const RunParts& parts_;
   const ForwardMethod& method_;
   ForwardPlan plan_;
-  int pass_ = 0;
   std::vector<ShardDraws> draws_;  ///< of the epoch
 };
 

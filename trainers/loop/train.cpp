@@ -109,7 +109,6 @@ class GrpoLoop {
                           .first = static_cast<std::size_t>(number % settings_.updates_per_epoch) * shards,
                           .count = shards,
                           .update = update_ + 1,
-                          .pass = static_cast<int>(number / settings_.updates_per_epoch),
                           .fresh = number < settings_.updates_per_epoch,
                           .on_policy = number == 0};
     auto [sum, record, damping, takes_out_weights] = objective_->contribute(part);

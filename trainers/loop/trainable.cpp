@@ -66,6 +66,17 @@ bool compares_in_groups(AdvantageRule rule) {
 
 }  // namespace
 
+MethodContext method_context(const std::string& task, std::int64_t latent_size,
+                             const TrainSettings& settings) {
+  return {.task = task,
+          .latent_size = latent_size,
+          .late_steps = settings.late_steps,
+          .sampling_steps = settings.sampling_steps,
+          .trained_steps = settings.trained_steps,
+          .group_size = settings.group_size,
+          .updates_of_an_epoch = settings.updates_of_an_epoch()};
+}
+
 void require_trainable(const Method& method, const TrainSettings& settings, std::uint32_t seed,
                        const std::string& where) {
   if (settings.score_weight) {

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainers/forward/forward_method.h"
+#include "trainers/method.h"
+
+namespace harness {
+
+inline const MethodContext kOcr{.task = "ocr", .latent_size = 1152, .late_steps = 5};
+inline const double kTau = -std::log(0.95) / 5;  // E46: 0.01026
+
+inline Json effective(const std::string& method, const Json& given = Json::object(),
+                      const MethodContext& context = kOcr) {
+  return make_method(method, given, context, "table.json").effective;
+}
+
+inline std::unique_ptr<Method> method_of(const std::string& name, const Json& given = Json::object(),
+                                         const MethodContext& context = kOcr) {
+  return make_method(name, given, context, "test").method;
+}
+
+/// Nothing where the method is none of steps taken together.
+inline const TrajectoryMethod* trajectory_of(const Method& method) {
+  return dynamic_cast<const TrajectoryMethod*>(&method);
+}
+
+/// On the forward process: it has no recorded steps (forward_method_test.cpp).
+inline bool is_forward(const Method& method) {
+  return dynamic_cast<const ForwardMethod*>(&method) != nullptr;
+}
+
+inline torch::Tensor doubles_of(const std::vector<double>& values) {
+  return torch::tensor(values, torch::kFloat64);
+}
+
+/// The advantages that losses are held to: as many as there are samples, of both signs.
+inline torch::Tensor some_advantages(std::size_t samples) {
+  const std::vector<double> values = {1.3, -0.7, 0.4, -2.0};
+  return doubles_of({values.begin(), values.begin() + static_cast<std::ptrdiff_t>(samples)});
+}
+
+/// Statistics of a step; leaves require gradients.
+inline StepStats stats_of(const std::vector<double>& y, const std::vector<double>& center,
+                          std::int64_t latent = 1152) {
+  StepStats s{.s = 0.2, .dt = 0.1, .step = 6, .late = true, .latent_size = latent};
+  s.y = doubles_of(y).requires_grad_();
+  s.lambda_center = doubles_of(center).requires_grad_();
+  s.lambda_var = s.lambda_center / static_cast<double>(latent);
+  s.advantage = s.advantage_raw = some_advantages(y.size());
+  return s;
+}
+
+/// Statistics of steps taken together: y of each step, sample by sample.
+inline TrajectoryStats trajectory_stats(const std::vector<double>& y, std::int64_t steps) {
+  const auto samples = y.size() / static_cast<std::size_t>(steps);
+  TrajectoryStats t{.s = std::vector<double>(static_cast<std::size_t>(steps), 0.2)};
+  t.y = doubles_of(y).view({steps, -1}).requires_grad_();
+  t.lambda_center = torch::full_like(t.y.detach(), 1e-3);
+  t.advantage = t.advantage_raw = some_advantages(samples);
+  return t;
+}
+
+}  // namespace harness
