@@ -194,7 +194,7 @@ TEST(Awm, KeepsTheOldWeightsWhereAnEpochHasTwoUpdates) {
 TEST(Awm, OneDrawHasOneOrderAndGhuberOfPowerOneIsT) {
   const auto stats = stats_of({"old", kReferenceWeights, "ema"}, 1);
   const auto gradient = [&](const Json& given) { return evaluated(*Forward("awm", given), stats).second; };
-  expect_close(gradient({{"order", "sum-first"}}), gradient({}));
+  expect_close(gradient({{"order", "sum-first"}}), gradient(Json::object()));
   expect_close(gradient({{"power", 1}}), gradient({{"weighting", "t"}}), 1e-9);
 }
 
