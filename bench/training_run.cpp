@@ -1,7 +1,5 @@
 #include "bench/training_run.h"
 
-#include "trainers/loop/trainable.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,6 +8,8 @@
 
 #include "core/files.h"
 #include "core/processes/worker_pool.h"
+#include "trainers/loop/trainable.h"
+#include "trainers/loop/trainable.h"
 #include "trainers/sampling/noise.h"
 
 namespace harness {

@@ -15,7 +15,7 @@ namespace harness {
 namespace {
 
 constexpr std::int64_t kAnyLatentSize = 65536;             // no rule of a method depends on its value
-constexpr std::uint32_t kAnySeed = 42;                      // nor whether it can be trained
+constexpr std::uint32_t kAnySeed = 42;                     // nor whether it can be trained
 constexpr std::int64_t kSmallBackboneBytes = 700'000'000;  // a worker on a backbone of no stated size
 
 /// Reads everything that the request's settings would be read for, and adds up the largest job.

@@ -10,9 +10,9 @@
 #include "core/streams.h"
 #include "datasets/prompt_set.h"
 #include "models/nn/device.h"
+#include "trainers/loop/run_state.h"
 #include "trainers/loop_settings.h"
 #include "trainers/rollout.h"
-#include "trainers/loop/run_state.h"
 #include "trainers/sampling/schedule.h"
 #include "worker/commands.h"
 
