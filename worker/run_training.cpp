@@ -135,7 +135,13 @@ bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) 
                     {"sha256", c.sha256},
                     {"lambda_late", or_null(c.lambda_late)},
                     {"lambda_late_last", or_null(c.lambda_late_last)},
-                    {"clip_fraction", or_null(c.clip_fraction)}});
+                    {"clip_fraction", or_null(c.clip_fraction)},
+                    {"spent",
+                     {{"seconds", c.spent.seconds},
+                      {"scorer_seconds", c.spent.scorer_seconds},
+                      {"core_seconds", c.spent.core_seconds},
+                      {"peak_bytes", c.spent.peak_bytes},
+                      {"weight_copies", c.spent.weight_copies}}}});
     reporter.wake();
   };
   hooks.on_warning = [&](const std::string& message) {

@@ -29,6 +29,7 @@ class Snapshots {
   void after_epoch(const std::vector<NamedTensor>& weights, std::int64_t updates_done);
 
   bool has(const std::string& name) const;
+  std::size_t count() const { return snapshots_.size(); }
 
   /// Throws Error for a name that no rule has.
   const std::vector<NamedTensor>& of(const std::string& name) const;

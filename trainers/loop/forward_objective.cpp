@@ -185,6 +185,7 @@ UpdateRecord ForwardObjective::describe(const UpdatePart& part, const std::vecto
   record.fresh = part.fresh;
   auto& s = record.stats;
   s["loss"] = 0;
+  s["trained_steps"] = 0;
   s["trained_units"] = static_cast<double>(units);
   double movement = 0;
   std::map<std::string, std::vector<double>> records;

@@ -84,6 +84,7 @@ Contribution untrained(const UpdatePart& part) {
   Contribution nothing;
   describe_rewards(part.epoch, nothing.record);
   nothing.record.stats["loss"] = 0;
+  nothing.record.stats["trained_steps"] = 0;
   return nothing;
 }
 
@@ -328,6 +329,8 @@ UpdateRecord StepObjective::describe(const UpdatePart& part, const std::vector<S
   s["loss"] = mean_of(losses);
   s["lambda_late"] = mean_over(std::span(laws).last(late), &StepLaw::lambda_center);
   s["clip_fraction"] = mean_over(laws, &StepLaw::clip_fraction);
+  if (trained.size() != static_cast<std::size_t>(parts_.settings.trained_steps))
+    s["trained_steps"] = static_cast<double>(trained.size());
   if (!slopes.empty()) s[part.on_policy ? "on_policy_slope" : "off_policy_slope"] = mean_of(slopes);
   if (parts_.method.has_penalty()) s["penalty"] = mean_of(penalty_values);
   for (const auto& [name, value] : parts_.method.statistics()) s[name] = value;

@@ -1,7 +1,6 @@
 #include "trainers/loop/train.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 
 #include "core/error.h"
@@ -12,6 +11,7 @@
 #include "trainers/loop/forward_objective.h"
 #include "trainers/loop/packing.h"
 #include "trainers/loop/run_state.h"
+#include "trainers/loop/spending.h"
 #include "trainers/loop/step_objective.h"
 #include "trainers/loop/trainable.h"
 
@@ -21,10 +21,6 @@ namespace {
 using torch::Tensor;
 
 constexpr std::size_t kLateWindow = 10;  // off-policy updates behind a checkpoint's Lambda_late
-
-/// Statistics of what a run has taken so far, in this order.
-constexpr std::array<const char*, 3> kSpending = {"images", "nfe_forward", "nfe_backward"};
-using Spending = std::array<double, kSpending.size()>;
 
 std::vector<Tensor> tensors_of(const std::vector<NamedTensor>& weights) {
   std::vector<Tensor> tensors;
@@ -73,11 +69,12 @@ class GrpoLoop {
     require_trainable(method, settings_, job.seed, "method");
     if (const auto* forward = dynamic_cast<const ForwardMethod*>(&method)) {
       objective_ = std::make_unique<ForwardObjective>(parts_, *forward);
-      return;
+    } else {
+      const double kl = method.reference_kl().value_or(ReferenceKl{.weight = settings_.kl}).weight;
+      if (kl > 0 && backbone.adapter() == nullptr) reference_ = Backbone::load(job.source);
+      objective_ = std::make_unique<StepObjective>(parts_, audit_, reference_.get());
     }
-    const double kl = method.reference_kl().value_or(ReferenceKl{.weight = settings_.kl}).weight;
-    if (kl > 0 && backbone.adapter() == nullptr) reference_ = Backbone::load(job.source);
-    objective_ = std::make_unique<StepObjective>(parts_, audit_, reference_.get());
+    spending_ = std::make_unique<Spending>(parts_, source_, reference_.get());
   }
 
   TrainOutcome run() {
@@ -127,33 +124,17 @@ class GrpoLoop {
     if (damping) describe_damping(*damping, step, *sum, takes_out_weights, record);
     remember(record);
     method_.after_update({.lambda_late = lambda_late_of(record), .on_policy = part.on_policy});
-    describe_spending(record);
+    record.stats.merge(spending_->counts());
     const bool is_checkpoint = std::ranges::count(settings_.checkpoints, update_) > 0;
     if (is_checkpoint) {
       const auto lag = ema_lag(settings_.ema, update_);
       record.stats["ema_lag"] = lag.updates;
       record.stats["ema_start_share"] = lag.start_share;
     }
+    const auto spent = is_checkpoint ? spending_->time() : SpentTime();
     if (!ranks_.is_root()) return;
     hooks_.on_update(record);
-    if (is_checkpoint) save_checkpoint();
-  }
-
-  /// What the run has taken so far, over all processes.
-  void describe_spending(UpdateRecord& record) {
-    const auto of_backbone = backbone_.evaluations();
-    const auto of_reference = reference_ ? reference_->evaluations() : Backbone::Evaluations{};
-    const std::vector<double> own = {
-        static_cast<double>(source_.images()),
-        static_cast<double>(of_backbone.forward - at_start_.forward + of_reference.forward),
-        static_cast<double>(of_backbone.backward - at_start_.backward)};
-    auto total = spent_before_;
-    for (const auto& text : ranks_.gather(packed(own))) {
-      const auto theirs = unpacked(text);
-      for (std::size_t i = 0; i < kSpending.size(); ++i) total[i] += theirs.at(i);
-    }
-    for (std::size_t i = 0; i < kSpending.size(); ++i) record.stats[kSpending[i]] = total[i];
-    spent_ = total;
+    if (is_checkpoint) save_checkpoint(spent);
   }
 
   static double lambda_late_of(const UpdateRecord& record) {
@@ -207,9 +188,11 @@ class GrpoLoop {
     }
   }
 
-  void save_checkpoint() {
-    WrittenCheckpoint record{
-        .step = update_, .folder = job_.folder / "checkpoints" / std::to_string(update_), .sha256 = {}};
+  void save_checkpoint(const SpentTime& spent) {
+    WrittenCheckpoint record{.step = update_,
+                             .folder = job_.folder / "checkpoints" / std::to_string(update_),
+                             .sha256 = {},
+                             .spent = spent};
     if (!lambda_window_.empty()) {
       record.lambda_late = mean_of(lambda_window_);
       record.lambda_late_last = lambda_window_.back();
@@ -235,6 +218,7 @@ class GrpoLoop {
   void save_resume_point() {
     const auto begin = std::chrono::steady_clock::now();
     auto rewards = rewards_state();
+    spending_->time();
     if (!ranks_.is_root()) return;
     const Json state{{"key", job_.resume_key},
                      {"update", update_},
@@ -243,7 +227,7 @@ class GrpoLoop {
                      {"clip_window", clip_window_},
                      {"law_audit", audit_.state()},
                      {"rewards", std::move(rewards)},
-                     {"spent", spent_},
+                     {"spent", spending_->state()},
                      {"advantages", source_.advantages_state()}};
     write_resume_point(job_.folder, update_, weights_, optimiser_, ema_, snapshots_, state);
     hooks_.on_saved(std::chrono::steady_clock::now() - begin);
@@ -276,7 +260,7 @@ class GrpoLoop {
     audit_.restore(fields.get("law_audit"), where);
     if (settings_.law_audit != AuditMode::kOff) law_ = audit_.verdict();  // what was said of it is in the log
     hooks_.restore_rewards(fields.optional<Json>("rewards", Json::object()), where);
-    spent_ = spent_before_ = fields.required<Spending>("spent");
+    spending_->restore(fields.get("spent"), where);
     source_.restore_advantages(fields.get("advantages"), where);
     fields.finish();
   }
@@ -300,8 +284,7 @@ class GrpoLoop {
   std::vector<double> lambda_window_, clip_window_;
   LawAudit audit_;
   LawVerdict law_;
-  const Backbone::Evaluations at_start_ = backbone_.evaluations();
-  Spending spent_before_ = {}, spent_ = {};  ///< before this process went on; so far
+  std::unique_ptr<Spending> spending_;
 };
 
 }  // namespace

@@ -35,12 +35,22 @@ struct UpdateRecord {
   std::map<std::string, std::vector<double>> per_step;
 };
 
+/// What a training has taken up to some update beyond what its settings decide. Evaluations are not in it.
+struct SpentTime {
+  double seconds = 0;         ///< wall time
+  double scorer_seconds = 0;  ///< of it: waited for rewards
+  double core_seconds = 0;    ///< CPU time of all processes; on GPUs: time that they were held
+  double peak_bytes = 0;      ///< largest memory, of all processes; on GPUs theirs
+  double weight_copies = 0;   ///< copies of the trained weights beside them and their average
+};
+
 /// A checkpoint that now lies in `folder`.
 struct WrittenCheckpoint {
   std::int64_t step = 0;
   std::filesystem::path folder;
   std::string sha256;  ///< of its manifest
   std::optional<double> lambda_late = {}, lambda_late_last = {}, clip_fraction = {};
+  SpentTime spent = {};
 };
 
 /// What the loop needs from outside, and what it tells: of several processes the root alone tells anything,

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <memory>
+
+#include "trainers/loop/epoch.h"
+
+namespace harness {
+
+/// What a run has taken so far, in all its processes and before it was interrupted.
+class Spending {
+ public:
+  /// reference: a second network that the run evaluates, or null.
+  Spending(const RunParts& parts, const EpochSource& source, const Backbone* reference);
+
+  /// The same numbers in every run of the same id: "images" decoded and scored, "nfe_forward" and
+  /// "nfe_backward" evaluations of the velocity network without and with gradient, in images (2 for one with
+  /// classifier-free guidance). A call of all processes.
+  std::map<std::string, double> counts();
+
+  /// What machine and load decide too. A call of all processes.
+  SpentTime time();
+
+  Json state() const;
+  void restore(const Json& state, const std::string& where);
+
+ private:
+  static constexpr std::array<const char*, 3> kCounts = {"images", "nfe_forward", "nfe_backward"};
+  using Numbers = std::vector<double>;
+  Numbers sum_over_processes(const Numbers& own) const;
+
+  const RunParts& parts_;
+  const EpochSource& source_;
+  const Backbone* reference_;
+  const Backbone::Evaluations at_start_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  Numbers before_ = Numbers(kCounts.size()), counted_ = Numbers(kCounts.size());
+  SpentTime time_before_ = {}, time_ = {};
+};
+
+}  // namespace harness
