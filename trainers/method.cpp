@@ -18,6 +18,10 @@ Surrogate Method::step(const StepStats& /*stats*/) const {
   TORCH_CHECK(false, "this method has no loss of a single step");
 }
 
+ForestAdvantages Method::forest_advantages(const ForestRewards& /*rewards*/) const {
+  TORCH_CHECK(false, "this method samples no forest");
+}
+
 void Method::restore(const Json& state, const std::string& where) {
   if (!state.is_object() || !state.empty())
     throw Error("holds a method state, but this method has none", where);

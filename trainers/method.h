@@ -94,6 +94,20 @@ struct SnapshotRule {
 SnapshotRule reference_weights();
 constexpr auto kReferenceWeights = "reference";
 
+/// What a method is told of one prompt's forest.
+struct ForestRewards {
+  const RolloutPlan& plan;
+  std::vector<std::optional<double>> images;  ///< in the plan's order; nothing: the scorer failed
+  std::vector<std::vector<double>>
+      edge_log_prob;  ///< by trained step, then edge: stored log-probability (E9)
+};
+
+/// What it makes of it.
+struct ForestAdvantages {
+  std::vector<std::vector<double>> of_edges;  ///< by trained step, then edge; before any clamping
+  int constant_groups = 0;                    ///< compared sets whose rewards are all equal
+};
+
 /// A method's objective for one run. The training loop owns everything else. Most methods say what they make
 /// of a step's log-ratio; TrajectoryMethod and forward/forward_method.h are for those that do not.
 class Method {
@@ -105,6 +119,9 @@ class Method {
 
   /// How rewards become advantages; nothing: by setting `advantage`, which by default means kGroup.
   virtual std::optional<AdvantageRule> advantage_rule() const { return {}; }
+
+  /// Of a plan with children or branches, whose edges have advantages of their own.
+  virtual ForestAdvantages forest_advantages(const ForestRewards& rewards) const;
 
   /// Whether advantages, which such a rule leaves in units of the reward, are divided by the population
   /// standard deviation of all rewards of the first epoch.
@@ -175,7 +192,9 @@ struct MethodContext {
   int sampling_steps = 10;       ///< K
   int trained_steps = 10;        ///< those that setting trained_steps names
   std::int64_t group_size = 8;
+  std::int64_t updates_per_epoch = 2;
   std::int64_t updates_of_an_epoch = 2;
+  std::int64_t images_of_an_epoch = 64;
 };
 
 struct MethodInfo {

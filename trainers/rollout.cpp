@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "core/error.h"
 #include "trainers/sampling/dpm.h"
+#include "trainers/sampling/tree.h"
 #include "trainers/step_ops.h"
 
 namespace harness {
@@ -88,17 +90,11 @@ Schedule schedule_for(const Backbone& backbone, NoiseGrid grid, int steps, doubl
 
 SdeSampler SdeSampler::make(const Schedule& schedule, const RolloutPlan& plan) {
   TORCH_CHECK(static_cast<int>(plan.steps.size()) == schedule.steps(), "a plan has a rule for every step");
-  SdeSampler sampler{
-      .steps = {}, .trained = {}, .guidance = plan.guidance, .shared_start = plan.shared_start};
-  for (int k = 0; k < schedule.steps(); ++k) {
-    const auto& [rule, trained] = plan.steps[static_cast<std::size_t>(k)];
-    sampler.steps.push_back(sde_step(schedule.sigmas, k, rule));
-    sampler.trained.push_back(trained);
-  }
-  if (plan.finish) {
-    sampler.finish_from = plan.finish->from;
+  SdeSampler sampler{.plan = plan, .sigmas = schedule.sigmas, .steps = {}, .guidance = plan.guidance};
+  for (int k = 0; k < schedule.steps(); ++k)
+    sampler.steps.push_back(sde_step(schedule.sigmas, k, plan.steps[static_cast<std::size_t>(k)].rule));
+  if (plan.finish)
     sampler.finish_sigmas = remaining_grid(schedule.sigmas, plan.finish->from, plan.finish->points);
-  }
   return sampler;
 }
 
@@ -124,41 +120,172 @@ Tensor EdgeBlock::of_edges(const Tensor& of_parents) const {
   return parent.defined() ? of_parents.index_select(0, parent) : of_parents;
 }
 
-Rollout sample_rollout(Backbone& backbone, const SdeSampler& sampler, std::uint32_t seed, std::uint32_t epoch,
-                       std::vector<SampleAddress> rows, TextCondition condition) {
-  const torch::NoGradGuard no_grad;
-  const auto noise = [&](NoiseStream stream, int step, const std::vector<SampleAddress>& addresses) {
-    return shard_noise(seed, epoch, stream, step, addresses, backbone.latent(), backbone.device());
-  };
-  auto starts = rows;
-  if (sampler.shared_start) {
-    for (auto& start : starts) start.sample = 0;
+TextCondition condition_of(const TextCondition& condition, const Tensor& rows) {
+  return {.text = condition.text.index_select(0, rows), .pooled = condition.pooled.index_select(0, rows)};
+}
+
+namespace {
+
+/// A shard of an epoch while it is sampled.
+class RolloutSampling {
+ public:
+  RolloutSampling(Backbone& backbone, const SdeSampler& sampler, std::uint32_t seed, std::uint32_t epoch,
+                  Rollout& rollout)
+      : backbone_(backbone), sampler_(sampler), seed_(seed), epoch_(epoch), rollout_(rollout) {}
+
+  /// An image each.
+  Tensor chains() {
+    auto starts = rollout_.rows;
+    if (sampler_.plan.shared_start) {
+      for (auto& start : starts) start.sample = 0;
+    }
+    auto x = noise(NoiseStream::kInitialLatent, 0, starts);
+    const bool is_cut = sampler_.plan.finish.has_value();
+    const auto steps = is_cut ? sampler_.plan.finish->from : static_cast<int>(sampler_.steps.size());
+    for (int k = 0; k < steps; ++k) x = stepped(k, x);
+    return is_cut ? finished(backbone_, sampler_, x, rollout_.condition) : x;
   }
-  Rollout rollout{.rows = std::move(rows), .condition = std::move(condition), .edges = {}, .leaves = {}};
-  auto x = noise(NoiseStream::kInitialLatent, 0, starts);
-  const bool is_cut = !sampler.finish_sigmas.empty();
-  const auto steps = is_cut ? static_cast<std::size_t>(sampler.finish_from) : sampler.steps.size();
-  for (std::size_t k = 0; k < steps; ++k) {
-    const auto& step = sampler.steps[k];
-    const auto velocity = velocity_at(backbone, sampler, static_cast<int>(k), x, rollout.condition);
+
+  /// Trunks without noise; the latents of trained steps get children.
+  Tensor with_children() {
+    const auto& plan = *sampler_.plan.children;
+    const auto condition = condition_of(rollout_.condition, rows_of_prompts(plan.trunks));
+    std::vector<Tensor> images;  // [P, images of a step, C,h,w]
+    auto x = noise(NoiseStream::kInitialLatent, 0, addresses(plan.trunks));
+    for (std::size_t k = 0; k < sampler_.steps.size(); ++k) {
+      const auto step = static_cast<int>(k);
+      const auto velocity = velocity_at(backbone_, sampler_, step, x, condition);
+      if (is_trained(step)) {
+        add_edges(step, x, velocity, condition, plan.fanout);
+        images.push_back(finished_children(step));
+      }
+      x = euler_step(sampler_.sigmas[k], sampler_.sigmas[k + 1], x, velocity);
+    }
+    if (plan.scores_trunks) images.push_back(by_prompt(x));
+    return torch::cat(images, 1).flatten(0, 1);
+  }
+
+  /// All latents of a step are one batch; those of splits have several children.
+  Tensor with_branches() {
+    const auto& plan = *sampler_.plan.branches;
+    int width = plan.trees;  // latents a prompt
+    auto x = noise(NoiseStream::kInitialLatent, 0, addresses(width));
+    for (int k = 0; k < static_cast<int>(sampler_.steps.size()); ++k) {
+      const auto condition = condition_of(rollout_.condition, rows_of_prompts(width));
+      const int fanout = std::ranges::count(plan.splits, k) > 0 ? plan.fanout : 1;
+      add_edges(k, x, velocity_at(backbone_, sampler_, k, x, condition), condition, fanout);
+      x = rollout_.edges.back().next;
+      width *= fanout;
+    }
+    return x;
+  }
+
+ private:
+  bool is_trained(int k) const { return sampler_.plan.steps[static_cast<std::size_t>(k)].trained; }
+
+  std::int64_t prompts() const {
+    return static_cast<std::int64_t>(rollout_.rows.size()) / sampler_.plan.images_of_a_prompt();
+  }
+
+  /// `count` things of each prompt, numbered as samples.
+  std::vector<SampleAddress> addresses(int count) const {
+    std::vector<SampleAddress> all;
+    for (std::int64_t p = 0; p < prompts(); ++p) {
+      const auto image = static_cast<std::size_t>(p * sampler_.plan.images_of_a_prompt());
+      for (int i = 0; i < count; ++i)
+        all.push_back({rollout_.rows[image].prompt, static_cast<std::uint32_t>(i)});
+    }
+    return all;
+  }
+
+  /// Of `count` things of each prompt, an image of that prompt.
+  Tensor rows_of_prompts(int count) const {
+    return (torch::arange(prompts(), torch::kInt64) * sampler_.plan.images_of_a_prompt())
+        .repeat_interleave(count)
+        .to(backbone_.device());
+  }
+
+  Tensor by_prompt(const Tensor& x) const {
+    return x.reshape({prompts(), -1, x.size(1), x.size(2), x.size(3)});
+  }
+
+  Tensor noise(NoiseStream stream, int step, const std::vector<SampleAddress>& rows) const {
+    return shard_noise(seed_, epoch_, stream, step, rows, backbone_.latent(), backbone_.device());
+  }
+
+  /// The latents behind step k of chains; a trained step is kept.
+  Tensor stepped(int k, const Tensor& x) {
+    const auto& step = sampler_.steps[static_cast<std::size_t>(k)];
+    const auto velocity = velocity_at(backbone_, sampler_, k, x, rollout_.condition);
     Transition transition;
     if (step.s == 0) {
       transition.mean = transition.next = step_mean(step, x, velocity);
     } else {
-      transition =
-          step_transition(step, x, velocity, noise(NoiseStream::kSdeStep, static_cast<int>(k), rollout.rows));
+      transition = step_transition(step, x, velocity, noise(NoiseStream::kSdeStep, k, rollout_.rows));
     }
-    if (sampler.trained[k]) {
-      rollout.edges.push_back({.step = static_cast<int>(k),
-                               .condition = rollout.condition,
-                               .x = x,
-                               .mean_old = transition.mean,
-                               .velocity_old = velocity,
-                               .next = transition.next});
+    if (is_trained(k)) {
+      rollout_.edges.push_back({.step = k,
+                                .condition = rollout_.condition,
+                                .x = x,
+                                .mean_old = transition.mean,
+                                .velocity_old = velocity,
+                                .next = transition.next});
     }
-    x = transition.next;
+    return transition.next;
   }
-  rollout.leaves = is_cut ? finished(backbone, sampler, x, rollout.condition) : x;
+
+  /// Step k from latents x to `fanout` children each. Child c of latent j has the noise of sample j fanout +
+  /// c.
+  void add_edges(int k, const Tensor& x, const Tensor& velocity, const TextCondition& condition, int fanout) {
+    const auto& step = sampler_.steps[static_cast<std::size_t>(k)];
+    const auto mean = step_mean(step, x, velocity);
+    const auto parent = torch::arange(x.size(0), torch::TensorOptions(torch::kInt64).device(x.device()))
+                            .repeat_interleave(fanout);
+    const auto children = static_cast<int>(parent.size(0) / prompts());
+    const auto means = fanout > 1 ? mean.index_select(0, parent) : mean;
+    const auto next =
+        step.s == 0 ? means : sde_next(step, means, noise(NoiseStream::kSdeStep, k, addresses(children)));
+    rollout_.edges.push_back({.step = k,
+                              .condition = condition,
+                              .x = x,
+                              .mean_old = mean,
+                              .velocity_old = velocity,
+                              .next = next});
+    if (fanout > 1) rollout_.edges.back().parent = parent;
+  }
+
+  /// [P, trunks x children x strides, C,h,w] images of the children that were added last, of step k.
+  Tensor finished_children(int k) const {
+    const auto& children = rollout_.edges.back().next;
+    const auto condition =
+        condition_of(rollout_.condition, rows_of_prompts(static_cast<int>(children.size(0) / prompts())));
+    std::vector<Tensor> by_stride;
+    for (const int stride : sampler_.plan.children->strides) {
+      const auto grid = strided_grid(sampler_.sigmas, k, stride);
+      auto x = children;
+      for (std::size_t i = 0; i + 1 < grid.size(); ++i)
+        x = euler_step(grid[i], grid[i + 1], x, backbone_.velocity(x, grid[i], condition, sampler_.guidance));
+      by_stride.push_back(by_prompt(x));
+    }
+    return torch::stack(by_stride, 2).flatten(1, 2);
+  }
+
+  Backbone& backbone_;
+  const SdeSampler& sampler_;
+  std::uint32_t seed_, epoch_;
+  Rollout& rollout_;
+};
+
+}  // namespace
+
+Rollout sample_rollout(Backbone& backbone, const SdeSampler& sampler, std::uint32_t seed, std::uint32_t epoch,
+                       std::vector<SampleAddress> rows, TextCondition condition) {
+  const torch::NoGradGuard no_grad;
+  Rollout rollout{.rows = std::move(rows), .condition = std::move(condition), .edges = {}, .leaves = {}};
+  RolloutSampling sampling(backbone, sampler, seed, epoch, rollout);
+  rollout.leaves = sampler.plan.children   ? sampling.with_children()
+                   : sampler.plan.branches ? sampling.with_branches()
+                                           : sampling.chains();
   return rollout;
 }
 

@@ -34,13 +34,14 @@ torch::Tensor shard_noise(std::uint32_t seed, std::uint32_t epoch, NoiseStream s
 /// What training sees of one step of a shard's rollout: transitions from Q distinct latents to E next ones.
 /// The velocity network is never called twice on the same latent.
 struct EdgeBlock {
-  int step = 0;                ///< k of the sampler
-  TextCondition condition;     ///< of the Q latents' prompts
-  torch::Tensor x;             ///< [Q,C,h,w] latents before the step
-  torch::Tensor mean_old;      ///< [Q,C,h,w] means of the old policy's transitions
-  torch::Tensor velocity_old;  ///< [Q,C,h,w] its velocities, as the backbone gave them
-  torch::Tensor next;          ///< [E,C,h,w] latents behind the step
-  torch::Tensor parent = {};   ///< [E] int64: of which x each `next` is; undefined: E = Q, of that of its row
+  int step = 0;                                      ///< k of the sampler
+  TextCondition condition;                           ///< of the Q latents' prompts
+  torch::Tensor x;                                   ///< [Q,C,h,w] latents before the step
+  torch::Tensor mean_old;                            ///< [Q,C,h,w] means of the old policy's transitions
+  torch::Tensor velocity_old;                        ///< [Q,C,h,w] its velocities, as the backbone gave them
+  torch::Tensor next;                                ///< [E,C,h,w] latents behind the step
+  torch::Tensor advantage = {}, advantage_raw = {};  ///< [E] of a forest; undefined: those of the images
+  torch::Tensor parent = {};  ///< [E] int64: of which x each `next` is; undefined: E = Q, of that of its row
 
   /// Rows of x [Q, ...] for each of the E transitions.
   torch::Tensor of_edges(const torch::Tensor& of_parents) const;
@@ -54,18 +55,20 @@ struct Rollout {
   torch::Tensor leaves;             ///< [B,C,h,w] clean latents, an image each
 };
 
+/// Rows of a condition; rows: [n] int64.
+TextCondition condition_of(const TextCondition& condition, const torch::Tensor& rows);
+
 /// The noise levels of `steps` steps. Throws Error for NoiseGrid::kModel where the backbone names none of its
 /// own.
 Schedule schedule_for(const Backbone& backbone, NoiseGrid grid, int steps, double shift);
 
 /// The transitions of an epoch's sampler, from noise to data.
 struct SdeSampler {
-  std::vector<SdeStep> steps;  ///< K
-  std::vector<bool> trained;   ///< K: whether a rollout keeps the step for training
+  RolloutPlan plan;
+  std::vector<float> sigmas;              ///< K + 1
+  std::vector<SdeStep> steps;             ///< K
+  std::vector<float> finish_sigmas = {};  ///< of the multistep solver that ends the rollout, if one does
   double guidance = 1;
-  bool shared_start = false;  ///< the images of a prompt start from one noise
-  int finish_from = 0;        ///< where finish_sigmas are not empty: the steps from here on are not taken ...
-  std::vector<float> finish_sigmas = {};  ///< ... but those of a multistep solver between these levels
 
   static SdeSampler make(const Schedule& schedule, const RolloutPlan& plan);
   /// Flow-SDE at every step, all trained.
@@ -82,7 +85,8 @@ Drift transition_drift(Backbone& backbone, const SdeSampler& sampler, int k, con
 torch::Tensor transition_mean(Backbone& backbone, const SdeSampler& sampler, int k, const torch::Tensor& x,
                               const TextCondition& condition);
 
-/// Samples a shard with the present weights (no gradient) and keeps what is trained.
+/// Samples a shard with the present weights (no gradient) and keeps what is trained. rows: the images, prompt
+/// after prompt; a forest has plan.images_of_a_prompt() for each.
 Rollout sample_rollout(Backbone& backbone, const SdeSampler& sampler, std::uint32_t seed, std::uint32_t epoch,
                        std::vector<SampleAddress> rows, TextCondition condition);
 

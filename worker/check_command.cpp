@@ -14,7 +14,6 @@
 namespace harness {
 namespace {
 
-constexpr std::int64_t kAnyLatentSize = 65536;             // no rule of a method depends on its value
 constexpr std::uint32_t kAnySeed = 42;                     // nor whether it can be trained
 constexpr std::int64_t kSmallBackboneBytes = 700'000'000;  // a worker on a backbone of no stated size
 
@@ -43,10 +42,11 @@ class Check {
     const auto task = fields_.required<std::string>("task");
     for (const auto& row : fields_.get("methods")) {
       const auto where = fmt::format("settings of {}", row.at("name").get<std::string>());
-      const auto train = read_train_settings(without_model_choices(row.at("loop"), backbone_), where);
-      const auto context = method_context(task, kAnyLatentSize, train);
+      const auto given = read_train_settings(without_model_choices(row.at("loop"), backbone_), where);
+      const auto context = method_context(task, kAnyLatentSize, given);
       const auto configured = make_method(row.at("method"), row.at("settings"), context, where);
-      require_trainable(*configured.method, train, kAnySeed, where);
+      require_trainable(*configured.method, given, kAnySeed, where);
+      const auto train = with_forests(given, *configured.method, kAnySeed, where);
       require_shared_folds(train, ranks_, where + ": --ranks");
       folds_ = std::gcd(folds_, train.gradient_folds);
       // Latents before, between and behind the steps; of each step the old policy's mean and velocity.

@@ -74,9 +74,17 @@ bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) 
   if (ranks.is_root()) remove_what_was_begun(job);
   const auto where = job.file() + ": identity";
   const auto task = job.get<std::string>("task");
-  TrainJob training{.settings = read_train_settings(
-                        without_model_choices(job.get<Json>("settings"), job.get<std::string>("backbone")),
-                        where + ".settings"),
+  const auto given =
+      read_train_settings(without_model_choices(job.get<Json>("settings"), job.get<std::string>("backbone")),
+                          where + ".settings");
+  const auto method_of = [&](std::int64_t latent_size) {
+    return make_method(job.get<std::string>("method"), job.get<Json>("method_settings"),
+                       method_context(task, latent_size, given), where + ".method_settings");
+  };
+  // What a method samples does not depend on the latent, which is known once the model is loaded.
+  const auto settings = with_forests(given, *method_of(kAnyLatentSize).method,
+                                     static_cast<std::uint32_t>(job.get<std::int64_t>("seed")), where);
+  TrainJob training{.settings = settings,
                     .seed = static_cast<std::uint32_t>(job.get<std::int64_t>("seed")),
                     .prompts = training_prompts(job),
                     .folder = job.folder,
@@ -87,9 +95,7 @@ bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) 
   const auto weights = hold_weights(job);
   const auto backbone = Backbone::load(training.source);
   weights.expect_unchanged();
-  const auto context = method_context(task, backbone->latent().size(), training.settings);
-  auto configured = make_method(job.get<std::string>("method"), job.get<Json>("method_settings"), context,
-                                where + ".method_settings");
+  auto configured = method_of(backbone->latent().size());
   reporter.event({{"type", "effective_settings"},
                   {"settings", training.settings.effective},
                   {"method_settings", configured.effective}});

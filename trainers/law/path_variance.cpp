@@ -53,15 +53,18 @@ double effective_share(std::span<const double> log_weights) {
   return sum * sum / (static_cast<double>(log_weights.size()) * squares);
 }
 
-std::vector<StepLaw> step_laws(std::span<const StepRecord> records, std::int64_t latent_size) {
+std::vector<StepLaw> step_laws(std::span<const StepRecord> records, std::int64_t latent_size,
+                               bool are_paths) {
   std::vector<StepLaw> laws;
   std::vector<double> path;  // log of the product of exp(y) so far
   for (const auto& r : records) {
     require(!r.y.empty() && r.y.size() == r.lambda_center.size() && r.y.size() == r.ratio.size(),
             "a step has one value of each kind a sample");
-    path.resize(r.y.size(), 0.0);
-    require(path.size() == records.front().y.size(), "every step has the same samples");
-    for (std::size_t i = 0; i < path.size(); ++i) path[i] += r.y[i];
+    if (are_paths) {
+      path.resize(r.y.size(), 0.0);
+      require(path.size() == records.front().y.size(), "every step has the same samples");
+      for (std::size_t i = 0; i < path.size(); ++i) path[i] += r.y[i];
+    }
     const double center = mean_of(r.lambda_center);
     laws.push_back({.lambda_center = center,
                     .lambda_var = center / static_cast<double>(latent_size),
@@ -69,7 +72,7 @@ std::vector<StepLaw> step_laws(std::span<const StepRecord> records, std::int64_t
                     .log_ratio_var = sample_variance(r.y),
                     .ratio_median = median_ratio(r.y),
                     .step_ess = effective_share(r.y),
-                    .path_ess = effective_share(path),
+                    .path_ess = are_paths ? effective_share(path) : std::numeric_limits<double>::quiet_NaN(),
                     .clip_fraction = clipped_share(r)});
   }
   return laws;

@@ -26,8 +26,10 @@ struct StepLaw {
   double clip_fraction = 0;   ///< share with |ratio - 1| > clip (E59)
 };
 
-/// One StepLaw a record. Records: the trained steps in sampling order, all with the same n >= 1 samples.
-std::vector<StepLaw> step_laws(std::span<const StepRecord> records, std::int64_t latent_size);
+/// One StepLaw a record. Records: the trained steps in sampling order, of one sample or more each. are_paths:
+/// all have the same samples, each of which is a path; else path_ess is NaN.
+std::vector<StepLaw> step_laws(std::span<const StepRecord> records, std::int64_t latent_size,
+                               bool are_paths = true);
 
 double median_of(std::vector<double> values);
 double mean_of(std::span<const double> values);

@@ -172,6 +172,60 @@ void EpochSource::score(Epoch& epoch, const std::vector<std::optional<double>>& 
     epoch.counted.push_back(on_device(counted));
     epoch.left_out.push_back(static_cast<int>(std::ranges::count(counted, 0.0F)));
   }
+  if (epoch.sampler.plan.is_forest()) score_forests(epoch);
+}
+
+namespace {
+
+/// Stored log-probabilities of a block's edges.
+std::vector<double> log_probs(const SdeSampler& sampler, const EdgeBlock& block) {
+  const auto& step = sampler.steps[static_cast<std::size_t>(block.step)];
+  const auto values = sde_log_prob(step, block.of_edges(block.mean_old), block.next)
+                          .to(torch::kCPU, torch::kFloat64)
+                          .contiguous();
+  return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
+}
+
+/// The part of `values` that is of prompt p of `prompts`.
+std::vector<double> of_prompt(const std::vector<double>& values, std::size_t p, std::size_t prompts) {
+  const auto count = values.size() / prompts;
+  const auto from = values.begin() + static_cast<std::ptrdiff_t>(p * count);
+  return {from, from + static_cast<std::ptrdiff_t>(count)};
+}
+
+}  // namespace
+
+/// Every edge of this process' shards gets its advantage.
+void EpochSource::score_forests(Epoch& epoch) const {
+  const auto prompts = static_cast<std::size_t>(parts_.settings.shard_prompts);
+  const auto images = static_cast<std::size_t>(parts_.settings.group_size);
+  const double limit = parts_.settings.advantage_limit;
+  int constant = 0;
+  for (std::size_t shard = 0; shard < epoch.shards.size(); ++shard) {
+    auto& edges = epoch.shards[shard].edges;
+    if (edges.empty()) continue;  // another process'
+    std::vector<std::vector<double>> logs;
+    for (const auto& block : edges) logs.push_back(log_probs(epoch.sampler, block));
+    std::vector<std::vector<float>> raw(edges.size());
+    for (std::size_t p = 0; p < prompts; ++p) {
+      const auto from = epoch.rewards[shard].begin() + static_cast<std::ptrdiff_t>(p * images);
+      ForestRewards rewards{.plan = epoch.sampler.plan,
+                            .images = {from, from + static_cast<std::ptrdiff_t>(images)},
+                            .edge_log_prob = {}};
+      for (const auto& block : logs) rewards.edge_log_prob.push_back(of_prompt(block, p, prompts));
+      const auto advantages = parts_.method.forest_advantages(rewards);
+      constant += advantages.constant_groups;
+      for (std::size_t b = 0; b < edges.size(); ++b)
+        raw[b].insert(raw[b].end(), advantages.of_edges[b].begin(), advantages.of_edges[b].end());
+    }
+    for (std::size_t b = 0; b < edges.size(); ++b) {
+      edges[b].advantage_raw = torch::tensor(raw[b]).to(parts_.backbone.device());
+      edges[b].advantage = edges[b].advantage_raw.clamp(-limit, limit);
+    }
+  }
+  epoch.zero_std_groups = 0;
+  for (const auto& text : parts_.ranks.gather(packed({static_cast<double>(constant)})))
+    epoch.zero_std_groups += static_cast<int>(unpacked(text).at(0));
 }
 
 }  // namespace harness

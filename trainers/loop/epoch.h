@@ -51,6 +51,7 @@ class EpochSource {
  private:
   std::vector<std::size_t> own_shards(int rank) const;
   std::vector<std::optional<double>> rewards_of_all(const std::vector<std::optional<double>>& own) const;
+  void score_forests(Epoch& epoch) const;
   void score(Epoch& epoch, const std::vector<std::optional<double>>& rewards, std::span<const int> prompts);
 
   const RunParts& parts_;

@@ -12,11 +12,6 @@ namespace {
 
 using torch::Tensor;
 
-/// Rows of a condition.
-TextCondition selected(const TextCondition& condition, const Tensor& rows) {
-  return {.text = condition.text.index_select(0, rows), .pooled = condition.pooled.index_select(0, rows)};
-}
-
 /// Several draws as one batch, [M,B, ...] -> [MB, ...].
 Tensor as_batch(const Tensor& draws) {
   return draws.flatten(0, 1);
@@ -76,7 +71,7 @@ void ForwardObjective::add_velocities(const Epoch& epoch, std::size_t first, std
     const auto i = task / draws, m = task % draws;
     const auto stats = stats_of(epoch, own[i], static_cast<std::int64_t>(m), 1);
     found[i][m] =
-        velocities_at(stats, selected(epoch.shards[own[i]].condition, draws_[own[i]].rows)).squeeze(0);
+        velocities_at(stats, condition_of(epoch.shards[own[i]].condition, draws_[own[i]].rows)).squeeze(0);
   });
   for (std::size_t i = 0; i < own.size(); ++i) draws_[own[i]].velocities[snapshot] = torch::stack(found[i]);
 }
@@ -139,7 +134,7 @@ Contribution ForwardObjective::contribute(const UpdatePart& part) {
     }
     const auto first_draw = static_cast<std::int64_t>(task % tasks_of_shard) * draws_of_task;
     auto stats = stats_of(part.epoch, shard, first_draw, draws_of_task);
-    stats.v = velocities_at(stats, selected(part.epoch.shards[shard].condition, draws_[shard].rows));
+    stats.v = velocities_at(stats, condition_of(part.epoch.shards[shard].condition, draws_[shard].rows));
     const auto loss = method_.forward(stats);
     const auto contribution = loss.loss.sum() * share;
     auto& trace = traces[task];

@@ -35,7 +35,7 @@ std::vector<double> to_doubles(const Tensor& x) {
 std::vector<int> trained_steps(const SdeSampler& sampler) {
   std::vector<int> steps;
   for (std::size_t k = 0; k < sampler.steps.size(); ++k) {
-    if (sampler.trained[k]) steps.push_back(static_cast<int>(k));
+    if (sampler.plan.steps[k].trained) steps.push_back(static_cast<int>(k));
   }
   return steps;
 }
@@ -181,8 +181,9 @@ Tensor StepObjective::step_loss(const UpdatePart& part, const Task& task, StepTr
       transition_drift(parts_.backbone, epoch.sampler, block.step, block.x, block.condition);
   auto stats = step_stats(step.s, step.dt, block.step, task.late, block.of_edges(block.mean_old),
                           block.of_edges(mean), block.next);
-  stats.advantage = epoch.advantages[task.shard];
-  stats.advantage_raw = epoch.advantages_raw[task.shard];
+  const bool is_forest = block.advantage.defined();
+  stats.advantage = is_forest ? block.advantage : epoch.advantages[task.shard];
+  stats.advantage_raw = is_forest ? block.advantage_raw : epoch.advantages_raw[task.shard];
   if (part.on_policy) check_on_policy(part, stats.y, block.step);
   if (parts_.settings.law_audit != AuditMode::kOff) {
     trace.lambda_velocity =
@@ -321,7 +322,7 @@ UpdateRecord StepObjective::describe(const UpdatePart& part, const std::vector<S
     weights[k] = weight;
   }
   for (const auto& penalty : penalties) penalty_values.push_back(penalty.value);
-  const auto laws = step_laws(records, parts_.backbone.latent().size());
+  const auto laws = step_laws(records, parts_.backbone.latent().size(), !part.epoch.sampler.plan.is_forest());
 
   UpdateRecord record;
   describe_rewards(part.epoch, record);

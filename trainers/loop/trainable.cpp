@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/error.h"
 #include "trainers/forward/forward_method.h"
@@ -74,7 +75,38 @@ MethodContext method_context(const std::string& task, std::int64_t latent_size,
           .sampling_steps = settings.sampling_steps,
           .trained_steps = settings.trained_steps,
           .group_size = settings.group_size,
-          .updates_of_an_epoch = settings.updates_of_an_epoch()};
+          .updates_per_epoch = settings.updates_per_epoch,
+          .updates_of_an_epoch = settings.updates_of_an_epoch(),
+          .images_of_an_epoch = settings.images_per_epoch()};
+}
+
+TrainSettings with_forests(TrainSettings settings, const Method& method, std::uint32_t seed,
+                           const std::string& where) {
+  const auto plan = method.plan(plan_context(settings, seed, 1));
+  if (!plan.is_forest()) return settings;
+  const std::int64_t images = plan.images_of_a_prompt(), updates = settings.updates_per_epoch;
+  const auto all = settings.images_per_epoch();
+  // Images beside the children's (trunks that are scored too) come on top of the epoch's.
+  const std::int64_t trunks = plan.children && plan.children->scores_trunks ? plan.children->trunks : 0;
+  const auto prompts = all / (images - trunks) / updates * updates;
+  if (prompts == 0) {
+    throw Error(
+        fmt::format("draws {} images a prompt, and an epoch of {} in {} updates has no prompt for each "
+                    "update",
+                    images, all, updates),
+        where, "take fewer forks, splits or children, or more images an epoch");
+  }
+  const auto of_shard = std::max<std::int64_t>(1, settings.shard_prompts * settings.group_size / images);
+  settings.shard_prompts = std::gcd(prompts / updates, of_shard);
+  settings.prompts_per_epoch = prompts;
+  settings.group_size = images;
+  settings.gradient_folds = std::gcd(settings.gradient_folds, settings.shards_of_an_update());
+  for (const auto& [name, value] : {std::pair{"prompts_per_epoch", settings.prompts_per_epoch},
+                                    {"group_size", settings.group_size},
+                                    {"shard_prompts", settings.shard_prompts},
+                                    {"gradient_folds", settings.gradient_folds}})
+    settings.effective[name] = value;
+  return settings;
 }
 
 void require_trainable(const Method& method, const TrainSettings& settings, std::uint32_t seed,
@@ -86,6 +118,10 @@ void require_trainable(const Method& method, const TrainSettings& settings, std:
       throw Error("setting step_weight is given, and this method does not weigh steps by it", where,
                   "leave step_weight at none");
     }
+  }
+  if (settings.drop_zero_std_groups && method.plan(plan_context(settings, seed, 1)).is_forest()) {
+    throw Error("setting zero_std_groups is drop, and edges of a forest are in groups of their own", where,
+                "leave it at keep");
   }
   if (method.reference_kl() && settings.kl > 0)
     throw Error("setting kl is given, and this method has its own", where, "leave kl at 0");

@@ -325,7 +325,8 @@ const ParityKinds& trainer_parity_kinds() {
                        {"sd3_pipeline", run_sd3_pipeline},
                        {"flux_pipeline", run_flux_pipeline},
                        {"sde_step", run_sde_step}};
-    for (const auto* part : {&rollout_parity_kinds(), &transition_parity_kinds(), &forward_parity_kinds()})
+    for (const auto* part : {&rollout_parity_kinds(), &transition_parity_kinds(), &forest_parity_kinds(),
+                             &forward_parity_kinds()})
       all.insert(part->begin(), part->end());
     return all;
   }();

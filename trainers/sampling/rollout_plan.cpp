@@ -40,6 +40,18 @@ std::vector<int> RolloutPlan::trained() const {
   return indices;
 }
 
+int RolloutPlan::images_of_a_prompt() const {
+  if (children) {
+    const auto& c = *children;
+    const auto leaves = static_cast<int>(trained().size() * c.strides.size()) * c.trunks * c.fanout;
+    return leaves + (c.scores_trunks ? c.trunks : 0);
+  }
+  TORCH_CHECK(branches, "a chain has as many images a prompt as the settings say");
+  int leaves = branches->trees;
+  for (std::size_t i = 0; i < branches->splits.size(); ++i) leaves *= branches->fanout;
+  return leaves;
+}
+
 RolloutPlan flow_sde_plan(const PlanContext& context) {
   RolloutPlan plan{.steps = {}, .guidance = context.guidance};
   for (int k = 0; k < context.steps; ++k)

@@ -21,6 +21,22 @@ struct SolverFinish {
   int from = 0, points = 0;
 };
 
+/// Children: deterministic trunks (`trunks` a prompt) whose latents at the trained steps get `fanout`
+/// children each by that step's rule, finished without noise on grids of each of `strides`. Images of a
+/// prompt: by step, trunk, child, stride; behind them the trunks' own, where they are scored too.
+struct Children {
+  int trunks = 1, fanout = 1;
+  std::vector<int> strides = {1};
+  bool scores_trunks = false;
+};
+
+/// Trees, `trees` a prompt: at the steps of `splits` every latent gets `fanout` children, else one. Images of
+/// a prompt: the leaves, tree after tree.
+struct Branches {
+  int trees = 1, fanout = 2;
+  std::vector<int> splits;
+};
+
 /// The name of the weights that are trained, as they are.
 constexpr auto kCurrentWeights = "current";
 
@@ -32,8 +48,12 @@ struct RolloutPlan {
   double guidance = 1;                    ///< of the rollout; and of the training of its steps
   bool shared_start = false;              ///< the images of a prompt start from one noise
   std::optional<SolverFinish> finish = {};
+  std::optional<Children> children = {};  ///< at most one of these two; neither: a chain an image
+  std::optional<Branches> branches = {};
 
   std::vector<int> trained() const;  ///< indices of the trained steps, rising
+  bool is_forest() const { return children || branches; }
+  int images_of_a_prompt() const;  ///< of a forest
 };
 
 /// What a plan may depend on.
