@@ -8,13 +8,9 @@
 #include <iterator>
 #include <sstream>
 
-#include "backbones/backbone.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "tests/refusals.h"
-#include "trainers/loop/epoch.h"
-#include "trainers/loop/train.h"
-#include "trainers/loop/trainable.h"
+#include "tests/trainers/line_fixture.h"
 #include "trainers/rollout.h"
 
 // Four updates of every method on a model with two weights, number by number: traces/METHOD.txt. After a
@@ -25,42 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A flow whose velocity is gain x + bias, on latents of two numbers.
-class Line : public Backbone {
- public:
-  Line() : Backbone({.channels = 1, .rows = 1, .columns = 2}, torch::kCPU) {}
-
-  TextCondition encode(const std::vector<PromptText>& prompts) override {
-    const auto none = torch::zeros({static_cast<std::int64_t>(prompts.size()), 1});
-    return {.text = none.unsqueeze(1), .pooled = none};
-  }
-  torch::nn::Module& velocity_network() override { return network_; }
-
-  std::string weights() const {
-    return fmt::format("gain {:.6g}, bias {:.6g}", network_.gain.item<float>(), network_.bias.item<float>());
-  }
-
- protected:
-  torch::Tensor velocity_of(const torch::Tensor& latents, const torch::Tensor& /*sigmas*/,
-                            const TextCondition& /*condition*/, double /*guidance*/) override {
-    return network_.gain * latents + network_.bias;
-  }
-  torch::Tensor decoded(const torch::Tensor& latents) override { return latents.repeat({1, 3, 1, 1}); }
-
- private:
-  struct Network : torch::nn::Module {
-    torch::Tensor gain = register_parameter("gain", torch::full({1}, 0.5));
-    torch::Tensor bias = register_parameter("bias", torch::zeros({1}));
-  };
-  Network network_;
-};
-
-// A method with a KL term loads the starting weights once more.
-const bool kRegistered =
-    register_backbone({.name = "line", .load = [](const BackboneSource&) -> std::unique_ptr<Backbone> {
-                         return std::make_unique<Line>();
-                       }});
-
 std::string numbers(const torch::Tensor& values) {
   std::string text;
   const auto flat = values.flatten();
@@ -68,29 +28,21 @@ std::string numbers(const torch::Tensor& values) {
   return text;
 }
 
-constexpr std::uint32_t kSeed = 7;
-const TrainSettings kSettings = read_train_settings({{"prompts_per_epoch", 1},
-                                                     {"group_size", 3},
-                                                     {"shard_prompts", 1},
-                                                     {"updates_per_epoch", 1},
-                                                     {"inner_epochs", 2},
-                                                     {"sampling_steps", 2},
-                                                     {"late_steps", 1},
-                                                     {"updates", 4},
-                                                     {"checkpoints", {4}},
-                                                     {"lr", 0.15}},
-                                                    "trace");
+const Json kLoop = {
+    {"prompts_per_epoch", 1}, {"group_size", 3},     {"shard_prompts", 1}, {"updates_per_epoch", 1},
+    {"inner_epochs", 2},      {"sampling_steps", 2}, {"late_steps", 1},    {"updates", 4},
+    {"checkpoints", {4}},     {"lr", 0.15}};
 
 /// What the first epoch's samples are by the method's plan.
 std::string samples(const Method& method, const TrainSettings& settings) {
   Line line;
   const auto sampler =
-      SdeSampler::make(shifted_schedule(kSettings.grid, kSettings.sampling_steps, kSettings.shift),
-                       method.plan(plan_context(settings, kSeed, 1)));
+      SdeSampler::make(shifted_schedule(settings.grid, settings.sampling_steps, settings.shift),
+                       method.plan(plan_context(settings, LineMethod::kSeed, 1)));
   std::vector<SampleAddress> rows;
   for (std::int64_t j = 0; j < settings.group_size; ++j) rows.push_back({0, static_cast<std::uint32_t>(j)});
   const std::vector<PromptText> prompts(rows.size());
-  const auto t = sample_rollout(line, sampler, kSeed, 1, rows, line.encode(prompts));
+  const auto t = sample_rollout(line, sampler, LineMethod::kSeed, 1, rows, line.encode(prompts));
   auto text = fmt::format("epoch 1, {} samples of two numbers each\n",
                           rows.size() == 3 ? "three" : std::to_string(rows.size()));
   for (std::size_t k = 0; k < sampler.steps.size(); ++k) {
@@ -121,39 +73,21 @@ std::string text_of(const UpdateRecord& update, const Line& line) {
 }
 
 std::string trace_of(const std::string& name) {
-  torch::set_num_threads(1);
-  Line line;
-  const TemporaryFolder scratch;
-  TrainJob job;
-  auto settings = kSettings;
-  auto method = make_method(name, Json::object(), method_context("ocr", 2, settings), "trace");
-  if (method.method->plan(plan_context(settings, kSeed, 1)).is_forest()) {
-    settings.group_size = 8;  // room for a few branches
-    method = make_method(name, Json::object(), method_context("ocr", 2, settings), "trace");
-    settings = with_forests(settings, *method.method, kSeed, "trace");
+  auto loop = kLoop;
+  auto configured = LineMethod::make(name, loop);
+  if (configured.method->plan(plan_context(configured.settings, LineMethod::kSeed, 1)).is_forest()) {
+    loop["group_size"] = 8;  // room for a few branches
+    configured = LineMethod::make(name, loop);
   }
-  job.settings = settings;
-  job.seed = kSeed;
-  job.prompts = {{0, {"a line", "line"}}};
-  job.folder = scratch.path();
-  job.source.name = "line";
-  job.resume_key = "k";
   auto text =
       fmt::format("{}: velocity = gain x + bias, reward = mean brightness of the image\nstart: {}\n\n", name,
-                  line.weights()) +
-      samples(*method.method, job.settings) + '\n';
-  WorkerPool pool(1, [] { torch::set_num_threads(1); });
-  TrainHooks hooks;
-  hooks.reward = [](const TrainingPrompt&, const Image& image) {
-    double sum = 0;
-    for (const auto byte : image.rgb) sum += byte;
-    const double reward = sum / (255.0 * static_cast<double>(image.rgb.size()));
-    return std::async(std::launch::deferred, [=]() -> std::optional<double> { return reward; });
-  };
-  hooks.on_resume = [](std::int64_t) {};
-  hooks.on_checkpoint = [](const WrittenCheckpoint&) {};
-  hooks.on_update = [&](const UpdateRecord& update) { text += text_of(update, line) + '\n'; };
-  train(job, line, *method.method, pool, Ranks(), hooks);
+                  Line().weights()) +
+      samples(*configured.method, configured.settings) + '\n';
+  const TemporaryFolder scratch;
+  train_line(std::move(configured),
+             {.folder = scratch.path(), .prompts = 1, .on_update = [&](const auto& update, const auto& line) {
+                text += text_of(update, line) + '\n';
+              }});
   return text;
 }
 
