@@ -173,7 +173,12 @@ class RolloutSampling {
     for (int k = 0; k < static_cast<int>(sampler_.steps.size()); ++k) {
       const auto condition = condition_of(rollout_.condition, rows_of_prompts(width));
       const int fanout = std::ranges::count(plan.splits, k) > 0 ? plan.fanout : 1;
-      add_edges(k, x, velocity_at(backbone_, sampler_, k, x, condition), condition, fanout);
+      const auto velocity = velocity_at(backbone_, sampler_, k, x, condition);
+      if (!is_trained(k)) {
+        x = step_mean(sampler_.steps[static_cast<std::size_t>(k)], x, velocity);
+        continue;
+      }
+      add_edges(k, x, velocity, condition, fanout);
       x = rollout_.edges.back().next;
       width *= fanout;
     }

@@ -81,8 +81,8 @@ struct LineOutcome {
 
 /// How a run on it is watched.
 struct LineRun {
-  std::filesystem::path folder;
-  int prompts = 10;
+  std::filesystem::path folder = {};
+  int prompts = 20;
   std::int64_t stop_after = 1'000'000;  ///< updates
   bool unique_rewards = false;          ///< no two images have the same; else the image's mean brightness
   std::function<void(const UpdateRecord&, const Line&)> on_update = [](const auto&, const auto&) {};

@@ -73,21 +73,23 @@ std::string text_of(const UpdateRecord& update, const Line& line) {
 }
 
 std::string trace_of(const std::string& name) {
+  const auto settings = read_train_settings(kLoop, "trace");
+  const auto method = make_method(name, Json::object(), method_context("ocr", 2, settings), "trace").method;
   auto loop = kLoop;
+  const bool is_forest = method->plan(plan_context(settings, LineMethod::kSeed, 1)).is_forest();
+  if (is_forest) loop["group_size"] = 8;  // room for a few branches
   auto configured = LineMethod::make(name, loop);
-  if (configured.method->plan(plan_context(configured.settings, LineMethod::kSeed, 1)).is_forest()) {
-    loop["group_size"] = 8;  // room for a few branches
-    configured = LineMethod::make(name, loop);
-  }
   auto text =
       fmt::format("{}: velocity = gain x + bias, reward = mean brightness of the image\nstart: {}\n\n", name,
                   Line().weights()) +
       samples(*configured.method, configured.settings) + '\n';
   const TemporaryFolder scratch;
-  train_line(std::move(configured),
-             {.folder = scratch.path(), .prompts = 1, .on_update = [&](const auto& update, const auto& line) {
-                text += text_of(update, line) + '\n';
-              }});
+  const auto prompts = static_cast<int>(configured.settings.prompts_per_epoch);
+  train_line(
+      std::move(configured),
+      {.folder = scratch.path(), .prompts = prompts, .on_update = [&](const auto& update, const auto& line) {
+         text += text_of(update, line) + '\n';
+       }});
   return text;
 }
 

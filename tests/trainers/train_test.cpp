@@ -1,5 +1,4 @@
 #include "trainers/loop/train.h"
-#include "trainers/loop/trainable.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,6 +8,7 @@
 #include "tests/recorded_cases.h"
 #include "tests/refusals.h"
 #include "trainers/loop/run_state.h"
+#include "trainers/loop/trainable.h"
 #include "trainers/rollout.h"
 #include "trainers/sampling/noise.h"
 

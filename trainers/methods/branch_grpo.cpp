@@ -25,10 +25,12 @@ class BranchGrpo : public PlainClip {
   BranchGrpo(Settings& settings, const MethodContext& context)
       : PlainClip(settings, context),
         eta_(settings.number("eta")),
-        splits_(read_steps(settings, "splits", context.sampling_steps, kSplitShare, context.sampling_steps)),
+        splits_(read_steps(settings, "splits", context.sampling_steps, kSplitShare,
+                           context.sampling_steps - (settings.choice("last_step") == "ode" ? 1 : 0))),
         trees_(settings.get<int>("trees")),
         by_softmax_(settings.choice("node_reward") == "softmax"),
         over_prompt_(settings.choice("compare") == "prompt"),
+        ends_without_noise_(settings.choice("last_step") == "ode"),
         tree_(tree_of(context.sampling_steps, splits_)) {
     if (splits_.empty() && !(over_prompt_ && trees_ > 1))
       settings.fail("splits", "leaves trees of one leaf, whose nodes nothing is compared with",
@@ -40,6 +42,7 @@ class BranchGrpo : public PlainClip {
     RolloutPlan plan{.steps = std::vector(static_cast<std::size_t>(context.steps), step),
                      .guidance = context.guidance};
     plan.branches = Branches{.trees = trees_, .splits = splits_};
+    if (ends_without_noise_) plan.steps.back() = {.rule = {StepRule::Kind::kOde, 0}};
     return plan;
   }
 
@@ -54,8 +57,7 @@ class BranchGrpo : public PlainClip {
     ForestAdvantages advantages;
     const auto compared = over_prompt_ ? rewards.images.size() : leaves;
     advantages.constant_groups = constant_sets(rewards.images, compared);
-    for (std::size_t k = 0; k < rewards.plan.steps.size(); ++k)
-      advantages.of_edges.push_back(scores_at(values, static_cast<int>(k) + 1));
+    for (const int k : rewards.plan.trained()) advantages.of_edges.push_back(scores_at(values, k + 1));
     return advantages;
   }
 
@@ -70,6 +72,7 @@ class BranchGrpo : public PlainClip {
       const auto from = step.begin() + static_cast<std::ptrdiff_t>(tree * count);
       all.insert(all.end(), from, from + static_cast<std::ptrdiff_t>(count));
     }
+    all.resize(tree_.parent.size() - 1);  // a last step without noise is no choice among children
     return all;
   }
 
@@ -96,7 +99,7 @@ class BranchGrpo : public PlainClip {
   double eta_;
   std::vector<int> splits_;
   int trees_;
-  bool by_softmax_, over_prompt_;
+  bool by_softmax_, over_prompt_, ends_without_noise_;
   Tree tree_;
 };
 
@@ -119,6 +122,10 @@ std::vector<Setting> BranchGrpo::settings() {
        .help =
            "a node's value: the mean over its leaves, or over its children by the softmax of their edges' "
            "log-probabilities"},
+      {.name = "last_step",
+       .default_value = "noise",
+       .choices = {"noise", "ode"},
+       .help = "noise: as the others, and trained; ode: Euler's step, not trained, as dance-grpo ends"},
       {.name = "compare",
        .default_value = "tree",
        .choices = {"tree", "prompt"},
