@@ -44,10 +44,18 @@ std::string class_name(const std::string& name) {
     if (c != '-') result += is_first ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
     is_first = c == '-';
   }
-  // What the header of methods declares cannot be declared again.
-  static const std::set<std::string> kTaken = {"Method",        "MethodContext", "MethodInfo", "Settings",
-                                               "Setting",       "StepStats",     "Surrogate",  "Penalty",
-                                               "UpdateOutcome", "Json"};
+  // What the headers of methods declare cannot be declared again.
+  static const std::set<std::string> kTaken = {
+      "Advantages",    "Branches",      "Children",     "ConfiguredMethod",
+      "DrawnSteps",    "Error",         "Fields",       "ForwardLoss",
+      "ForwardMethod", "ForwardPlan",   "ForwardStats", "Json",
+      "Method",        "MethodContext", "MethodInfo",   "Penalty",
+      "PlainClip",     "PlanContext",   "PlannedStep",  "Preset",
+      "PresetReader",  "ReferenceKl",   "RolloutPlan",  "SdeStep",
+      "Selection",     "Setting",       "Settings",     "SlidingWindow",
+      "SnapshotRule",  "Snapshots",     "SolverFinish", "Status",
+      "StepRule",      "StepStats",     "Surrogate",    "TrajectoryMethod",
+      "TimeRule",      "UpdateOutcome", "WithWeights"};
   return kTaken.contains(result) ? result + "Objective" : result;
 }
 
@@ -64,15 +72,18 @@ fs::path source_tree_of(const std::string& chosen) {
 std::string next_steps(const std::string& name, const fs::path& tree) {
   const auto in_tree = [&](const char* path) { return (tree / path).lexically_normal().string(); };
   return fmt::format(R"(Next:
-  1. write the objective; the comments of the file and {0} tell what it is given
+  1. write the objective; {0} has an example of each kind of method and all hooks
   2. {2} release harness harness-worker harness_registry trainers_tests
-  3. {4} --gtest_filter='*Method*'      gradients against finite differences
-  4. echo '{{"extends": "sd35-ocr", "id": "with-{1}", "methods": ["ratio-norm", "{1}"]}}' > with-{1}.json
-  5. {3} reproduce --table with-{1}.json --scale smoke
+  3. {4} --gtest_filter='*Method*'      gradients against finite differences, small runs, interruptions
+  4. HARNESS_RENEW_SNAPSHOTS=1 {4} --gtest_filter='Trace.*'
+     read {5}: four updates, number by number
+  5. echo '{{"extends": "sd35-ocr", "id": "with-{1}", "methods": ["ratio-norm", "{1}"]}}' > with-{1}.json
+  6. {3} reproduce --table with-{1}.json --scale smoke
 Edited and built again it is a new run: the checksum of its source belongs to the run's id.
 )",
-                     in_tree("trainers/README.md"), name, in_tree("scripts/build"),
-                     in_tree("build/release/harness"), in_tree("build/release/tests/trainers_tests"));
+                     in_tree("trainers/methods/README.md"), name, in_tree("scripts/build"),
+                     in_tree("build/release/harness"), in_tree("build/release/tests/trainers_tests"),
+                     in_tree(fmt::format("tests/trainers/traces/{}.txt", name).c_str()));
 }
 
 int new_method(const NewMethodOptions& o) {

@@ -96,7 +96,8 @@ TEST_F(NewMethod, WritesAFileThatNamesTheMethodAndNeverOverwrites) {
 TEST_F(NewMethod, TheStepsThatFollowAreInTheTreeThatWasNamed) {
   make_tree(place.folder() / "checkout");
   ok({"new", "method", "mine", "--source", "checkout"},
-     {"checkout/trainers/methods/mine.cpp\n", "checkout/trainers/README.md", "checkout/scripts/build release",
+     {"checkout/trainers/methods/mine.cpp\n", "checkout/trainers/methods/README.md",
+      "checkout/tests/trainers/traces/mine.txt", "checkout/scripts/build release",
       "checkout/build/release/tests/trainers_tests", "checkout/build/release/harness reproduce"});
 }
 
