@@ -77,8 +77,7 @@ std::string next_steps(const std::string& name, const fs::path& tree) {
   3. {4} --gtest_filter='*Method*'      gradients against finite differences, small runs, interruptions
   4. HARNESS_RENEW_SNAPSHOTS=1 {4} --gtest_filter='Trace.*'
      read {5}: four updates, number by number
-  5. echo '{{"extends": "sd35-ocr", "id": "with-{1}", "methods": ["ratio-norm", "{1}"]}}' > with-{1}.json
-  6. {3} reproduce --table with-{1}.json --scale smoke
+  5. {3} reproduce --table sd35-ocr --methods ratio-norm,{1} --scale smoke
 Edited and built again it is a new run: the checksum of its source belongs to the run's id.
 )",
                      in_tree("trainers/methods/README.md"), name, in_tree("scripts/build"),
