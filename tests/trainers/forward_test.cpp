@@ -319,12 +319,13 @@ TEST(ForwardMethods, RefuseSettingsThatDoNotFit) {
 
 TEST(ForwardMethods, FewStepsLowerTheDefaults) {
   for (const auto& [name, info] : methods()) {
+    const auto usual = make_method(name, Json::object(), kContext, "test").method;
+    if (dynamic_cast<const ForwardMethod*>(usual.get()) == nullptr) continue;
     for (const int steps : {1, 2, 3, 5}) {
       auto context = kContext;
       context.sampling_steps = steps;
       const auto method = make_method(name, Json::object(), context, "test").method;
       const auto* forward = dynamic_cast<const ForwardMethod*>(method.get());
-      if (forward == nullptr) break;
       const std::vector<float> sigmas = {1, 0.8F, 0.6F, 0.4F, 0.2F};
       const auto t = forward_times(forward->forward_plan(), 1, 1, {{}},
                                    std::span(sigmas).first(static_cast<std::size_t>(steps)));
