@@ -54,6 +54,12 @@ struct CheckpointRecord {
   std::int64_t step = 0;  ///< after update `step`; 0: the starting weights
   std::optional<std::string> path = {}, sha256 = {};
   std::optional<double> lambda_late = {}, lambda_late_last = {}, clip_fraction = {};
+  /// What the training spent up to here, without evaluations; nothing in logs of early versions.
+  std::optional<double> seconds = {};         ///< wall time
+  std::optional<double> scorer_seconds = {};  ///< of it, waiting for scorers
+  std::optional<double> core_seconds = {};    ///< CPU time of all threads; on a GPU time of the device
+  std::optional<std::int64_t> peak_bytes = {};
+  std::optional<std::int64_t> weight_copies = {};  ///< of the trained weights, beside themselves
 };
 
 /// A statistic of one update.

@@ -162,6 +162,23 @@ TEST_F(Ingest, UpdatesThatAreRecordedAgainReplaceTheEarlierOnes) {
   EXPECT_EQ(value("SELECT message FROM events ORDER BY id DESC LIMIT 1"), "went on from update 1");
 }
 
+TEST_F(Ingest, WhatTheTrainingOfACheckpointSpentIsKeptAndMayBeUnknown) {
+  auto spending = checkpoint_event(2, 0.15);
+  spending["spent"] = {{"seconds", 12.5},
+                       {"scorer_seconds", 0.25},
+                       {"core_seconds", nullptr},
+                       {"peak_bytes", 1024},
+                       {"weight_copies", 2}};
+  bring_in(train(), {started("r1"), checkpoint_event(1, 0.1), spending});
+  const auto early = store().checkpoints("r1").at(1), late = store().checkpoints("r1").at(2);
+  EXPECT_FALSE(early.seconds || early.peak_bytes || early.weight_copies);
+  EXPECT_EQ(late.seconds, 12.5);
+  EXPECT_EQ(late.scorer_seconds, 0.25);
+  EXPECT_EQ(late.core_seconds, std::nullopt);
+  EXPECT_EQ(late.peak_bytes, 1024);
+  EXPECT_EQ(late.weight_copies, 2);
+}
+
 TEST_F(Ingest, WhatTheWorkerMadeOfTheSettingsIsKept) {
   auto record = a_run("r2", "dual");
   record.effective_settings = {{"lr", 0.001}, {"method_settings", {{"clip", "public"}}}};
@@ -199,12 +216,15 @@ TEST_F(Ingest, BadEventLeavesNoTraceOfItsBatch) {
 TEST_F(Ingest, WrongTypesAreRefused) {
   auto text = update_event(1, true, Json::object(), Json::object());
   text["update_index"] = "1";
+  auto without_memory = checkpoint_event(1, 0.1);
+  without_memory["spent"] = {{"seconds", 1.5}};
   const std::vector<Json> bad = {{{"type", "no_such_event"}},
                                  text,
                                  update_event(1, true, {{"loss", "x"}}, Json::object()),
                                  update_event(1, true, Json::object(), {{"loss", 1}}),
                                  update_event(0, true, {{"loss", 1}}, Json::object()),  // breaks a constraint
                                  {{"type", "checkpoint"}, {"step", 1}},
+                                 without_memory,
                                  sample_event(0, {{"ocr_reward", 1}})};
   for (const auto& event : bad) {
     std::filesystem::remove_all(train().folder);
