@@ -150,7 +150,8 @@ struct TableSpec {
   SelectionSpec selection;
   std::vector<std::string> required_metrics, optional_metrics;
   std::vector<ColumnSpec> columns;
-  WindowSpec window;  ///< of the columns of training statistics
+  std::map<std::string, std::int64_t> tuning;  ///< by row: runs spent to choose its method's settings
+  WindowSpec window;                           ///< of the columns of training statistics
   std::vector<ClaimSpec> claims;
   std::vector<std::string> notes;  ///< the author's, printed below the table
   Json settings = Json::object();

@@ -27,6 +27,25 @@ const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint
   return found == checkpoints.end() ? nullptr : &*found;
 }
 
+constexpr double kGigabyte = 1e9;
+
+std::map<std::string, double> columns_of(const Budget& budget) {
+  std::map<std::string, double> columns = {{"updates", static_cast<double>(budget.updates)}};
+  const auto add = [&](const char* column, const auto& value, double unit = 1) {
+    if (value) columns[column] = static_cast<double>(*value) / unit;
+  };
+  add("images", budget.images);
+  add("nfe_forward", budget.nfe_forward);
+  add("nfe_backward", budget.nfe_backward);
+  add("nfe_total", budget.nfe_total);
+  add("seconds", budget.seconds);
+  add("scorer_seconds", budget.scorer_seconds);
+  add("core_seconds", budget.core_seconds);
+  add("peak_memory", budget.peak_bytes, kGigabyte);
+  add("weight_copies", budget.weight_copies);
+  return columns;
+}
+
 }  // namespace
 
 std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std::string& evaluation_id) {
@@ -119,6 +138,18 @@ std::vector<PairedValue> paired_values(ScoreReader& scores,
     }
   }
   return pairs;
+}
+
+std::map<std::string, double> spent_at(Store& store, const Experiment& experiment,
+                                       const EvaluatedCheckpoint& checkpoint) {
+  std::map<std::string, double> columns;
+  for (const auto& budget : store.budgets(checkpoint.run_id)) {
+    if (budget.checkpoint == checkpoint.step) columns = columns_of(budget);
+  }
+  const auto& tuning = experiment.table.tuning;
+  if (const auto found = tuning.find(checkpoint.method); found != tuning.end())
+    columns[kTuningColumn] = static_cast<double>(found->second);
+  return columns;
 }
 
 }  // namespace harness

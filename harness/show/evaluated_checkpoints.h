@@ -50,4 +50,9 @@ std::vector<PairedValue> paired_values(ScoreReader& scores,
                                        const std::string& baseline, const std::string& method,
                                        const std::string& split, const std::string& metric);
 
+/// By budget column (budget_columns) what the training of a checkpoint had spent by then, and
+/// the runs that chose its method's settings; without what nobody counted.
+std::map<std::string, double> spent_at(Store& store, const Experiment& experiment,
+                                       const EvaluatedCheckpoint& checkpoint);
+
 }  // namespace harness

@@ -182,6 +182,7 @@ void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, co
     rows.push_back(table_row(scores, checkpoint, model.by_tag));
     rows.back().selected = checkpoint.selected || !model.every_checkpoint;
     if (with_budget && !is_base) rows.back().tau = tau_of(store, checkpoint.run_id);
+    if (!is_base) rows.back().spent = spent_at(store, experiment, checkpoint);
     if (const auto run = runs.find(checkpoint.run_id); run != runs.end() && !is_base)
       rows.back().metrics.merge(training_columns(store, experiment, run->second));
   }

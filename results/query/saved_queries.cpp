@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "results/query/saved_budgets.h"
 #include "results/query/saved_geneval.h"
 
 namespace harness {
@@ -297,9 +298,9 @@ ORDER BY runs.method, runs.seed, runs.id, update_index
 
 std::span<const SavedQuery> saved_queries() {
   static const std::vector<SavedQuery> all = {
-      kAlarms,   kByPrompt,   kByCheckpoint,    kComparisons,  kFoundObjects,      kDifferences,
-      kEasiest,  kFailures,   kGenevalByReason, kGenevalByTag, kGenevalJudgements, kHardest,
-      kLawAudit, kSelections, kSpend,           kTraining};
+      kAlarms,      kBudgets,  kByPrompt,   kByCheckpoint,    kComparisons,  kFoundObjects,
+      kDifferences, kEasiest,  kFailures,   kGenevalByReason, kGenevalByTag, kGenevalJudgements,
+      kHardest,     kLawAudit, kSelections, kSpend,           kTraining};
   return all;
 }
 

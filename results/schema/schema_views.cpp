@@ -206,6 +206,38 @@ CROSS JOIN metrics AS vb
   ON vb.evaluation_id = b.evaluation_id AND vb.name = va.name AND vb.prompt_id = va.prompt_id
   AND vb.sample = va.sample;
 
+-- What the training of a checkpoint had spent by then: counted by the loop (train_stats), and measured (checkpoints). A
+-- backward evaluation counts 2 more forward ones, and 3 where activations are recomputed for it.
+CREATE VIEW v_budgets AS
+WITH counted AS (
+  SELECT
+    run.id AS run_id,
+    run.method,
+    run.seed,
+    checkpoint.step AS checkpoint,
+    (SELECT value FROM train_stats AS s WHERE s.run_id = run.id AND s.update_index = checkpoint.step
+      AND s.name = 'images' AND ifnull(s.timestep, -1) = -1) AS images,
+    (SELECT value FROM train_stats AS s WHERE s.run_id = run.id AND s.update_index = checkpoint.step
+      AND s.name = 'nfe_forward' AND ifnull(s.timestep, -1) = -1) AS nfe_forward,
+    (SELECT value FROM train_stats AS s WHERE s.run_id = run.id AND s.update_index = checkpoint.step
+      AND s.name = 'nfe_backward' AND ifnull(s.timestep, -1) = -1) AS nfe_backward,
+    CASE WHEN ifnull(json_extract(run.effective_settings, '$.gradient_checkpointing'), 0) THEN 4 ELSE 3 END
+      AS backward_weight,
+    checkpoint.seconds,
+    checkpoint.scorer_seconds,
+    checkpoint.core_seconds,
+    checkpoint.peak_bytes,
+    checkpoint.weight_copies
+  FROM checkpoints AS checkpoint
+  JOIN runs AS run ON run.id = checkpoint.run_id
+  WHERE checkpoint.step > 0
+)
+SELECT
+  run_id, method, seed, checkpoint, images, nfe_forward, nfe_backward, backward_weight,
+  nfe_forward + backward_weight * nfe_backward AS nfe_total, checkpoint AS updates, seconds, scorer_seconds,
+  core_seconds, peak_bytes, weight_copies
+FROM counted;
+
 -- Every training statistic under the names that its table has for run and row.
 CREATE VIEW v_training AS
 SELECT

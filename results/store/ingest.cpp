@@ -110,7 +110,8 @@ class Ingestion {
                             .lambda_late = number("lambda_late"),
                             .lambda_late_last = number("lambda_late_last"),
                             .clip_fraction = number("clip_fraction")};
-    if (event.has("spent")) read_spent(Fields(object_field(event, "spent"), event.where() + ": spent"), record);
+    if (event.has("spent"))
+      read_spent(Fields(object_field(event, "spent"), event.where() + ": spent"), record);
     store_.put_checkpoint(record);
   }
 

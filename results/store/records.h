@@ -62,6 +62,17 @@ struct CheckpointRecord {
   std::optional<std::int64_t> weight_copies = {};  ///< of the trained weights, beside themselves
 };
 
+/// What a training had spent at a checkpoint (view v_budgets); nothing where its log does not say.
+struct Budget {
+  std::int64_t checkpoint = 0;
+  std::optional<double> images = {};                          ///< decoded and scored
+  std::optional<double> nfe_forward = {}, nfe_backward = {};  ///< network evaluations, in images
+  std::optional<double> nfe_total = {};                       ///< forward + 3 or 4 backward
+  std::int64_t updates = 0;                                   ///< optimiser steps
+  std::optional<double> seconds = {}, scorer_seconds = {}, core_seconds = {};
+  std::optional<std::int64_t> peak_bytes = {}, weight_copies = {};
+};
+
 /// A statistic of one update.
 struct TrainStat {
   std::string run_id = {};

@@ -30,7 +30,8 @@ std::string_view unit_name(Unit unit);  ///< "fraction", "percent", "number"
 Better better_from_name(std::string_view name);
 
 /// One printed column. `key` is a metric's name, one of "lambda_late", "clip_fraction" and "tau_share"
-/// (Lambda_late over the budget tau), which belong to a checkpoint, or any name of a column with `std_of`.
+/// (Lambda_late over the budget tau), which belong to a checkpoint, what its training had spent by then
+/// (TableRow::spent), or any name of a column with `std_of`.
 struct TableColumn {
   std::string key, title;
   Unit unit = Unit::kFraction;
@@ -54,6 +55,8 @@ struct TableRow {
   std::int64_t n = 0, n_missing = 0;       ///< samples, and those that lack at least one value
   std::map<std::string, Summary> metrics;  ///< by metric name; a metric that was not run has none
   std::optional<double> lambda_late, clip_fraction;
+  /// By column (images, nfe_total, seconds, ...) what the training had spent up to the checkpoint.
+  std::map<std::string, double> spent = {};
   std::optional<double> tau;  ///< the run's late budget; for a method without one that of the table's others
   std::optional<double> damp_share;  ///< share of the off-policy pairs of shard and step damped
   std::int64_t damped_updates = 0;   ///< of the run, with a damp weight below 1

@@ -46,6 +46,11 @@ std::string row_lines(const TableModel& model, const TableRow& row, const char* 
   for (const auto& [metric, summary] : row.metrics) add_summary(metric, summary);
   for (const auto& [tag, summary] : row.by_tag) add_summary(fmt::format("{}:{}", model.by_tag, tag), summary);
   if (const auto overall = overall_of(row)) add({{"metric", model.by_tag + ":overall"}, {"value", *overall}});
+  // Times are not the same twice: only where the table asks for them.
+  for (const auto& column : model.columns) {
+    if (const auto found = row.spent.find(column.key); found != row.spent.end())
+      add({{"metric", column.key}, {"value", found->second}});
+  }
   for (const auto& [name, value] : {std::pair{"lambda_late", row.lambda_late},
                                     {"clip_fraction", row.clip_fraction},
                                     {"tau", row.tau},
