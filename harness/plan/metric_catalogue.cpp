@@ -108,7 +108,7 @@ const std::vector<MetricInfo>& budget_columns() {
              "CPU time of all threads of the training; on a GPU, time of the device", 1),
       budget("peak_memory", "Peak memory (GB)", "most memory that the training had in use", 2),
       budget("weight_copies", "Weight copies",
-             "copies of the trained weights that the training keeps beside themselves"),
+             "copies of the trained weights that the training keeps beside them and their average"),
       budget(kTuningColumn, "Tuning", "runs spent on validation to choose the method's settings")};
   return columns;
 }

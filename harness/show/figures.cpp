@@ -144,8 +144,11 @@ Figure law_audit(Store& store, const Experiment& experiment, const std::string& 
   const auto fresh = audit_rows(store, experiment, method, true),
              reused = audit_rows(store, experiment, method, false);
   if (fresh.empty()) {
-    throw Error(fmt::format("{} has no off-policy update with fresh samples", method), "figure " + name,
-                "choose another experiment: `harness list experiments`");
+    throw Error(
+        fmt::format("{} has no off-policy update with fresh samples of recorded steps", method),
+        "figure " + name,
+        "choose a method that trains on recorded steps with --method, or another experiment: `harness "
+        "list experiments`");
   }
   Figure figure{.name = name,
                 .title = "Path-variance law, predicted and measured",
@@ -315,10 +318,10 @@ void require_training(const Experiment& experiment, const FigureRequest& request
 
 Figure law_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
   if (request.method.empty()) {
-    // The last one that was trained here, if any was.
+    // The last one that was trained here on recorded steps, if any was.
     auto method = experiment.methods.back();
     for (const auto& row : experiment.methods) {
-      if (experiment.table.arm(row).is_trained()) method = row;
+      if (!audit_rows(store, experiment, row, true).empty()) method = row;
     }
     return law_audit(store, experiment, request.name, method);
   }

@@ -34,6 +34,13 @@ constexpr auto kDampedUpdates = R"sql(
     SELECT count(value), total(value) FROM train_stats WHERE run_id = ?1 AND name = 'damping_undone')sql";
 constexpr auto kEmaLag =
     "SELECT value FROM train_stats WHERE run_id = ?1 AND update_index = ?2 AND name = 'ema_lag'";
+constexpr auto kHasNoSteps = R"sql(
+    SELECT 1 FROM train_stats AS forward
+    WHERE forward.run_id = ?1 AND forward.update_index = ?2 AND forward.name = 'trained_steps' AND forward.value = 0
+      AND NOT EXISTS (SELECT 1 FROM train_stats AS s WHERE s.run_id = ?1 AND s.name = 'lambda_center')
+    LIMIT 1)sql";
+constexpr auto kVelocityMovement =
+    "SELECT value FROM train_stats WHERE run_id = ?1 AND update_index = ?2 AND name = 'velocity_movement'";
 constexpr auto kMaxClipFraction =
     "SELECT max(value) FROM train_stats WHERE run_id = ?1 AND name = 'clip_fraction' AND on_policy = 0";
 
@@ -79,6 +86,11 @@ void add_training(Store& store, const EvaluatedCheckpoint& evaluated, const Json
                   TableRow& row) {
   using Number = std::optional<double>;
   row.damp_share = rows_of<Number>(store, kDampShare, evaluated.run_id).front();
+  row.has_steps = rows_of<int>(store, kHasNoSteps, evaluated.run_id, evaluated.step).empty();
+  if (!row.has_steps) {
+    const auto movement = rows_of<Number>(store, kVelocityMovement, evaluated.run_id, evaluated.step);
+    if (!movement.empty()) row.velocity_movement = movement.front();
+  }
   row.never_clipped = rows_of<Number>(store, kMaxClipFraction, evaluated.run_id).front() == 0;
   const auto [damped, undone] =
       rows_of<std::int64_t, double>(store, kDampedUpdates, evaluated.run_id).front();

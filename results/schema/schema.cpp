@@ -154,7 +154,7 @@ ALTER TABLE checkpoints ADD COLUMN seconds REAL;
 ALTER TABLE checkpoints ADD COLUMN scorer_seconds REAL;
 ALTER TABLE checkpoints ADD COLUMN core_seconds REAL;
 ALTER TABLE checkpoints ADD COLUMN peak_bytes INTEGER;
-ALTER TABLE checkpoints ADD COLUMN weight_copies INTEGER;
+ALTER TABLE checkpoints ADD COLUMN weight_copies REAL;
 )sql";
 
 constexpr const char* kReadBeforeVersion10 = R"sql(

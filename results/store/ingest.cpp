@@ -2,6 +2,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "core/event_log.h"
@@ -118,14 +119,11 @@ class Ingestion {
   /// What the training of a checkpoint had spent by then; a number that nobody could measure is null.
   static void read_spent(Fields spent, CheckpointRecord& record) {
     const auto number = [&](const char* key) { return number_or_null(spent.get(key), spent, key); };
-    const auto count = [&](const char* key) {
-      return spent.get(key).is_null() ? std::nullopt : std::optional(spent.required<std::int64_t>(key));
-    };
     record.seconds = number("seconds");
     record.scorer_seconds = number("scorer_seconds");
     record.core_seconds = number("core_seconds");
-    record.peak_bytes = count("peak_bytes");
-    record.weight_copies = count("weight_copies");
+    if (const auto bytes = number("peak_bytes")) record.peak_bytes = std::llround(*bytes);
+    record.weight_copies = number("weight_copies");
   }
 
   void sample(Fields& event) {

@@ -59,7 +59,7 @@ struct CheckpointRecord {
   std::optional<double> scorer_seconds = {};  ///< of it, waiting for scorers
   std::optional<double> core_seconds = {};    ///< CPU time of all threads; on a GPU time of the device
   std::optional<std::int64_t> peak_bytes = {};
-  std::optional<std::int64_t> weight_copies = {};  ///< of the trained weights, beside themselves
+  std::optional<double> weight_copies = {};  ///< of the trained weights, beside them and their average
 };
 
 /// What a training had spent at a checkpoint (view v_budgets); nothing where its log does not say.
@@ -70,7 +70,8 @@ struct Budget {
   std::optional<double> nfe_total = {};                       ///< forward + 3 or 4 backward
   std::int64_t updates = 0;                                   ///< optimiser steps
   std::optional<double> seconds = {}, scorer_seconds = {}, core_seconds = {};
-  std::optional<std::int64_t> peak_bytes = {}, weight_copies = {};
+  std::optional<std::int64_t> peak_bytes = {};
+  std::optional<double> weight_copies = {};
 };
 
 /// A statistic of one update.

@@ -62,9 +62,12 @@ struct TableRow {
   std::int64_t damped_updates = 0;   ///< of the run, with a damp weight below 1
   std::int64_t undone_updates = 0;   ///< of them, those whose length the norm clip made the undamped one
   std::optional<double> ema_lag;     ///< updates by which the evaluated average lags the policy
-  bool never_clipped = false;        ///< no ratio left the clip range in any off-policy update of the run
-  bool peeked = false;               ///< tested without having been selected
-  bool selected = true;              ///< false: shown beside the selected checkpoint of its run
+  bool has_steps = true;             ///< false: its training recorded no steps (forward process)
+  /// Of such a training: mean ||v - v_ref||^2 at the checkpoint, over the elements of the velocity.
+  std::optional<double> velocity_movement = {};
+  bool never_clipped = false;  ///< no ratio left the clip range in any off-policy update of the run
+  bool peeked = false;         ///< tested without having been selected
+  bool selected = true;        ///< false: shown beside the selected checkpoint of its run
   /// By metric: samples without a value because their prompt quotes no text, which is no failure.
   std::map<std::string, std::int64_t> without_target = {};
   std::map<std::string, Summary> by_tag = {};  ///< of the metric TableModel::by_tag, by tag of the prompts

@@ -35,6 +35,7 @@ Json row_json(const TableModel& model, const TableRow& row) {
                    {"paper", Json(paper)}};
   if (model.every_checkpoint) document["selected"] = row.selected;
   if (row.tau) document["tau"] = *row.tau;
+  if (!row.has_steps) document["velocity_movement"] = or_null(row.velocity_movement);
   if (!row.spent.empty()) document["spent"] = row.spent;
   if (!row.by_tag.empty()) document["by_tag"] = by_tag_json(model, row);
   return document;
