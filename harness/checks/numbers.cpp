@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "core/text.h"
 #include "evaluators/ocr.h"
 #include "harness/checks/check.h"
 #include "harness/show/comparisons.h"

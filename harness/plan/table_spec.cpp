@@ -380,6 +380,20 @@ void read_grid(TableSpec& spec, Fields fields) {
   require(spec.grid.rows >= 1 && spec.grid.rows <= 200, "must be 1 to 200", fields.where() + ": rows");
 }
 
+/// {"groups": true, "second_view": "nfe_total"}
+void read_leaderboard(TableSpec& spec, Fields fields) {
+  auto& board = spec.leaderboard.emplace();
+  read(fields, "groups", board.groups);
+  if (fields.has("second_view")) {
+    const auto view = fields.required<std::string>("second_view");
+    require_choice(view, {"nfe_total"}, "second view", fields.where() + ": second_view");
+    require(spec.tests(), "tests a further checkpoint of each run, and this table tests none",
+            fields.where() + ": second_view", "leave it out, or show the test split");
+    board.second_view = true;
+  }
+  fields.finish();
+}
+
 void read_window(TableSpec& spec, Fields fields) {
   read(fields, "last", spec.window.last);
   read(fields, "unit", spec.window.unit);
@@ -904,6 +918,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
       spec.by_tag = fields.required<std::string>("by_tag");
       require_choice(spec.by_tag, spec.metrics(), "metric of this table", fields.where() + ": by_tag");
     }
+    if (fields.has("leaderboard")) read_leaderboard(spec, fields.object("leaderboard"));
     if (fields.has("grid")) read_grid(spec, fields.object("grid"));
   }
   if (fields.has("window")) read_window(spec, fields.object("window"));

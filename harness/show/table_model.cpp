@@ -14,6 +14,7 @@
 #include "harness/plan/registry.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
+#include "harness/show/leaderboard.h"
 #include "harness/show/training_table.h"
 #include "harness/show/yardstick.h"
 #include "results/paper/paper_audit.h"
@@ -188,7 +189,10 @@ void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, co
     for (const auto& [metric, reason] : not_run.items()) model.not_run[metric] = reason;
     if (checkpoint.split != split) continue;
     const bool is_base = checkpoint.method == kBaseMethod;
-    const bool shown = is_base || split == "test" || checkpoint.selected || model.every_checkpoint;
+    const bool is_of_second_view =
+        experiment.table.has_second_view() && !checkpoint.selected && !checkpoint.peeked;
+    const bool shown =
+        is_base || checkpoint.selected || model.every_checkpoint || (split == "test" && !is_of_second_view);
     if (!shown) continue;
     auto& rows = is_base ? model.reference : model.rows;
     rows.push_back(table_row(scores, checkpoint, model.by_tag));
@@ -378,6 +382,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
     ScoreReader scores(store);
     fill_evaluation_table(scores, experiment, split, model);
     complete_comparisons(scores, experiment, split, model.comparisons, is_complete);
+    model.leaderboard = leaderboard_of(scores, experiment, model, model.comparisons);
     // All comparisons guard; the table itself shows those of the metrics that it names.
     model.guardrails = guardrail_panel_of(experiment, records_of(model.comparisons, model.split));
     if (model.guardrails) keep_named_metrics(experiment, model.comparisons);

@@ -14,6 +14,7 @@
 #include "results/statistics/verdict.h"
 #include "results/table/notation.h"
 #include "results/verdict/guardrails.h"
+#include "results/verdict/leaderboard.h"
 #include "results/verdict/multiplicity.h"
 #include "results/verdict/yardstick.h"
 
@@ -127,8 +128,8 @@ struct TableShow {
   DisplayNames names = DisplayNames{};    ///< in formats for papers
 };
 
-/// Parts of a table that can be shown alone: "results", "tags", "differences", "claims", "noise",
-/// "guardrails".
+/// Parts of a table that can be shown alone: "results", "leaderboard", "tags", "differences", "claims",
+/// "noise", "guardrails".
 const std::vector<std::string>& table_parts();
 
 /// Everything that a table says, in whatever format; pure data, filled from the DB.
@@ -153,6 +154,7 @@ struct TableModel {
   std::vector<TableClaim> claims;
   std::optional<Yardstick> yardstick = {};      ///< what runs of one method differ by, where it was measured
   std::optional<Calibration> calibration = {};  ///< what was made of known rows, where that was measured
+  std::optional<Leaderboard> leaderboard = {};  ///< of a table that ranks its methods
   std::optional<GuardrailPanel> guardrails;     ///< nothing in training tables, and where no rule was stored
   bool over_training = false;                   ///< rows are statistics of the training, paired by seed
   std::uint32_t resamples = 10000;

@@ -159,6 +159,7 @@ Json table_json(const TableModel& model) {
   if (!model.parts.empty()) document["parts"] = parts_json(model);
   if (model.yardstick) document["yardstick"] = yardstick_json(*model.yardstick);
   if (model.calibration) document["calibration"] = calibration_json(*model.calibration);
+  if (model.leaderboard) document["leaderboard"] = leaderboard_json(*model.leaderboard);
   if (model.guardrails) document["guardrails"] = guardrails_json(*model.guardrails);
   return document;
 }
