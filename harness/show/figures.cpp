@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "harness/show/leaderboard.h"
 #include "harness/show/report_curves.h"
 #include "harness/show/table_model.h"
 #include "harness/terminal/output.h"
@@ -341,6 +342,12 @@ Figure law_zclip_figure(Store& store, const Experiment& experiment, const Figure
   return law_comparison(store, experiment, request.name, methods);
 }
 
+template <CurveAxis axis>
+Figure curves_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
+  if (experiment.is_training()) throw without(experiment, request, "evaluated checkpoints");
+  return leaderboard_figure(store, experiment, request.name, axis);
+}
+
 struct KnownFigure {
   FigureInfo info;
   Figure (*make)(Store&, const Experiment&, const FigureRequest&);
@@ -373,6 +380,14 @@ const std::vector<KnownFigure>& figures() {
       {{"law-audit-zclip", "baseline and z-clip side by side (the paper's second figure)",
         "a table of training statistics (tiny-sd3-zclip)", "tiny-sd3-zclip"},
        law_zclip_figure},
+      {{"leaderboard", "learning curves: the metric of selection by images, a small panel a method",
+        "a table of evaluations", "leaderboard"},
+       curves_figure<CurveAxis::kImages>},
+      {{"leaderboard-evaluations", "the same by network evaluations", "a table of evaluations",
+        "leaderboard"},
+       curves_figure<CurveAxis::kEvaluations>},
+      {{"leaderboard-seconds", "the same by seconds of training", "a table of evaluations", "leaderboard"},
+       curves_figure<CurveAxis::kSeconds>},
       {{"grid", "test prompts chosen by rule with their images (also `harness grid`)",
         "a table of evaluations", ""},
        nullptr}};
@@ -425,7 +440,19 @@ Figure make_figure(Store& store, const Experiment& experiment, const FigureReque
   return figure;
 }
 
-std::vector<std::string> figures_of(const Experiment& experiment) {
+static std::vector<std::string> learning_curves_of(const TableModel& model) {
+  std::vector<std::string> names;
+  for (const auto& [figure, spent] : {std::pair("leaderboard", "images"),
+                                      {"leaderboard-evaluations", "nfe_total"},
+                                      {"leaderboard-seconds", "seconds"}}) {
+    if (std::ranges::any_of(model.rows, [&](const TableRow& row) { return row.spent.contains(spent); }))
+      names.emplace_back(figure);
+  }
+  return names;
+}
+
+std::vector<std::string> figures_of(const Experiment& experiment, const TableModel& model) {
+  if (experiment.table.leaderboard) return learning_curves_of(model);
   if (!experiment.is_training()) return {};
   std::vector<std::string> names;
   for (const auto& figure : known_figures()) {

@@ -15,8 +15,13 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
                                           const TableModel& model,
                                           const std::vector<TableComparison>& comparisons);
 
-/// Learning curves of a leaderboard (leaderboard_figure.cpp): the metric of selection on its split against
-/// images, network evaluations and seconds, a small panel a method with all others in grey behind it.
-Figure leaderboard_figure(Store& store, const Experiment& experiment);
+/// What the checkpoints of learning curves are placed by.
+enum class CurveAxis { kImages, kEvaluations, kSeconds };
+
+/// Learning curves (leaderboard_figure.cpp): the metric of selection on its split, a small panel a method
+/// with the baseline beside it and all others in grey behind them. Throws Error where no run says what it
+/// spent.
+Figure leaderboard_figure(Store& store, const Experiment& experiment, const std::string& name,
+                          CurveAxis axis);
 
 }  // namespace harness
