@@ -173,7 +173,7 @@ class Job {
                     {"clip_fraction", lambda / 2},
                     {"images", 32 * update},
                     {"nfe_forward", 320 * update},
-                    {"nfe_backward", 320 * update}};
+                    {"nfe_backward", (identity_.at("method") == "dual" ? 80 : 320) * update}};
       if (identity_.at("method") == "lambda-controlled") {
         stats["damped_share"] = on_policy ? 0 : 0.375;
         if (!on_policy) stats["damping_undone"] = update % 4 == 0 ? 1 : 0;
