@@ -179,6 +179,14 @@ TEST_F(Ingest, WhatTheTrainingOfACheckpointSpentIsKeptAndMayBeUnknown) {
   EXPECT_EQ(late.weight_copies, 2);
 }
 
+TEST_F(Ingest, ASpendingThatIsNotWholeIsRefused) {
+  auto event = checkpoint_event(1, 0.1);
+  event["spent"] = {{"seconds", 1.5}};
+  const auto error = refusal(train(), {started("r1"), event});
+  EXPECT_EQ(error.problem(), R"("scorer_seconds" is missing)");
+  EXPECT_EQ(error.where(), (train().folder / "events.log").string() + ": spent");
+}
+
 TEST_F(Ingest, WhatTheWorkerMadeOfTheSettingsIsKept) {
   auto record = a_run("r2", "dual");
   record.effective_settings = {{"lr", 0.001}, {"method_settings", {{"clip", "public"}}}};
@@ -216,15 +224,12 @@ TEST_F(Ingest, BadEventLeavesNoTraceOfItsBatch) {
 TEST_F(Ingest, WrongTypesAreRefused) {
   auto text = update_event(1, true, Json::object(), Json::object());
   text["update_index"] = "1";
-  auto without_memory = checkpoint_event(1, 0.1);
-  without_memory["spent"] = {{"seconds", 1.5}};
   const std::vector<Json> bad = {{{"type", "no_such_event"}},
                                  text,
                                  update_event(1, true, {{"loss", "x"}}, Json::object()),
                                  update_event(1, true, Json::object(), {{"loss", 1}}),
                                  update_event(0, true, {{"loss", 1}}, Json::object()),  // breaks a constraint
                                  {{"type", "checkpoint"}, {"step", 1}},
-                                 without_memory,
                                  sample_event(0, {{"ocr_reward", 1}})};
   for (const auto& event : bad) {
     std::filesystem::remove_all(train().folder);
