@@ -25,6 +25,7 @@ LoggedResults results_of(const std::filesystem::path& log) {
     logged.is_complete = logged.is_complete || type == "job_completed";
     event.erase("time");
     event.erase("scorers");  // how often one had failed by then
+    event.erase("spent");    // another machine takes another time
     const auto number = [&](const char* field) { return event.value(field, std::int64_t{-1}); };
     const std::tuple key(type, type == "update" ? number("update_index") : number("step"), std::int64_t{0});
     if (type == "update" || type == "checkpoint" || type == "effective_settings")

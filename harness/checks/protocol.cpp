@@ -7,6 +7,7 @@
 #include "harness/checks/check.h"
 #include "harness/plan/selection.h"
 #include "harness/run/plan_runner.h"
+#include "harness/show/evaluated_checkpoints.h"
 #include "results/query/query.h"
 #include "results/store/rows.h"
 
@@ -81,6 +82,27 @@ void check_selection_of(const CheckedExperiment& experiment, const CheckedRun& r
   check_choice(run, found.front(), scored_candidates(experiment.store, candidates, wanted.metric), findings);
 }
 
+/// The selections within equal evaluations, made again.
+void check_second_view(const CheckedExperiment& experiment, Findings& findings) {
+  const auto checkpoints = evaluated_checkpoints(experiment.store, experiment);
+  const auto view = second_view(experiment.store, experiment, checkpoints);
+  for (const auto& chosen : view.checkpoints) {
+    const auto run = std::ranges::find(experiment.runs, chosen.run_id, &CheckedRun::id);
+    std::vector<const CheckedEvaluation*> candidates;
+    for (const auto& budget : experiment.store.budgets(chosen.run_id)) {
+      for (const auto* e : experiment.evaluations_of(chosen.run_id, experiment.table.selection.split)) {
+        if (e->step == budget.checkpoint && budget.nfe_total <= view.nfe_total) candidates.push_back(e);
+      }
+    }
+    std::vector<std::string> ids;
+    for (const auto* candidate : candidates) ids.push_back(candidate->id);
+    for (const auto& s : experiment.store.selections(chosen.run_id)) {
+      if (s.rule == second_view_rule(experiment.table.selection.rule) && s.candidates == ids)
+        check_choice(*run, s, scored_candidates(experiment.store, candidates, s.metric), findings);
+    }
+  }
+}
+
 /// When something was said in a log.
 std::vector<double> times_of(const JobLog& log, const std::string& type) {
   std::vector<double> times;
@@ -118,7 +140,9 @@ void check_opened_once(const CheckedExperiment& experiment, const CheckedRun& ru
                        const StoredEvaluation& ours, Findings& findings) {
   for (const auto& other : experiment.store.evaluations(run.id)) {
     const bool same_prompts = other.split == "test" && other.prompt_set_sha256 == ours.prompt_set_sha256;
-    if (!same_prompts || other.id == ours.id) continue;
+    // The second view of a leaderboard opens it for one further checkpoint.
+    const bool is_ours = std::ranges::count(experiment.evaluations, other.id, &CheckedEvaluation::id) > 0;
+    if (!same_prompts || is_ours) continue;
     const auto name = fmt::format("{} on test at {} (evaluation {})", run.name, other.step, other.id);
     if (other.step != ours.step) {
       findings.add("{}: the test split was opened for a second checkpoint", name);
@@ -148,6 +172,7 @@ Findings check_selection(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint =
                         "the tested checkpoint is not the one that the rule chooses: repeat with --fresh"};
   for (const auto& run : experiment.runs) check_selection_of(experiment, run, findings);
+  if (experiment.table.has_second_view()) check_second_view(experiment, findings);
   const bool selects = !std::ranges::all_of(experiment.runs, &CheckedRun::has_only_one);
   findings.summary = selects ? fmt::format("{} of {} on {}, recomputed, chooses the same checkpoints",
                                            experiment.table.selection.rule, experiment.table.selection.metric,
@@ -163,7 +188,9 @@ Findings check_test_once(const CheckedExperiment& experiment, Fields&) {
   std::size_t tested = 0;
   for (const auto& run : experiment.runs) {
     const auto tests = experiment.evaluations_of(run.id, "test");
-    if (tests.size() != (experiment.table.tests() ? 1 : 0)) {
+    const std::size_t most = experiment.table.has_second_view() && run.is_trained() ? 2 : 1;
+    const bool is_right = experiment.table.tests() ? !tests.empty() && tests.size() <= most : tests.empty();
+    if (!is_right) {
       findings.add("{}: {} test evaluations in the experiment", run.name, tests.size());
     }
     for (const auto* test : tests) {
@@ -175,7 +202,8 @@ Findings check_test_once(const CheckedExperiment& experiment, Fields&) {
     tested += tests.size();
   }
   findings.summary = experiment.table.tests()
-                         ? fmt::format("{} test evaluations, one per run, each after its selection", tested)
+                         ? fmt::format("{} test evaluations, one per run{}, each after its selection", tested,
+                                       experiment.table.has_second_view() ? " and view" : "")
                          : std::string("a table of the validation split: nothing was tested for it");
   return findings;
 }

@@ -27,6 +27,7 @@ void require_new_names(const ExternalScorerSpec& scorer, const Registry& registr
   for (const auto& metric : scorer.metric_names()) {
     const auto* other = registry.evaluator_of(metric);
     const bool is_taken = other != nullptr || std::ranges::count(kTakenNames, metric) > 0 ||
+                          find_budget_column(metric) != nullptr ||
                           std::ranges::count(reserved_metrics(), metric) > 0;
     if (!is_taken) continue;
     throw Error(other != nullptr ? fmt::format("\"{}\" is already a metric of {}", metric, other->name)

@@ -80,4 +80,42 @@ const MetricCatalogue& built_in_catalogue() {
   return catalogue;
 }
 
+namespace {
+
+/// "what it counts, up to the checkpoint"
+MetricInfo budget(const char* name, const char* title, const char* help, int decimals = 0) {
+  return {.name = name, .title = title, .help = help, .decimals = decimals};
+}
+
+}  // namespace
+
+const std::vector<MetricInfo>& budget_columns() {
+  static const std::vector<MetricInfo> columns = {
+      budget("images", "Images", "images decoded and scored in training up to the checkpoint"),
+      budget("nfe_forward", "NFE forward",
+             "network evaluations without a gradient up to the checkpoint, in images; guidance counts 2"),
+      budget("nfe_backward", "NFE backward", "network evaluations with a gradient, likewise"),
+      budget("nfe_total", "NFE total",
+             "forward + 3 backward evaluations up to the checkpoint (4 where activations are recomputed), in "
+             "images"),
+      budget("updates", "Updates", "optimiser steps up to the checkpoint"),
+      budget(
+          "seconds", "Seconds",
+          "wall time of training up to the checkpoint on the machine of the signature, without evaluations",
+          1),
+      budget("scorer_seconds", "Scorer seconds", "of it, waiting for scorers", 1),
+      budget("core_seconds", "Core seconds",
+             "CPU time of all threads of the training; on a GPU, time of the device", 1),
+      budget("peak_memory", "Peak memory (GB)", "most memory that the training had in use", 2),
+      budget("weight_copies", "Weight copies",
+             "copies of the trained weights that the training keeps beside them and their average"),
+      budget(kTuningColumn, "Tuning", "runs spent on validation to choose the method's settings")};
+  return columns;
+}
+
+const MetricInfo* find_budget_column(const std::string& name) {
+  const auto found = std::ranges::find(budget_columns(), name, &MetricInfo::name);
+  return found == budget_columns().end() ? nullptr : &*found;
+}
+
 }  // namespace harness

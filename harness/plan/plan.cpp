@@ -357,6 +357,10 @@ std::string test_key(const RunPlan& run) {
   return "test of " + run.job.id;
 }
 
+std::string second_test_key(const RunPlan& run) {
+  return "second test of " + run.job.id;
+}
+
 std::string device_name(const std::string& device) {
   if (device == "auto" || device == "cpu") return "cpu";
   if (device == "cuda") return "cuda:0";

@@ -82,6 +82,28 @@ Choice choose_by_scores_there(std::span<const Candidate> candidates) {
   return choice;
 }
 
+std::string second_view_rule(const std::string& rule) {
+  return rule + " within nfe_total";
+}
+
+std::optional<double> equal_evaluations(const std::vector<BudgetsOfRun>& runs) {
+  std::optional<double> least;
+  for (const auto& run : runs) {
+    if (run.empty() || !run.back().nfe_total) return std::nullopt;
+    least = std::min(least.value_or(*run.back().nfe_total), *run.back().nfe_total);
+  }
+  return least;
+}
+
+std::vector<int> steps_within(const BudgetsOfRun& run, double nfe_total) {
+  std::vector<int> steps;
+  for (const auto& budget : run) {
+    if (budget.nfe_total && *budget.nfe_total <= nfe_total)
+      steps.push_back(static_cast<int>(budget.checkpoint));
+  }
+  return steps;
+}
+
 std::string missing_text(const Choice& choice, const std::string& metric) {
   std::vector<std::string> checkpoints;
   for (const auto& [step, count] : choice.missing)

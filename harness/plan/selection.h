@@ -42,6 +42,20 @@ Choice choose_checkpoint(std::span<const Candidate> candidates);
 /// The checkpoint of the highest mean of whatever scores it has, as versions before this one selected.
 Choice choose_by_scores_there(std::span<const Candidate> candidates);
 
+/// The rule of a selection among the checkpoints within the evaluations that every run of a table reached:
+/// its table's second view (LeaderboardSpec). A checkpoint that it alone chose is no selected one elsewhere.
+std::string second_view_rule(const std::string& rule);
+
+/// What the checkpoints of a run that are compared on the split that selects had spent, by step.
+using BudgetsOfRun = std::vector<Budget>;
+
+/// The most nfe_total that every run reached at its last checkpoint. Nothing without runs, and where one does
+/// not say what it spent.
+std::optional<double> equal_evaluations(const std::vector<BudgetsOfRun>& runs);
+
+/// The checkpoints of a run that had spent no more.
+std::vector<int> steps_within(const BudgetsOfRun& run, double nfe_total);
+
 /// "6 of 24 prompts (25 %) have no ocr_reward at some checkpoint (checkpoint 4: 6)"
 std::string missing_text(const Choice& choice, const std::string& metric);
 

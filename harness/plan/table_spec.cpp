@@ -50,11 +50,13 @@ const std::vector<KnownStatistic> kStatistics = {
     {"drift_error_sq", "lower", kStep},    {"var_error", "none", kStep},
     {"var_error_sq", "lower", kStep},      {"ratio_median", "none", kStep},
     {"step_ess", "higher", kStep},         {"path_ess", "higher", kStep},
-    {"lambda_weight", "none", kStep}};
+    {"lambda_weight", "none", kStep},      {"images", "none", kUpdate},
+    {"nfe_forward", "none", kUpdate},      {"nfe_backward", "none", kUpdate},
+    {"velocity_movement", "none", kUpdate}};
 
 const MetricInfo* of_checkpoint(const std::string& column) {
   const auto found = std::ranges::find(kCheckpointColumns, column, &MetricInfo::name);
-  return found == kCheckpointColumns.end() ? nullptr : &*found;
+  return found == kCheckpointColumns.end() ? find_budget_column(column) : &*found;
 }
 
 void require(bool holds, const std::string& what, const std::string& where, const std::string& hint = {}) {
@@ -150,7 +152,8 @@ KnownColumn known_column(const ColumnSpec& column, const ColumnReading& reading)
     return {.info = *recorded, .source = recorded->source, .is_fixed = true};
   }
   if (column.is_statistic()) return known_statistic(column);
-  if (const auto* info = of_checkpoint(column.name))
+  const bool was_metric = reading.source != SpecSource::kFile && metrics.find(column.name) != nullptr;
+  if (const auto* info = of_checkpoint(column.name); info != nullptr && !was_metric)
     return {.info = *info, .source = "column of a checkpoint", .is_fixed = true};
   const auto& metric = column.std_of.empty() ? column.name : column.std_of;
   const auto* info = metrics.find(metric);
@@ -210,7 +213,10 @@ ColumnSpec read_column(const Json& value, const ColumnReading& reading, const st
   } else {
     read(fields, "std_of", column.std_of);
   }
-  describe_column(fields, known_column(column, reading), reading.source, column);
+  const auto known = known_column(column, reading);
+  describe_column(fields, known, reading.source, column);
+  if (column.note.empty() && !column.is_statistic() && find_budget_column(column.name) != nullptr)
+    column.note = known.info.help;
   fields.finish();
   return column;
 }
@@ -374,6 +380,20 @@ void read_grid(TableSpec& spec, Fields fields) {
   require(spec.grid.rows >= 1 && spec.grid.rows <= 200, "must be 1 to 200", fields.where() + ": rows");
 }
 
+/// {"groups": true, "second_view": "nfe_total"}
+void read_leaderboard(TableSpec& spec, Fields fields) {
+  auto& board = spec.leaderboard.emplace();
+  read(fields, "groups", board.groups);
+  if (fields.has("second_view")) {
+    const auto view = fields.required<std::string>("second_view");
+    require_choice(view, {"nfe_total"}, "second view", fields.where() + ": second_view");
+    require(spec.tests(), "tests a further checkpoint of each run, and this table tests none",
+            fields.where() + ": second_view", "leave it out, or show the test split");
+    board.second_view = true;
+  }
+  fields.finish();
+}
+
 void read_window(TableSpec& spec, Fields fields) {
   read(fields, "last", spec.window.last);
   read(fields, "unit", spec.window.unit);
@@ -438,6 +458,24 @@ void read_equal_rows(TableSpec& spec, Fields& fields) {
             fmt::format("equal rows are of one method: \"{}\" is {} and \"{}\" is {}", first,
                         spec.arm(first).method, row, spec.arm(row).method),
             where, "name rows of one method whose settings differ by nothing that matters");
+  }
+}
+
+/// "tuning": runs spent to choose the settings of each method, one number for all rows or one a row.
+void read_tuning(TableSpec& spec, Fields& fields) {
+  const auto where = fields.where() + ": tuning";
+  const Json& value = fields.get("tuning");
+  const auto put = [&](const std::string& row, const Json& runs, const std::string& place) {
+    require(runs.is_number_integer() && runs.get<std::int64_t>() >= 0, "must be a number of runs", place);
+    spec.tuning[row] = runs.get<std::int64_t>();
+  };
+  if (!value.is_object()) {
+    for (const auto& row : spec.methods) put(row, value, where);
+    return;
+  }
+  for (const auto& [row, runs] : value.items()) {
+    require_choice(row, spec.methods, "row", where);
+    put(row, runs, where + "." + row);
   }
 }
 
@@ -546,7 +584,8 @@ void check_whole(const TableSpec& spec) {
   require_choice(spec.selection.metric, spec.required_metrics, "metric (it must be a required one)",
                  where + ": selection.metric");
   auto column_names = spec.metrics();
-  for (const auto& column : kCheckpointColumns) column_names.push_back(column.name);
+  for (const auto* columns : {&kCheckpointColumns, &budget_columns()})
+    for (const auto& column : *columns) column_names.push_back(column.name);
   for (std::size_t i = 0; i < spec.columns.size(); ++i) {
     const auto place = fmt::format("{}: columns[{}]", where, i);
     const auto& column = spec.columns[i];
@@ -862,6 +901,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   spec.kind = kind == "training" ? TableKind::kTraining : TableKind::kEvaluation;
   read_rows(spec, fields.get("methods"), fields.where() + ": methods");
   if (fields.has("equal_rows")) read_equal_rows(spec, fields);
+  if (fields.has("tuning")) read_tuning(spec, fields);
   spec.baseline = fields.required<std::string>("baseline");
   read(fields, "starting_weights", spec.has_base);
   spec.seeds =
@@ -878,6 +918,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
       spec.by_tag = fields.required<std::string>("by_tag");
       require_choice(spec.by_tag, spec.metrics(), "metric of this table", fields.where() + ": by_tag");
     }
+    if (fields.has("leaderboard")) read_leaderboard(spec, fields.object("leaderboard"));
     if (fields.has("grid")) read_grid(spec, fields.object("grid"));
   }
   if (fields.has("window")) read_window(spec, fields.object("window"));

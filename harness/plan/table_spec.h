@@ -95,6 +95,12 @@ struct ShownSpec {
   bool every_checkpoint = false;  ///< of a run, rather than the selected one; on validation only
 };
 
+/// A table that ranks its methods (results/verdict/leaderboard.h).
+struct LeaderboardSpec {
+  bool groups = false;       ///< all pairs are compared, for groups that cannot be told apart
+  bool second_view = false;  ///< at equal evaluations too: each run's checkpoint chosen within them is tested
+};
+
 /// What `harness grid` shows unless it is told otherwise.
 struct GridSpec {
   std::vector<std::string> pick = {"wins", "mixed", "failures"};
@@ -150,7 +156,8 @@ struct TableSpec {
   SelectionSpec selection;
   std::vector<std::string> required_metrics, optional_metrics;
   std::vector<ColumnSpec> columns;
-  WindowSpec window;  ///< of the columns of training statistics
+  std::map<std::string, std::int64_t> tuning;  ///< by row: runs spent to choose its method's settings
+  WindowSpec window;                           ///< of the columns of training statistics
   std::vector<ClaimSpec> claims;
   std::vector<std::string> notes;  ///< the author's, printed below the table
   Json settings = Json::object();
@@ -159,6 +166,7 @@ struct TableSpec {
   ShownSpec shown;
   std::string by_tag;  ///< the metric that is also shown by tag of GenEval's prompts; empty: none
   GridSpec grid;
+  std::optional<LeaderboardSpec> leaderboard;
   std::map<std::string, ScaleSpec> scales;
   MetricCatalogue metric_catalogue;  ///< what the metrics are that a table of this build can name
   std::filesystem::path file;
@@ -172,6 +180,7 @@ struct TableSpec {
   ArmSpec arm(const std::string& name) const;
   bool is_training() const { return kind == TableKind::kTraining; }
   bool tests() const { return !is_training() && shown.split == "test"; }
+  bool has_second_view() const { return leaderboard && leaderboard->second_view; }
   /// The good direction of a metric or column: "higher", "lower" or "none".
   std::string better(const std::string& metric) const;
 };

@@ -76,6 +76,7 @@ struct JobList {
   const Plan& plan;
   Store* store;
   const Rates& rates;
+  std::map<std::string, std::vector<int>> second_views = {};  ///< second_view_steps; empty without a store
   std::vector<PlannedJob> jobs = {};
 
   void add(const char* kind, const Job& job, const std::string& key, double seconds) {
@@ -93,6 +94,24 @@ struct JobList {
     const auto label =
         fmt::format("evaluate the selected checkpoint of {} on test (seed {})", run.name, run.seed);
     jobs.push_back({"test", "", label, test_key(run), false, seconds_on("test")});
+  }
+
+  /// What the second view tests is known once every run has said what it spent; it may be tested already.
+  void add_second_test(const RunPlan& run, std::optional<int> selected) {
+    if (!plan.spec.has_second_view() || !run.is_trained()) return;
+    const auto found = second_views.find(run.job.id);
+    if (found != second_views.end()) {
+      const auto chosen = recorded_second_view(plan, run, found->second, *store);
+      if (found->second.empty() || (chosen && chosen->step == selected)) return;
+      if (chosen) {
+        return add("test", plan.evaluation(run, static_cast<int>(chosen->step), "test"), second_test_key(run),
+                   seconds_on("test"));
+      }
+    }
+    const auto label = fmt::format(
+        "evaluate the checkpoint of {} selected within equal evaluations on test, if it is another (seed {})",
+        run.name, run.seed);
+    jobs.push_back({"test", "", label, second_test_key(run), false, seconds_on("test")});
   }
 
   void add_run(const RunPlan& run) {
@@ -115,6 +134,7 @@ struct JobList {
                     fmt::format("select a checkpoint of {} (seed {}){}", run.name, run.seed, outcome),
                     "select " + run.job.id, selected.has_value(), 0});
     add_test(run, selected);
+    add_second_test(run, selected);
   }
 };
 
@@ -234,6 +254,7 @@ Rates measured_rates(Store* store, const std::string& backbone, const Shares& sh
 
 std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates& rates) {
   JobList list{plan, store, rates};
+  if (store != nullptr) list.second_views = second_view_steps(plan, *store);
   for (const auto& run : plan.runs) list.add_run(run);
   const bool all = std::ranges::all_of(list.jobs, &PlannedJob::done);
   list.jobs.push_back({"report", "", "statistics, table and grid", "report", all, kReportSeconds});

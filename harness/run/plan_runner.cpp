@@ -137,6 +137,11 @@ PlanRunner::PlanRunner(const Plan& plan, Store& store, const Shares& shares)
     if (run.is_images()) record_images(run);
     catch_up(run);
   }
+  select_second_views();
+  for (const auto& run : plan_.runs) {
+    const auto chosen = second_views_.find(run.job.id);
+    if (chosen != second_views_.end()) catch_up(run, plan_.evaluation(run, chosen->second.first, "test"));
+  }
 }
 
 void PlanRunner::record_run(const RunPlan& run) {
@@ -249,6 +254,19 @@ std::optional<Task> PlanRunner::next() {
   for (const auto& run : plan_.runs) {
     if (auto task = next_of(run)) return task;
   }
+  return next_of_second_view();
+}
+
+std::optional<Task> PlanRunner::next_of_second_view() {
+  select_second_views();
+  for (const auto& run : plan_.runs) {
+    const auto chosen = second_views_.find(run.job.id);
+    if (chosen == second_views_.end()) continue;
+    if (auto task = next_evaluation(run, {chosen->second.first}, "test")) {
+      task->progress_key = second_test_key(run);
+      return task;
+    }
+  }
   return std::nullopt;
 }
 
@@ -307,9 +325,12 @@ void PlanRunner::record_evaluation(const RunPlan& run, const Job& job) {
   auto row = evaluation_row(job, plan_.images_on(job.split));
   row.table_id = plan_.spec.id;
   row.scale = plan_.scale.name;
-  const auto found = selections_.find(run.job.id);
   const bool may_be_selected = job.split == "test" || run.only_checkpoint();
-  if (may_be_selected && found != selections_.end()) row.selection_id = found->second.second;
+  for (const auto* selections : {&second_views_, &selections_}) {
+    const auto found = selections->find(run.job.id);
+    if (may_be_selected && found != selections->end() && found->second.first == job.step)
+      row.selection_id = found->second.second;
+  }
   store_.record_evaluation(row);
   for (const auto& [metric, reason] : plan_.metrics_not_run) store_.record_not_run(job.id, metric, reason);
   const auto record = evaluation_job(job);
@@ -360,6 +381,33 @@ void PlanRunner::select(const RunPlan& run) {
                             .evaluation_id = choice.evaluation};
   for (const auto& candidate : candidates) selection.candidates.push_back(candidate.evaluation);
   selections_[run.job.id] = {static_cast<int>(choice.step), store_.record_selection(selection)};
+}
+
+void PlanRunner::select_second_views() {
+  if (!plan_.spec.has_second_view() || !second_views_.empty()) return;
+  const auto is_selected = [&](const RunPlan& run) { return selections_.contains(run.job.id); };
+  if (!std::ranges::all_of(plan_.runs, is_selected)) return;
+  const auto& wanted = plan_.spec.selection;
+  const auto steps_of = second_view_steps(plan_, store_);
+  for (const auto& run : plan_.runs) {
+    const auto steps = steps_of.find(run.job.id);
+    if (steps == steps_of.end()) continue;
+    auto candidates = candidates_of(run);
+    std::erase_if(candidates, [&](const Candidate& c) {
+      return std::ranges::count(steps->second, static_cast<int>(c.step)) == 0;
+    });
+    const auto choice = choose_checkpoint(candidates);
+    if (!choice.mean) continue;
+    SelectionRecord selection{.run_id = run.job.id,
+                              .step = choice.step,
+                              .split = wanted.split,
+                              .metric = wanted.metric,
+                              .rule = second_view_rule(wanted.rule),
+                              .value = choice.mean,
+                              .evaluation_id = choice.evaluation};
+    for (const auto& candidate : candidates) selection.candidates.push_back(candidate.evaluation);
+    second_views_[run.job.id] = {static_cast<int>(choice.step), store_.record_selection(selection)};
+  }
 }
 
 /// False where all evaluations that lack scores were run by this process or belong to a finished experiment.
@@ -422,6 +470,57 @@ std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPla
   return std::nullopt;
 }
 
+std::optional<StoredSelection> recorded_second_view(const Plan& plan, const RunPlan& run,
+                                                    const std::vector<int>& steps, Store& store) {
+  const auto& wanted = plan.spec.selection;
+  std::vector<std::string> candidates;
+  for (const auto step : steps) candidates.push_back(plan.evaluation(run, step, wanted.split).id);
+  for (const auto& selection : store.selections(run.job.id)) {
+    if (selection.rule == second_view_rule(wanted.rule) && selection.metric == wanted.metric &&
+        selection.split == wanted.split && selection.candidates == candidates)
+      return selection;
+  }
+  return std::nullopt;
+}
+
+std::map<std::string, std::vector<int>> second_view_steps(const Plan& plan, Store& store) {
+  std::map<std::string, std::vector<int>> steps;
+  if (!plan.spec.has_second_view()) return steps;
+  std::map<std::string, BudgetsOfRun> of_runs;
+  std::vector<BudgetsOfRun> all;
+  for (const auto& run : plan.runs) {
+    if (!run.is_trained()) continue;
+    auto budgets = store.budgets(run.job.id);
+    std::erase_if(budgets, [&](const Budget& budget) {
+      return std::ranges::count(run.checkpoints, static_cast<int>(budget.checkpoint)) == 0;
+    });
+    if (budgets.size() < run.checkpoints.size()) return steps;
+    all.push_back(of_runs[run.job.id] = std::move(budgets));
+  }
+  const auto limit = equal_evaluations(all);
+  if (!limit) return steps;
+  for (const auto& [run, budgets] : of_runs) steps[run] = steps_within(budgets, *limit);
+  return steps;
+}
+
+namespace {
+
+/// The tests of the second view, among them those of checkpoints that were selected all the same; nothing
+/// where a selection of it is missing.
+std::optional<std::vector<std::string>> second_tests(const Plan& plan, Store& store) {
+  std::vector<std::string> ids;
+  for (const auto& [id, steps] : second_view_steps(plan, store)) {
+    if (steps.empty()) continue;
+    const auto run = std::ranges::find(plan.runs, id, [](const RunPlan& r) { return r.job.id; });
+    const auto chosen = recorded_second_view(plan, *run, steps, store);
+    if (!chosen) return std::nullopt;
+    ids.push_back(plan.evaluation(*run, static_cast<int>(chosen->step), "test").id);
+  }
+  return ids;
+}
+
+}  // namespace
+
 std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store) {
   std::vector<std::string> ids;
   for (const auto& run : plan.runs) {
@@ -431,6 +530,11 @@ std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, S
     if (!selection) return std::nullopt;
     for (const auto step : run.checkpoints) ids.push_back(plan.evaluation(run, step, "validation").id);
     if (plan.spec.tests()) ids.push_back(plan.evaluation(run, static_cast<int>(selection->step), "test").id);
+  }
+  const auto second = second_tests(plan, store);
+  if (!second) return std::nullopt;
+  for (const auto& id : *second) {
+    if (std::ranges::count(ids, id) == 0) ids.push_back(id);
   }
   const bool all = std::ranges::all_of(ids, [&](const std::string& id) { return is_done(store, id); });
   return all ? std::optional(std::move(ids)) : std::nullopt;

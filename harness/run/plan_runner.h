@@ -39,6 +39,7 @@ class PlanRunner {
  private:
   bool is_done(const std::string& job_id);
   std::optional<Task> next_of(const RunPlan& run);
+  std::optional<Task> next_of_second_view();
   std::optional<Task> next_evaluation(const RunPlan& run, const std::vector<int>& steps,
                                       const std::string& split);
   Task prepare_training(const RunPlan& run);
@@ -54,6 +55,9 @@ class PlanRunner {
   /// The evaluations that a selection compares; empty until all of them are done.
   std::vector<Candidate> candidates_of(const RunPlan& run);
   void select(const RunPlan& run);
+  /// Selects once more within the evaluations that every run reached; nothing until all runs are selected,
+  /// and of a run without a checkpoint within them.
+  void select_second_views();
   bool score_again(const RunPlan& run, const Choice& choice);
   [[noreturn]] void refuse_selection(const RunPlan& run, const Choice& choice);
 
@@ -64,7 +68,8 @@ class PlanRunner {
   std::set<std::string> done_, started_;               ///< job ids
   std::set<std::string> ran_;                          ///< evaluations that were handed out to a worker
   std::map<std::string, std::uint64_t> scored_again_;  ///< finished ones to score again -> their logs' size
-  std::map<std::string, std::pair<int, std::int64_t>> selections_;  ///< run id -> step, selection id
+  std::map<std::string, std::pair<int, std::int64_t>> selections_;    ///< run id -> step, selection id
+  std::map<std::string, std::pair<int, std::int64_t>> second_views_;  ///< the same within equal evaluations
   std::vector<Note> notes_;
 };
 
@@ -84,6 +89,14 @@ bool is_done(Store& store, const std::string& job);
 
 /// The selection that the DB holds for exactly these candidates, or nothing. Only reads.
 std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store);
+
+/// By trained run of a plan, the checkpoints that its second view chooses from: none where all of them had
+/// spent too much. Empty without a second view, and until every run has said what it spent.
+std::map<std::string, std::vector<int>> second_view_steps(const Plan& plan, Store& store);
+
+/// The selection of a second view that the DB holds for exactly these checkpoints, or nothing. Only reads.
+std::optional<StoredSelection> recorded_second_view(const Plan& plan, const RunPlan& run,
+                                                    const std::vector<int>& steps, Store& store);
 
 /// Throws Error if a run stands in another folder alone: two workspaces of one DB cannot both make it.
 void require_own_folders(const Plan& plan, Store& store);

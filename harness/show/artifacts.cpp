@@ -146,7 +146,7 @@ void write_artifacts(Store& store, const Experiment& experiment, const fs::path&
   make_folder(folder);
   if (has_images)
     model.artifacts = write_grid(make_grid(store, experiment, {}), folder, {.may_lack_page = true});
-  for (const auto& figure : figures_of(experiment))
+  for (const auto& figure : figures_of(experiment, model))
     model.artifacts.merge(draw(store, experiment, figure, folder));
   write_formats(folder, model);
   for (const auto& [name, path] : model.artifacts)

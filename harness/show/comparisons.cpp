@@ -9,11 +9,11 @@
 namespace harness {
 namespace {
 
-/// By method, the mean over its runs.
-constexpr auto kMeanLambdaCenter = R"sql(
+/// By method, the mean over its runs of a statistic: over off-policy updates, or (?4) over all.
+constexpr auto kMeanOverRuns = R"sql(
     SELECT avg(mean) FROM (
       SELECT avg(value) AS mean FROM reproduction_runs AS member JOIN train_stats ON train_stats.run_id = member.run_id
-      WHERE member.reproduction_id = ?1 AND member.arm = ?2 AND name = 'lambda_center' AND on_policy = 0
+      WHERE member.reproduction_id = ?1 AND member.arm = ?2 AND name = ?3 AND (?4 OR on_policy = 0)
       GROUP BY member.run_id))sql";
 
 /// The direction in which wins and losses of a recorded comparison were counted. Before experiments recorded
@@ -33,15 +33,25 @@ Better recorded_direction(const Experiment& experiment, const std::string& metri
 
 }  // namespace
 
-std::optional<double> mean_movement(Store& store, const Experiment& experiment, const std::string& row) {
-  if (experiment.is_training() || row == kBaseMethod) return std::nullopt;
-  return rows_of<std::optional<double>>(store, kMeanLambdaCenter, experiment.id, row).front();
+Movement mean_movement(Store& store, const Experiment& experiment, const std::string& row) {
+  if (experiment.is_training() || row == kBaseMethod) return {};
+  const auto mean = [&](const char* statistic, bool on_policy_too) {
+    return rows_of<std::optional<double>>(store, kMeanOverRuns, experiment.id, row, std::string(statistic),
+                                          on_policy_too)
+        .front();
+  };
+  return {.lambda_center = mean("lambda_center", false), .velocity = mean("velocity_movement", true)};
 }
 
-std::optional<std::string> movement_note(const std::optional<double>& a, const std::optional<double>& b) {
-  constexpr double kUnequal = 3;
-  if (!a || !b || std::max(*a, *b) <= kUnequal * std::min(*a, *b)) return std::nullopt;
-  return kUnequalMovement;
+std::optional<std::string> movement_note(const Movement& a, const Movement& b) {
+  const auto is_unequal = [](double x, double y) {
+    constexpr double kUnequal = 3;
+    return std::max(x, y) > kUnequal * std::min(x, y);
+  };
+  const bool differs = a.lambda_center && b.lambda_center ? is_unequal(*a.lambda_center, *b.lambda_center)
+                       : a.velocity && b.velocity         ? is_unequal(*a.velocity, *b.velocity)
+                                                          : false;
+  return differs ? std::optional<std::string>(kUnequalMovement) : std::nullopt;
 }
 
 std::vector<TableColumn> columns_of(const TableSpec& spec) {

@@ -24,13 +24,16 @@ std::vector<std::pair<std::string, std::string>> compared_arms(const TableSpec& 
                                                                const std::string& baseline,
                                                                const std::vector<std::string>& methods);
 
-/// How far a row's runs moved from the policies that drew their samples: the mean over runs of lambda_center.
-/// Nothing of the starting weights.
-std::optional<double> mean_movement(Store& store, const Experiment& experiment, const std::string& row);
+/// How far a row's runs moved, means over runs; nothing of the starting weights.
+struct Movement {
+  std::optional<double> lambda_center = {};  ///< from the policies that drew their samples
+  std::optional<double> velocity = {};       ///< mean ||v - v_ref||^2, of methods without recorded steps
+};
+Movement mean_movement(Store& store, const Experiment& experiment, const std::string& row);
 
-/// What is noted where one of two rows moved more than three times as far as the other.
+/// What is noted where one of two rows moved more than three times as far as the other, in what both have.
 inline constexpr const char* kUnequalMovement = "unequal movement";
-std::optional<std::string> movement_note(const std::optional<double>& a, const std::optional<double>& b);
+std::optional<std::string> movement_note(const Movement& a, const Movement& b);
 
 /// One comparison a metric, as `compare` and the table make them.
 std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experiment& experiment,

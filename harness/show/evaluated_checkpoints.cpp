@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 #include "core/error.h"
+#include "harness/plan/selection.h"
 #include "results/store/rows.h"
 
 namespace harness {
@@ -27,7 +29,97 @@ const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint
   return found == checkpoints.end() ? nullptr : &*found;
 }
 
+constexpr double kGigabyte = 1e9;
+
+std::map<std::string, double> columns_of(const Budget& budget) {
+  std::map<std::string, double> columns = {{"updates", static_cast<double>(budget.updates)}};
+  const auto add = [&](const char* column, const auto& value, double unit = 1) {
+    if (value) columns[column] = static_cast<double>(*value) / unit;
+  };
+  add("images", budget.images);
+  add("nfe_forward", budget.nfe_forward);
+  add("nfe_backward", budget.nfe_backward);
+  add("nfe_total", budget.nfe_total);
+  add("seconds", budget.seconds);
+  add("scorer_seconds", budget.scorer_seconds);
+  add("core_seconds", budget.core_seconds);
+  add("peak_memory", budget.peak_bytes, kGigabyte);
+  add("weight_copies", budget.weight_copies);
+  return columns;
+}
+
+using Checkpoints = std::vector<EvaluatedCheckpoint>;
+
+/// Evaluations of a run on the split that selects, at the steps that `counts` lets pass, in order.
+std::vector<std::string> candidates_of(const Experiment& experiment, const Checkpoints& checkpoints,
+                                       const std::string& run, const std::function<bool(int)>& counts) {
+  std::map<int, std::string> by_step;
+  for (const auto& c : checkpoints) {
+    if (c.run_id == run && c.split == experiment.table.selection.split && counts(c.step))
+      by_step[c.step] = c.evaluation_id;
+  }
+  std::vector<std::string> ids;
+  for (const auto& [_, id] : by_step) ids.push_back(id);
+  return ids;
+}
+
+std::optional<std::int64_t> chosen_step(Store& store, const Experiment& experiment, const std::string& run,
+                                        const std::string& rule, const std::vector<std::string>& candidates) {
+  for (const auto& s : store.selections(run)) {
+    if (s.rule == rule && s.metric == experiment.table.selection.metric && s.candidates == candidates)
+      return s.step;
+  }
+  return std::nullopt;
+}
+
+/// A checkpoint that only the second view had tested is no selected one.
+void leave_to_second_view(Store& store, const Experiment& experiment, Checkpoints& checkpoints) {
+  std::map<std::string, std::optional<std::int64_t>> chosen;
+  for (auto& c : checkpoints) {
+    if (c.split != "test" || c.method == kBaseMethod || c.peeked) continue;
+    if (!chosen.contains(c.run_id)) {
+      const auto candidates = candidates_of(experiment, checkpoints, c.run_id, [](int) { return true; });
+      chosen[c.run_id] =
+          chosen_step(store, experiment, c.run_id, experiment.table.selection.rule, candidates);
+    }
+    if (const auto step = chosen.at(c.run_id)) c.selected = *step == c.step;
+  }
+}
+
 }  // namespace
+
+SecondView second_view(Store& store, const Experiment& experiment, const Checkpoints& checkpoints) {
+  SecondView view;
+  std::map<std::string, BudgetsOfRun> of_runs;
+  std::vector<BudgetsOfRun> all;
+  for (const auto& run : runs_of(store, experiment)) {
+    if (!is_trained_here(run.method)) continue;
+    auto& budgets = of_runs[run.id] = store.budgets(run.id);
+    const auto is_compared = [&](const Budget& budget) {
+      return !candidates_of(experiment, checkpoints, run.id, [&](int step) {
+                return step == budget.checkpoint;
+              }).empty();
+    };
+    std::erase_if(budgets, [&](const Budget& budget) { return !is_compared(budget); });
+    all.push_back(budgets);
+  }
+  view.nfe_total = equal_evaluations(all);
+  if (!view.nfe_total) return view;
+  const auto rule = second_view_rule(experiment.table.selection.rule);
+  for (auto& [run, budgets] : of_runs) {
+    const auto steps = steps_within(budgets, *view.nfe_total);
+    const auto candidates = candidates_of(experiment, checkpoints, run,
+                                          [&](int step) { return std::ranges::count(steps, step) > 0; });
+    const auto step = chosen_step(store, experiment, run, rule, candidates);
+    for (const auto& c : checkpoints) {
+      if (c.run_id != run || c.split != "test" || c.step != step) continue;
+      view.checkpoints.push_back(c);
+      view.checkpoints.back().selected = true;
+      if (!c.selected) ++view.tested_alone;
+    }
+  }
+  return view;
+}
 
 std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std::string& evaluation_id) {
   constexpr auto kSql = R"sql(
@@ -60,7 +152,8 @@ std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Exper
     SELECT e.id, r.id, entry.arm, e.split, r.seed, c.step, e.peek,
            e.selection_id IS NOT NULL OR EXISTS (
              SELECT 1 FROM selections s
-             WHERE s.checkpoint_id = c.id AND e.split <> 'test' AND s.evaluation_id = e.id)
+             WHERE s.checkpoint_id = c.id AND e.split <> 'test' AND s.evaluation_id = e.id
+               AND s.rule NOT LIKE '% within %')
     FROM reproduction_evaluations AS member
     JOIN evaluations AS e ON e.id = member.evaluation_id
     JOIN checkpoints AS c ON c.id = e.checkpoint_id
@@ -69,6 +162,7 @@ std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Exper
     WHERE member.reproduction_id = ?1)sql";
   auto checkpoints = rows_as<EvaluatedCheckpoint, std::string, std::string, std::string, std::string,
                              std::int64_t, int, bool, bool>(store, kSql, experiment.id);
+  if (experiment.table.has_second_view()) leave_to_second_view(store, experiment, checkpoints);
   const auto key = [&](const EvaluatedCheckpoint& c) {
     return std::tuple(rank(experiment, c.method), c.seed, c.split, c.step);
   };
@@ -119,6 +213,18 @@ std::vector<PairedValue> paired_values(ScoreReader& scores,
     }
   }
   return pairs;
+}
+
+std::map<std::string, double> spent_at(Store& store, const Experiment& experiment,
+                                       const EvaluatedCheckpoint& checkpoint) {
+  std::map<std::string, double> columns;
+  for (const auto& budget : store.budgets(checkpoint.run_id)) {
+    if (budget.checkpoint == checkpoint.step) columns = columns_of(budget);
+  }
+  const auto& tuning = experiment.table.tuning;
+  if (const auto found = tuning.find(checkpoint.method); found != tuning.end())
+    columns[kTuningColumn] = static_cast<double>(found->second);
+  return columns;
 }
 
 }  // namespace harness

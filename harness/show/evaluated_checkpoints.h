@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,17 @@ struct EvaluatedCheckpoint {
 
 /// Its evaluations: base first, then the methods in the experiment's order; by seed, split and step.
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Experiment& experiment);
+
+/// Tests of the checkpoints that were chosen within the evaluations that every run reached.
+struct SecondView {
+  std::optional<double> nfe_total = {};               ///< nothing where a run does not say what it spent
+  std::vector<EvaluatedCheckpoint> checkpoints = {};  ///< all `selected`; none of a run without one within it
+  std::int64_t tested_alone = 0;                      ///< of them, those that are not the run's selected one
+};
+
+/// checkpoints: evaluated_checkpoints of the experiment.
+SecondView second_view(Store& store, const Experiment& experiment,
+                       const std::vector<EvaluatedCheckpoint>& checkpoints);
 
 /// Names of the metrics that the evaluations hold: the table's in its order, then the guardrails.
 std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints);
@@ -49,5 +61,10 @@ std::vector<PairedValue> paired_values(ScoreReader& scores,
                                        const std::vector<EvaluatedCheckpoint>& checkpoints,
                                        const std::string& baseline, const std::string& method,
                                        const std::string& split, const std::string& metric);
+
+/// By budget column (budget_columns) what the training of a checkpoint had spent by then, and
+/// the runs that chose its method's settings; without what nobody counted.
+std::map<std::string, double> spent_at(Store& store, const Experiment& experiment,
+                                       const EvaluatedCheckpoint& checkpoint);
 
 }  // namespace harness

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "harness/show/leaderboard.h"
 #include "harness/show/report_curves.h"
 #include "harness/show/table_model.h"
 #include "harness/terminal/output.h"
@@ -144,8 +145,11 @@ Figure law_audit(Store& store, const Experiment& experiment, const std::string& 
   const auto fresh = audit_rows(store, experiment, method, true),
              reused = audit_rows(store, experiment, method, false);
   if (fresh.empty()) {
-    throw Error(fmt::format("{} has no off-policy update with fresh samples", method), "figure " + name,
-                "choose another experiment: `harness list experiments`");
+    throw Error(
+        fmt::format("{} has no off-policy update with fresh samples of recorded steps", method),
+        "figure " + name,
+        "choose a method that trains on recorded steps with --method, or another experiment: `harness "
+        "list experiments`");
   }
   Figure figure{.name = name,
                 .title = "Path-variance law, predicted and measured",
@@ -315,10 +319,10 @@ void require_training(const Experiment& experiment, const FigureRequest& request
 
 Figure law_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
   if (request.method.empty()) {
-    // The last one that was trained here, if any was.
+    // The last one that was trained here on recorded steps, if any was.
     auto method = experiment.methods.back();
     for (const auto& row : experiment.methods) {
-      if (experiment.table.arm(row).is_trained()) method = row;
+      if (!audit_rows(store, experiment, row, true).empty()) method = row;
     }
     return law_audit(store, experiment, request.name, method);
   }
@@ -336,6 +340,12 @@ Figure law_zclip_figure(Store& store, const Experiment& experiment, const Figure
   std::vector<std::string> methods = {experiment.effective.baseline};
   std::ranges::remove_copy(experiment.methods, std::back_inserter(methods), experiment.effective.baseline);
   return law_comparison(store, experiment, request.name, methods);
+}
+
+template <CurveAxis axis>
+Figure curves_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
+  if (experiment.is_training()) throw without(experiment, request, "evaluated checkpoints");
+  return leaderboard_figure(store, experiment, request.name, axis);
 }
 
 struct KnownFigure {
@@ -370,6 +380,14 @@ const std::vector<KnownFigure>& figures() {
       {{"law-audit-zclip", "baseline and z-clip side by side (the paper's second figure)",
         "a table of training statistics (tiny-sd3-zclip)", "tiny-sd3-zclip"},
        law_zclip_figure},
+      {{"leaderboard", "learning curves: the metric of selection by images, a small panel a method",
+        "a table of evaluations", "leaderboard"},
+       curves_figure<CurveAxis::kImages>},
+      {{"leaderboard-evaluations", "the same by network evaluations", "a table of evaluations",
+        "leaderboard"},
+       curves_figure<CurveAxis::kEvaluations>},
+      {{"leaderboard-seconds", "the same by seconds of training", "a table of evaluations", "leaderboard"},
+       curves_figure<CurveAxis::kSeconds>},
       {{"grid", "test prompts chosen by rule with their images (also `harness grid`)",
         "a table of evaluations", ""},
        nullptr}};
@@ -422,7 +440,19 @@ Figure make_figure(Store& store, const Experiment& experiment, const FigureReque
   return figure;
 }
 
-std::vector<std::string> figures_of(const Experiment& experiment) {
+static std::vector<std::string> learning_curves_of(const TableModel& model) {
+  std::vector<std::string> names;
+  for (const auto& [figure, spent] : {std::pair("leaderboard", "images"),
+                                      {"leaderboard-evaluations", "nfe_total"},
+                                      {"leaderboard-seconds", "seconds"}}) {
+    if (std::ranges::any_of(model.rows, [&](const TableRow& row) { return row.spent.contains(spent); }))
+      names.emplace_back(figure);
+  }
+  return names;
+}
+
+std::vector<std::string> figures_of(const Experiment& experiment, const TableModel& model) {
+  if (experiment.table.leaderboard) return learning_curves_of(model);
   if (!experiment.is_training()) return {};
   std::vector<std::string> names;
   for (const auto& figure : known_figures()) {

@@ -6,6 +6,7 @@
 #include "harness/show/experiments.h"
 #include "results/chart/figure.h"
 #include "results/table/notation.h"
+#include "results/table/table.h"
 
 namespace harness {
 
@@ -30,7 +31,7 @@ struct FigureRequest {
 /// in it. Not of "grid", which is a picture (grid_model.h).
 Figure make_figure(Store& store, const Experiment& experiment, const FigureRequest& request);
 
-/// The figures that go with a table.
-std::vector<std::string> figures_of(const Experiment& experiment);
+/// The figures that go with a table. model: its own, for what its runs say of their spending.
+std::vector<std::string> figures_of(const Experiment& experiment, const TableModel& model);
 
 }  // namespace harness

@@ -141,17 +141,10 @@ std::optional<ChartPoint> checkpoint_point(Store& store, const Checkpoints& chec
 ChartSeries checkpoint_series(Store& store, const Experiment& experiment,
                               const std::vector<EvaluatedCheckpoint>& evaluated, const std::string& method,
                               const std::string& split, const std::string& metric) {
-  std::map<int, Checkpoints> by_step;
-  for (const auto& checkpoint : evaluated) {
-    if (checkpoint.method == method && checkpoint.split == split)
-      by_step[checkpoint.step].push_back(&checkpoint);
-  }
-  ChartSeries series{
-      .label = method, .color = color_of(experiment, method), .look = ChartLook::kLineAndMarks};
-  for (const auto& [step, checkpoints] : by_step) {
-    if (auto point = checkpoint_point(store, checkpoints, metric)) series.points.push_back(std::move(*point));
-  }
-  return series;
+  return {.label = method,
+          .color = color_of(experiment, method),
+          .look = ChartLook::kLineAndMarks,
+          .points = checkpoint_points(store, evaluated, {method, split, metric})};
 }
 
 /// Marks of several series at one place stand side by side.
@@ -297,6 +290,20 @@ void share_extent(std::vector<Chart>& charts) {
 }
 
 }  // namespace
+
+std::vector<ChartPoint> checkpoint_points(Store& store, const std::vector<EvaluatedCheckpoint>& evaluated,
+                                          const CurveOf& curve) {
+  std::map<int, Checkpoints> by_step;
+  for (const auto& checkpoint : evaluated) {
+    if (checkpoint.method == curve.method && checkpoint.split == curve.split)
+      by_step[checkpoint.step].push_back(&checkpoint);
+  }
+  std::vector<ChartPoint> points;
+  for (const auto& [step, checkpoints] : by_step) {
+    if (auto point = checkpoint_point(store, checkpoints, curve.metric)) points.push_back(std::move(*point));
+  }
+  return points;
+}
 
 ChartGroup training_curves(Store& store, const Experiment& experiment, std::int64_t most_points) {
   ChartGroup group{.title = "Curves by update",

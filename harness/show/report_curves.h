@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "harness/show/evaluated_checkpoints.h"
 #include "harness/show/experiments.h"
 #include "results/chart/chart.h"
 #include "results/table/table.h"
@@ -17,6 +18,16 @@ ChartGroup training_curves(Store& store, const Experiment& experiment, std::int6
 /// selected checkpoints are ringed. Without charts for a training table.
 ChartGroup validation_curves(Store& store, const Experiment& experiment,
                              const std::vector<TableColumn>& metrics);
+
+/// A row's values of a metric on a split.
+struct CurveOf {
+  std::string method, split, metric;
+};
+
+/// A point a checkpoint, at its number: the mean over prompts and seeds with its bootstrap interval over
+/// prompts, selected ones marked.
+std::vector<ChartPoint> checkpoint_points(Store& store, const std::vector<EvaluatedCheckpoint>& evaluated,
+                                          const CurveOf& curve);
 
 /// The law's drift and variance of the log-ratio by step: a group a method with fresh off-policy samples.
 std::vector<ChartGroup> law_charts(Store& store, const Experiment& experiment);

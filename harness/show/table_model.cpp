@@ -14,6 +14,7 @@
 #include "harness/plan/registry.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
+#include "harness/show/leaderboard.h"
 #include "harness/show/training_table.h"
 #include "harness/show/yardstick.h"
 #include "results/paper/paper_audit.h"
@@ -34,6 +35,13 @@ constexpr auto kDampedUpdates = R"sql(
     SELECT count(value), total(value) FROM train_stats WHERE run_id = ?1 AND name = 'damping_undone')sql";
 constexpr auto kEmaLag =
     "SELECT value FROM train_stats WHERE run_id = ?1 AND update_index = ?2 AND name = 'ema_lag'";
+constexpr auto kHasNoSteps = R"sql(
+    SELECT 1 FROM train_stats AS forward
+    WHERE forward.run_id = ?1 AND forward.update_index = ?2 AND forward.name = 'trained_steps' AND forward.value = 0
+      AND NOT EXISTS (SELECT 1 FROM train_stats AS s WHERE s.run_id = ?1 AND s.name = 'lambda_center')
+    LIMIT 1)sql";
+constexpr auto kVelocityMovement =
+    "SELECT value FROM train_stats WHERE run_id = ?1 AND update_index = ?2 AND name = 'velocity_movement'";
 constexpr auto kMaxClipFraction =
     "SELECT max(value) FROM train_stats WHERE run_id = ?1 AND name = 'clip_fraction' AND on_policy = 0";
 
@@ -79,6 +87,11 @@ void add_training(Store& store, const EvaluatedCheckpoint& evaluated, const Json
                   TableRow& row) {
   using Number = std::optional<double>;
   row.damp_share = rows_of<Number>(store, kDampShare, evaluated.run_id).front();
+  row.has_steps = rows_of<int>(store, kHasNoSteps, evaluated.run_id, evaluated.step).empty();
+  if (!row.has_steps) {
+    const auto movement = rows_of<Number>(store, kVelocityMovement, evaluated.run_id, evaluated.step);
+    if (!movement.empty()) row.velocity_movement = movement.front();
+  }
   row.never_clipped = rows_of<Number>(store, kMaxClipFraction, evaluated.run_id).front() == 0;
   const auto [damped, undone] =
       rows_of<std::int64_t, double>(store, kDampedUpdates, evaluated.run_id).front();
@@ -176,12 +189,16 @@ void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, co
     for (const auto& [metric, reason] : not_run.items()) model.not_run[metric] = reason;
     if (checkpoint.split != split) continue;
     const bool is_base = checkpoint.method == kBaseMethod;
-    const bool shown = is_base || split == "test" || checkpoint.selected || model.every_checkpoint;
+    const bool is_of_second_view =
+        experiment.table.has_second_view() && !checkpoint.selected && !checkpoint.peeked;
+    const bool shown =
+        is_base || checkpoint.selected || model.every_checkpoint || (split == "test" && !is_of_second_view);
     if (!shown) continue;
     auto& rows = is_base ? model.reference : model.rows;
     rows.push_back(table_row(scores, checkpoint, model.by_tag));
     rows.back().selected = checkpoint.selected || !model.every_checkpoint;
     if (with_budget && !is_base) rows.back().tau = tau_of(store, checkpoint.run_id);
+    if (!is_base) rows.back().spent = spent_at(store, experiment, checkpoint);
     if (const auto run = runs.find(checkpoint.run_id); run != runs.end() && !is_base)
       rows.back().metrics.merge(training_columns(store, experiment, run->second));
   }
@@ -365,6 +382,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
     ScoreReader scores(store);
     fill_evaluation_table(scores, experiment, split, model);
     complete_comparisons(scores, experiment, split, model.comparisons, is_complete);
+    model.leaderboard = leaderboard_of(scores, experiment, model, model.comparisons);
     // All comparisons guard; the table itself shows those of the metrics that it names.
     model.guardrails = guardrail_panel_of(experiment, records_of(model.comparisons, model.split));
     if (model.guardrails) keep_named_metrics(experiment, model.comparisons);

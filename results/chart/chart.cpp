@@ -206,6 +206,13 @@ void draw_line(const std::vector<ChartPoint>& points, std::size_t color, const A
   out.line(of_series(Role::kLine, color), std::move(spots));
 }
 
+void draw_behind(const std::vector<ChartPoint>& points, const Axis& x, const Axis& y, Drawing& out) {
+  std::vector<Spot> spots;
+  add_spots(
+      points, x, [&](const ChartPoint& point) { return y.pixel(point.y); }, spots);
+  out.line({Role::kLine, "behind"}, std::move(spots));
+}
+
 void draw_marks(const std::vector<ChartPoint>& points, std::size_t color, const Axis& x, const Axis& y,
                 double size, Drawing& out) {
   for (const auto& point : points) {
@@ -240,7 +247,7 @@ std::string point_text(const ChartPoint& point) {
 std::string description_of(const Chart& chart) {
   auto text = fmt::format("{}: {} by {}.", chart.title, chart.y_label, chart.x_label);
   for (const auto& series : chart.series) {
-    if (series.points.empty()) continue;
+    if (series.points.empty() || series.behind) continue;
     text += fmt::format(" {}: {} to {}.", series.label, short_number(series.points.front().y),
                         short_number(series.points.back().y));
   }
@@ -300,6 +307,10 @@ Drawing chart_drawing(const Chart& chart, const ChartFrame& frame) {
   for (const auto& series : chart.series) {
     const auto points = drawable_points(series, chart.log_y);
     if (points.empty()) continue;
+    if (series.behind) {
+      draw_behind(points, axis, y, out);
+      continue;
+    }
     auto x = axis;
     x.from += series.shift * frame.mark;
     x.to += series.shift * frame.mark;

@@ -26,7 +26,8 @@ struct ChartSeries {
   std::string label;
   std::size_t color = 0;
   ChartLook look = ChartLook::kLine;
-  double shift = 0;  ///< pixels to the right, so that marks of several series stand side by side
+  bool behind = false;  ///< a thin grey line behind the others, without marks, band and legend
+  double shift = 0;     ///< pixels to the right, so that marks of several series stand side by side
   std::vector<ChartPoint> points = {};
 };
 

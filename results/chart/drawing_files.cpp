@@ -24,6 +24,7 @@ struct Rgb {
 };
 
 constexpr Rgb kInk{27, 31, 36}, kMuted{75, 84, 94}, kRule{214, 219, 224}, kWhite{255, 255, 255};
+constexpr Rgb kBehind{196, 202, 208};  ///< lines that only show where others run
 constexpr Rgb kGood{23, 113, 58}, kBad{179, 38, 30};
 /// Of the series; dark enough on white, and told apart by the colour-blind in this order.
 constexpr Rgb kSeries[] = {{11, 98, 164},  {189, 82, 18}, {36, 120, 58}, {132, 72, 159}, {133, 103, 0},
@@ -31,6 +32,7 @@ constexpr Rgb kSeries[] = {{11, 98, 164},  {189, 82, 18}, {36, 120, 58}, {132, 7
 
 Rgb colour_of(const Look& look) {
   if (look.variant.size() == 2 && look.variant[0] == 'c') return kSeries[look.variant[1] - '0'];
+  if (look.variant == "behind") return kBehind;
   if (look.variant == "better") return kGood;
   if (look.variant == "worse") return kBad;
   return kMuted;
@@ -73,7 +75,7 @@ Style style_of(const Look& look) {
     case Role::kBand:
       return {.fill = colour_of(look), .opacity = 0.18};
     case Role::kLine:
-      return {.stroke = colour_of(look), .width = 1.1};
+      return {.stroke = colour_of(look), .width = look.variant == "behind" ? 0.5 : 1.1};
     case Role::kBar:
       return {.stroke = colour_of(look), .width = 0.8};
     case Role::kMark:

@@ -20,6 +20,7 @@ namespace {
 // All lengths in points.
 constexpr double kGap = 12, kRowGap = 10, kTitleHeight = 13, kLegendRow = 12, kEdge = 2;
 constexpr double kLeastChart = 128;   ///< width of a panel
+constexpr double kSmallChart = 82;    ///< of a figure of many
 constexpr double kNarrowChart = 100;  ///< of three and more in a figure in which no two of the former fit
 constexpr double kKeyWidth = 30, kMark = 0.62;
 constexpr double kDotsPerInch = 200;
@@ -34,6 +35,7 @@ struct Key {
 
 void add_keys(const Chart& chart, std::vector<Key>& keys) {
   for (const auto& series : chart.series) {
+    if (series.behind) continue;
     Key key{series.color, look_in_print(chart, series), series.label};
     if (!series.label.empty() && !series.points.empty() && std::ranges::find(keys, key) == keys.end())
       keys.push_back(std::move(key));
@@ -61,9 +63,11 @@ Drawing legend(const std::vector<Key>& keys, double width, bool centred) {
   return out;
 }
 
-ChartFrame frame_of(const Chart& chart, double width) {
+/// Below the plot room for the numbers of its axis, beside it for those of the other, and where axes have
+/// labels for these.
+ChartFrame frame_of(const Chart& chart, double width, bool small) {
   ChartFrame frame{.width = width,
-                   .height = std::clamp(0.7 * width, 92.0, 135.0),
+                   .height = small ? 0.7 * width : std::clamp(0.7 * width, 92.0, 135.0),
                    .left = 0,
                    .right = width - kEdge,
                    .top = 3,
@@ -78,8 +82,8 @@ ChartFrame frame_of(const Chart& chart, double width) {
                    .wanted_y_ticks = 4,
                    .wanted_x_ticks = std::clamp(width / 26, 3.0, 9.0),
                    .marks_on_lines = true};
-  frame.bottom = frame.height - 22;
-  frame.left = 11 + frame.tick_gap + y_numbers_width(chart, frame);
+  frame.bottom = frame.height - (chart.x_label.empty() ? 12 : 22);
+  frame.left = (chart.y_label.empty() ? 1 : 11) + frame.tick_gap + y_numbers_width(chart, frame);
   return frame;
 }
 
@@ -122,15 +126,16 @@ double panel_width(double width, std::size_t columns) {
 }
 
 /// With a legend each where they do not share one.
-Block block_of_charts(const std::vector<const Chart*>& charts, double width, bool shared) {
+Block block_of_charts(const std::vector<const Chart*>& charts, double width, bool shared, bool small) {
   const bool is_narrow = charts.size() > 2 && width < 2 * kLeastChart + kGap;
-  Block block{.columns = columns_of(charts.size(), width, is_narrow ? kNarrowChart : kLeastChart)};
+  const double least = small ? kSmallChart : is_narrow ? kNarrowChart : kLeastChart;
+  Block block{.columns = columns_of(charts.size(), width, least)};
   const double room = panel_width(width, block.columns);
   for (const auto* chart : charts) {
     std::vector<Key> keys;
     if (!shared) add_keys(*chart, keys);
     block.panels.push_back(
-        {chart->title, legend(keys, room, false), chart_drawing(*chart, frame_of(*chart, room))});
+        {chart->title, legend(keys, room, false), chart_drawing(*chart, frame_of(*chart, room, small))});
   }
   return block;
 }
@@ -194,7 +199,7 @@ void draw_charts(const Figure& figure, double width, double& y, Drawing& out) {
     out.add(key, 0, y);
     y += key.height;
   }
-  draw_block(block_of_charts(charts, width, shared), width, y, out);
+  draw_block(block_of_charts(charts, width, shared, figure.small), width, y, out);
 }
 
 /// A block a baseline.

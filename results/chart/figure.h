@@ -30,6 +30,7 @@ struct Figure {
   std::vector<Chart> charts = {};
   std::vector<Forest> forests = {};
   std::vector<std::string> notes = {};
+  bool small = false;  ///< many small panels, whose axes the title names
 };
 
 /// The figure at a width: panels in rows, a legend above them where series have names. Letters have the same

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "results/query/saved_budgets.h"
 #include "results/query/saved_geneval.h"
 
 namespace harness {
@@ -221,7 +222,10 @@ FROM v_law_audit AS law
 JOIN runs ON runs.id = run_id
 WHERE :method IN ('', law.method) AND :seed IN ('', law.seed) AND :fresh IN ('', fresh)
 ORDER BY law.method, law.seed, run_id, fresh DESC, timestep
-)sql"};
+)sql",
+                           .nothing =
+                               "no off-policy update recorded a step (methods on the forward process "
+                               "record none)"};
 
 const SavedQuery kSelections{.name = "selections",
                              .summary = "which checkpoint of each run may see the test split, and why",
@@ -284,6 +288,7 @@ SELECT runs.table_id, runs.scale, runs.method, runs.seed, update_index, fresh, o
        max(value) FILTER (WHERE name = 'grad_norm') AS grad_norm,
        max(value) FILTER (WHERE name = 'update_norm') AS update_norm,
        max(value) FILTER (WHERE name = 'lambda_late') AS lambda_late,
+       max(value) FILTER (WHERE name = 'velocity_movement') AS velocity_movement,
        max(value) FILTER (WHERE name = 'zero_std_groups') AS zero_std_groups,
        runs.id AS run_id
 FROM train_stats
@@ -297,9 +302,9 @@ ORDER BY runs.method, runs.seed, runs.id, update_index
 
 std::span<const SavedQuery> saved_queries() {
   static const std::vector<SavedQuery> all = {
-      kAlarms,   kByPrompt,   kByCheckpoint,    kComparisons,  kFoundObjects,      kDifferences,
-      kEasiest,  kFailures,   kGenevalByReason, kGenevalByTag, kGenevalJudgements, kHardest,
-      kLawAudit, kSelections, kSpend,           kTraining};
+      kAlarms,      kBudgets,  kByPrompt,   kByCheckpoint,    kComparisons,  kFoundObjects,
+      kDifferences, kEasiest,  kFailures,   kGenevalByReason, kGenevalByTag, kGenevalJudgements,
+      kHardest,     kLawAudit, kSelections, kSpend,           kTraining};
   return all;
 }
 

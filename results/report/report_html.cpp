@@ -44,7 +44,10 @@ std::string notes_html(const std::vector<std::string>& notes) {
 }
 
 std::string results_html(const Report& report, const TableView& view) {
-  return view_table_html(view.results) + notes_html(view.notes) +
+  const auto board = view.leaderboard.rows.empty()
+                         ? std::string()
+                         : view_table_html(view.leaderboard) + notes_html(view.leaderboard_notes);
+  return board + view_table_html(view.results) + notes_html(view.notes) +
          (report.missing.empty() ? "" : list_html(report.missing, " class=\"missing-list\""));
 }
 

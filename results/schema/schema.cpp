@@ -148,6 +148,21 @@ CREATE TEMP TABLE detections (
   x1 REAL, y1 REAL, colour TEXT, counted INTEGER);
 )sql";
 
+// Version 10. What the training of a checkpoint had spent by then. NULL in logs of early versions.
+constexpr const char* kSchemaVersion10 = R"sql(
+ALTER TABLE checkpoints ADD COLUMN seconds REAL;
+ALTER TABLE checkpoints ADD COLUMN scorer_seconds REAL;
+ALTER TABLE checkpoints ADD COLUMN core_seconds REAL;
+ALTER TABLE checkpoints ADD COLUMN peak_bytes INTEGER;
+ALTER TABLE checkpoints ADD COLUMN weight_copies REAL;
+)sql";
+
+constexpr const char* kReadBeforeVersion10 = R"sql(
+CREATE TEMP VIEW checkpoints AS
+SELECT *, NULL AS seconds, NULL AS scorer_seconds, NULL AS core_seconds, NULL AS peak_bytes, NULL AS weight_copies
+FROM main.checkpoints;
+)sql";
+
 // Versions 4 and 6 changed v_results, v_paired and the law audit's standard errors, 8 added the estimators of
 // lambda to v_law_audit: views are made anew with every step.
 constexpr const char* kViewsAlone = "";
@@ -160,7 +175,8 @@ constexpr Migration kMigrations[] = {{1, kSchemaVersion1},
                                      {6, kViewsAlone},
                                      {7, kSchemaVersion7, kReadBeforeVersion7},
                                      {8, kViewsAlone},
-                                     {9, kSchemaVersion9, kReadBeforeVersion9}};
+                                     {9, kSchemaVersion9, kReadBeforeVersion9},
+                                     {10, kSchemaVersion10, kReadBeforeVersion10}};
 constexpr Schema kCurrent{.migrations = kMigrations, .views = kViews};
 
 void drop_views(SQLite::Database& db) {

@@ -66,7 +66,8 @@ SELECT
 FROM v_evaluations
 WHERE latest;
 
--- A test evaluation is one of a selected checkpoint if a selection allowed it. One on another split is if its
+-- A test evaluation is one of a selected checkpoint if a selection allowed it, other than that of a second view (rule
+-- "... within nfe_total"). One on another split is if its
 -- checkpoint was selected from it, or by a rule that looked at no data (the starting weights).
 --
 -- Two evaluations are made alike if their identities differ in run and checkpoint alone; of several such pairs the one
@@ -88,10 +89,13 @@ WITH RECURSIVE selected AS MATERIALIZED (
   JOIN runs AS run ON run.id = checkpoint.run_id
   LEFT JOIN table_runs AS entry
     ON entry.table_id = member.table_id AND entry.run_id = run.id AND entry.scale = member.scale
-  WHERE evaluation.selection_id IS NOT NULL
+  WHERE evaluation.selection_id IS NOT NULL AND EXISTS (
+      SELECT 1 FROM selections AS selection
+      WHERE selection.checkpoint_id = checkpoint.id AND selection.rule NOT LIKE '% within %')
     OR EXISTS (
       SELECT 1 FROM selections AS selection
       WHERE selection.checkpoint_id = checkpoint.id AND evaluation.split <> 'test'
+        AND selection.rule NOT LIKE '% within %'
         AND ifnull(selection.evaluation_id, evaluation.id) = evaluation.id)
 ), measured (evaluation_id, metric) AS (
   -- From name to name along the primary key: reading all rows of `metrics` would take longer than the query.
@@ -167,11 +171,16 @@ WITH selected AS MATERIALIZED (
   JOIN checkpoints AS checkpoint ON checkpoint.id = evaluation.checkpoint_id
   JOIN runs AS run ON run.id = checkpoint.run_id
   JOIN reproduction_runs AS entry ON entry.reproduction_id = experiment.id AND entry.run_id = run.id
-  WHERE evaluation.selection_id IS NOT NULL
+  WHERE evaluation.selection_id IS NOT NULL AND EXISTS (
+      SELECT 1 FROM selections AS selection
+      WHERE selection.checkpoint_id = checkpoint.id AND selection.rule NOT LIKE '% within %'
+        AND (json_extract(experiment.spec, '$.leaderboard.second_view') IS NULL OR run.method = 'base'
+          OR json_array_length(selection.candidates)
+            = json_array_length(experiment.spec, '$.effective.checkpoints')))
     OR EXISTS (
       SELECT 1 FROM selections AS selection
       WHERE selection.checkpoint_id = checkpoint.id AND evaluation.split <> 'test'
-        AND selection.evaluation_id = evaluation.id
+        AND selection.rule NOT LIKE '% within %' AND selection.evaluation_id = evaluation.id
         AND selection.metric = coalesce(
           json_extract(experiment.spec, '$.backbones."' || experiment.backbone || '".stands_in."'
             || json_extract(experiment.spec, '$.selection.metric') || '"'),
@@ -205,6 +214,38 @@ CROSS JOIN metrics AS va ON va.evaluation_id = a.evaluation_id
 CROSS JOIN metrics AS vb
   ON vb.evaluation_id = b.evaluation_id AND vb.name = va.name AND vb.prompt_id = va.prompt_id
   AND vb.sample = va.sample;
+
+-- What the training of a checkpoint had spent by then: counted by the loop (train_stats), and measured (checkpoints). A
+-- backward evaluation counts 2 more forward ones, and 3 where activations are recomputed for it.
+CREATE VIEW v_budgets AS
+WITH counted AS (
+  SELECT
+    run.id AS run_id,
+    run.method,
+    run.seed,
+    checkpoint.step AS checkpoint,
+    (SELECT value FROM train_stats AS s WHERE s.run_id = run.id AND s.update_index = checkpoint.step
+      AND s.name = 'images' AND ifnull(s.timestep, -1) = -1) AS images,
+    (SELECT value FROM train_stats AS s WHERE s.run_id = run.id AND s.update_index = checkpoint.step
+      AND s.name = 'nfe_forward' AND ifnull(s.timestep, -1) = -1) AS nfe_forward,
+    (SELECT value FROM train_stats AS s WHERE s.run_id = run.id AND s.update_index = checkpoint.step
+      AND s.name = 'nfe_backward' AND ifnull(s.timestep, -1) = -1) AS nfe_backward,
+    CASE WHEN ifnull(json_extract(run.effective_settings, '$.gradient_checkpointing'), 0) THEN 4 ELSE 3 END
+      AS backward_weight,
+    checkpoint.seconds,
+    checkpoint.scorer_seconds,
+    checkpoint.core_seconds,
+    checkpoint.peak_bytes,
+    checkpoint.weight_copies
+  FROM checkpoints AS checkpoint
+  JOIN runs AS run ON run.id = checkpoint.run_id
+  WHERE checkpoint.step > 0
+)
+SELECT
+  run_id, method, seed, checkpoint, images, nfe_forward, nfe_backward, backward_weight,
+  nfe_forward + backward_weight * nfe_backward AS nfe_total, checkpoint AS updates, seconds, scorer_seconds,
+  core_seconds, peak_bytes, weight_copies
+FROM counted;
 
 -- Every training statistic under the names that its table has for run and row.
 CREATE VIEW v_training AS

@@ -2,6 +2,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "core/event_log.h"
@@ -103,14 +104,26 @@ class Ingestion {
 
   void checkpoint(Fields& event) {
     const auto number = [&](const char* key) { return number_or_null(event.get(key), event, key); };
-    const CheckpointRecord record{.run_id = job_.run_id,
-                                  .step = event.required<std::int64_t>("step"),
-                                  .path = event.required<std::string>("path"),
-                                  .sha256 = event.required<std::string>("sha256"),
-                                  .lambda_late = number("lambda_late"),
-                                  .lambda_late_last = number("lambda_late_last"),
-                                  .clip_fraction = number("clip_fraction")};
+    CheckpointRecord record{.run_id = job_.run_id,
+                            .step = event.required<std::int64_t>("step"),
+                            .path = event.required<std::string>("path"),
+                            .sha256 = event.required<std::string>("sha256"),
+                            .lambda_late = number("lambda_late"),
+                            .lambda_late_last = number("lambda_late_last"),
+                            .clip_fraction = number("clip_fraction")};
+    if (event.has("spent"))
+      read_spent(Fields(object_field(event, "spent"), event.where() + ": spent"), record);
     store_.put_checkpoint(record);
+  }
+
+  /// What the training of a checkpoint had spent by then; a number that nobody could measure is null.
+  static void read_spent(Fields spent, CheckpointRecord& record) {
+    const auto number = [&](const char* key) { return number_or_null(spent.get(key), spent, key); };
+    record.seconds = number("seconds");
+    record.scorer_seconds = number("scorer_seconds");
+    record.core_seconds = number("core_seconds");
+    if (const auto bytes = number("peak_bytes")) record.peak_bytes = std::llround(*bytes);
+    record.weight_copies = number("weight_copies");
   }
 
   void sample(Fields& event) {

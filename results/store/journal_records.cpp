@@ -73,6 +73,11 @@ Json with_id(Json data, std::int64_t id) {
   return data;
 }
 
+/// What a checkpoint says of its training's spending. Checkpoints that nobody trained have none of it, and
+/// neither had any in early versions.
+constexpr const char* kSpentFields[] = {"seconds", "scorer_seconds", "core_seconds", "peak_bytes",
+                                        "weight_copies"};
+
 /// What the journal has under "runs" of a comparison, and the columns for it.
 constexpr std::pair<const char*, const char*> kRunsFields[] = {
     {"n", "runs"}, {"se", "runs_se"}, {"df", "runs_df"}, {"ci95", "runs_ci95"}, {"p_value", "runs_p_value"}};
@@ -130,8 +135,12 @@ Json journal_record(const RunRecord& run) {
 }
 
 Json journal_record(const CheckpointRecord& checkpoint) {
+  auto data = data_of(checkpoint);
+  for (const auto* field : kSpentFields) {
+    if (data.at(field).is_null()) data.erase(field);
+  }
   return make("checkpoint", fmt::format("{} {}", checkpoint.run_id, checkpoint.step), checkpoint.run_id,
-              data_of(checkpoint));
+              std::move(data));
 }
 
 Json journal_record(const EvaluationRecord& evaluation) {
@@ -201,12 +210,21 @@ Record from_journal(const Json& record) {
   return record_of<Record>(fields_of(record));
 }
 template RunRecord from_journal(const Json&);
-template CheckpointRecord from_journal(const Json&);
 template EvaluationRecord from_journal(const Json&);
 template SelectionRecord from_journal(const Json&);
 template JobRecord from_journal(const Json&);
 template ReproductionRecord from_journal(const Json&);
 template ArtifactRecord from_journal(const Json&);
+
+template <>
+CheckpointRecord from_journal(const Json& record) {
+  auto fields = fields_of(record);
+  Json data = record.at("data");
+  for (const auto* field : kSpentFields) {
+    if (!data.contains(field)) data[field] = nullptr;
+  }
+  return record_of<CheckpointRecord>({data, fields.where()});
+}
 
 template <>
 PromptSet from_journal(const Json& record) {

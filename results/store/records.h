@@ -54,6 +54,24 @@ struct CheckpointRecord {
   std::int64_t step = 0;  ///< after update `step`; 0: the starting weights
   std::optional<std::string> path = {}, sha256 = {};
   std::optional<double> lambda_late = {}, lambda_late_last = {}, clip_fraction = {};
+  /// What the training spent up to here, without evaluations; nothing in logs of early versions.
+  std::optional<double> seconds = {};         ///< wall time
+  std::optional<double> scorer_seconds = {};  ///< of it, waiting for scorers
+  std::optional<double> core_seconds = {};    ///< CPU time of all threads; on a GPU time of the device
+  std::optional<std::int64_t> peak_bytes = {};
+  std::optional<double> weight_copies = {};  ///< of the trained weights, beside them and their average
+};
+
+/// What a training had spent at a checkpoint (view v_budgets); nothing where its log does not say.
+struct Budget {
+  std::int64_t checkpoint = 0;
+  std::optional<double> images = {};                          ///< decoded and scored
+  std::optional<double> nfe_forward = {}, nfe_backward = {};  ///< network evaluations, in images
+  std::optional<double> nfe_total = {};                       ///< forward + 3 or 4 backward
+  std::int64_t updates = 0;                                   ///< optimiser steps
+  std::optional<double> seconds = {}, scorer_seconds = {}, core_seconds = {};
+  std::optional<std::int64_t> peak_bytes = {};
+  std::optional<double> weight_copies = {};
 };
 
 /// A statistic of one update.

@@ -133,6 +133,7 @@ class Store {
   std::vector<StoredRun> runs();         ///< in order of creation
   std::optional<StoredRun> run(const std::string& id);
   std::vector<CheckpointRecord> checkpoints(const std::string& run_id);  ///< by step
+  std::vector<Budget> budgets(const std::string& run_id);                ///< by checkpoint
   std::optional<StoredEvaluation> evaluation(const std::string& id);
   std::vector<StoredEvaluation> evaluations(const std::string& run_id);  ///< by step and split
   std::optional<StoredSelection> selection(std::int64_t id);

@@ -99,6 +99,11 @@ std::vector<CheckpointRecord> Store::checkpoints(const std::string& run_id) {
   return read<CheckpointRecord>(*impl_, "checkpoints", kSql, run_id);
 }
 
+std::vector<Budget> Store::budgets(const std::string& run_id) {
+  constexpr auto kSql = "SELECT * FROM v_budgets WHERE run_id = ?1 ORDER BY checkpoint";
+  return read<Budget>(*impl_, "v_budgets", kSql, run_id);
+}
+
 std::optional<StoredEvaluation> Store::evaluation(const std::string& id) {
   return only(read<StoredEvaluation>(*impl_, "evaluations", kEvaluations, id, kAny));
 }

@@ -115,7 +115,10 @@ std::optional<double> cell_value(const TableRow& row, const TableColumn& column)
     return *row.lambda_late / *row.tau;
   }
   const auto found = row.metrics.find(column.std_of.empty() ? column.key : column.std_of);
-  if (found == row.metrics.end()) return std::nullopt;
+  if (found == row.metrics.end()) {
+    const auto spent = row.spent.find(column.key);
+    return spent == row.spent.end() ? std::nullopt : std::optional(spent->second);
+  }
   return column.std_of.empty() ? found->second.mean : found->second.std;
 }
 

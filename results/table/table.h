@@ -14,6 +14,7 @@
 #include "results/statistics/verdict.h"
 #include "results/table/notation.h"
 #include "results/verdict/guardrails.h"
+#include "results/verdict/leaderboard.h"
 #include "results/verdict/multiplicity.h"
 #include "results/verdict/yardstick.h"
 
@@ -30,7 +31,8 @@ std::string_view unit_name(Unit unit);  ///< "fraction", "percent", "number"
 Better better_from_name(std::string_view name);
 
 /// One printed column. `key` is a metric's name, one of "lambda_late", "clip_fraction" and "tau_share"
-/// (Lambda_late over the budget tau), which belong to a checkpoint, or any name of a column with `std_of`.
+/// (Lambda_late over the budget tau), which belong to a checkpoint, what its training had spent by then
+/// (TableRow::spent), or any name of a column with `std_of`.
 struct TableColumn {
   std::string key, title;
   Unit unit = Unit::kFraction;
@@ -54,14 +56,19 @@ struct TableRow {
   std::int64_t n = 0, n_missing = 0;       ///< samples, and those that lack at least one value
   std::map<std::string, Summary> metrics;  ///< by metric name; a metric that was not run has none
   std::optional<double> lambda_late, clip_fraction;
+  /// By column (images, nfe_total, seconds, ...) what the training had spent up to the checkpoint.
+  std::map<std::string, double> spent = {};
   std::optional<double> tau;  ///< the run's late budget; for a method without one that of the table's others
   std::optional<double> damp_share;  ///< share of the off-policy pairs of shard and step damped
   std::int64_t damped_updates = 0;   ///< of the run, with a damp weight below 1
   std::int64_t undone_updates = 0;   ///< of them, those whose length the norm clip made the undamped one
   std::optional<double> ema_lag;     ///< updates by which the evaluated average lags the policy
-  bool never_clipped = false;        ///< no ratio left the clip range in any off-policy update of the run
-  bool peeked = false;               ///< tested without having been selected
-  bool selected = true;              ///< false: shown beside the selected checkpoint of its run
+  bool has_steps = true;             ///< false: its training recorded no steps (forward process)
+  /// Of such a training: mean ||v - v_ref||^2 at the checkpoint, over the elements of the velocity.
+  std::optional<double> velocity_movement = {};
+  bool never_clipped = false;  ///< no ratio left the clip range in any off-policy update of the run
+  bool peeked = false;         ///< tested without having been selected
+  bool selected = true;        ///< false: shown beside the selected checkpoint of its run
   /// By metric: samples without a value because their prompt quotes no text, which is no failure.
   std::map<std::string, std::int64_t> without_target = {};
   std::map<std::string, Summary> by_tag = {};  ///< of the metric TableModel::by_tag, by tag of the prompts
@@ -121,8 +128,8 @@ struct TableShow {
   DisplayNames names = DisplayNames{};    ///< in formats for papers
 };
 
-/// Parts of a table that can be shown alone: "results", "tags", "differences", "claims", "noise",
-/// "guardrails".
+/// Parts of a table that can be shown alone: "results", "leaderboard", "tags", "differences", "claims",
+/// "noise", "guardrails".
 const std::vector<std::string>& table_parts();
 
 /// Everything that a table says, in whatever format; pure data, filled from the DB.
@@ -147,6 +154,7 @@ struct TableModel {
   std::vector<TableClaim> claims;
   std::optional<Yardstick> yardstick = {};      ///< what runs of one method differ by, where it was measured
   std::optional<Calibration> calibration = {};  ///< what was made of known rows, where that was measured
+  std::optional<Leaderboard> leaderboard = {};  ///< of a table that ranks its methods
   std::optional<GuardrailPanel> guardrails;     ///< nothing in training tables, and where no rule was stored
   bool over_training = false;                   ///< rows are statistics of the training, paired by seed
   std::uint32_t resamples = 10000;

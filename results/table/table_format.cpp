@@ -64,7 +64,8 @@ std::string format_interval(const std::optional<Interval>& interval, const Table
 }
 
 bool vanishes(double value, const TableColumn& column) {
-  return column.unit == Unit::kNumber && value != 0 && std::isfinite(value) &&
+  const bool is_printed_exactly = value == std::floor(value);
+  return column.unit == Unit::kNumber && value != 0 && std::isfinite(value) && !is_printed_exactly &&
          std::abs(value) < std::pow(10.0, 1 - column.decimals);
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <iterator>
+#include <map>
 
 #include "core/score_limit.h"
 #include "core/text.h"
@@ -177,8 +178,10 @@ std::string movement_note(const TableModel& model) {
   const auto pairs = distinct_of(model.comparisons, [](const TableComparison& c) {
     return c.unequal_movement ? fmt::format("{} and {}", c.method, c.baseline) : "";
   });
-  return listed(fmt::format("{} Unequal movement: the mean lambda_center of ", kUnequalMovementMark), pairs,
-                "; ",
+  const bool all_have_steps = std::ranges::all_of(model.rows, &TableRow::has_steps);
+  const char* other = all_have_steps ? "" : " (of methods without recorded steps mean ||v \u2212 v_ref||^2)";
+  return listed(fmt::format("{} Unequal movement: the mean lambda_center{} of ", kUnequalMovementMark, other),
+                pairs, "; ",
                 " differs by more than a factor of 3, so the policies have moved by different amounts.");
 }
 
@@ -366,6 +369,25 @@ std::string stand_in_note(const TableColumn& column) {
       column.title, column.paper_metric);
 }
 
+/// Methods whose training recorded no steps, with what stands in the place of Lambda_late.
+std::string no_steps_note(const TableModel& model) {
+  std::map<std::string, std::vector<std::optional<double>>> movements;
+  for (const auto& row : model.rows) {
+    if (!row.has_steps && row.selected) movements[row.method].push_back(row.velocity_movement);
+  }
+  Notes methods;
+  for (const auto& method : methods_of(model)) {
+    const auto found = movements.find(method);
+    if (found == movements.end()) continue;
+    const auto mean = summarize(found->second).mean;
+    methods.push_back(mean ? fmt::format("{} {:.3g}", method, *mean) : method);
+  }
+  return listed(
+      "No recorded steps (trained on the forward process), so no Lambda_late and no law audit; mean "
+      "||v \u2212 v_ref||^2 at the checkpoint in its place: ",
+      methods);
+}
+
 /// What a share of the budget is a share of.
 std::string budget_note(const TableModel& model) {
   const bool is_shown = std::ranges::count(model.columns, "tau_share", &TableColumn::key) > 0;
@@ -461,7 +483,7 @@ std::vector<std::string> result_notes(const TableModel& model) {
                 texts_of(model.columns, stand_in_note),
                 {selected_note(model)},
                 column_notes(model),
-                {by_tag_note(model), budget_note(model), pooled_note(model)},
+                {by_tag_note(model), budget_note(model), no_steps_note(model), pooled_note(model)},
                 emphasis_notes(model),
                 not_run,
                 missing_notes(model),

@@ -85,8 +85,8 @@ void require_parts(const TableModel& model) {
 }  // namespace
 
 const std::vector<std::string>& table_parts() {
-  static const std::vector<std::string> parts{"results", "tags",  "differences",
-                                              "claims",  "noise", "guardrails"};
+  static const std::vector<std::string> parts{"results", "leaderboard", "tags",      "differences",
+                                              "claims",  "noise",       "guardrails"};
   return parts;
 }
 
@@ -102,16 +102,15 @@ bool shows_part(const TableModel& model, std::string_view part) {
 }
 
 std::vector<std::pair<std::string_view, const ViewTable*>> main_parts(const TableView& view) {
-  return {{"results", &view.results},
-          {"tags", &view.by_tag},
-          {"differences", &view.comparisons},
-          {"claims", &view.claims},
-          {"noise", &view.yardstick}};
+  return {{"results", &view.results},         {"leaderboard", &view.leaderboard}, {"tags", &view.by_tag},
+          {"differences", &view.comparisons}, {"claims", &view.claims},           {"noise", &view.yardstick}};
 }
 
 std::vector<std::string> shown_notes(const TableModel& model, const TableView& view) {
   std::vector<std::string> notes;
   if (shows_part(model, "results")) notes = view.notes;
+  if (shows_part(model, "leaderboard"))
+    notes.insert(notes.end(), view.leaderboard_notes.begin(), view.leaderboard_notes.end());
   if (shows_part(model, "differences"))
     notes.insert(notes.end(), view.difference_notes.begin(), view.difference_notes.end());
   return notes;

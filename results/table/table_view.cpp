@@ -538,6 +538,7 @@ std::string verdict_text(const TableModel& model, const TableComparison& compari
 
 std::vector<std::string> TableView::all_notes() const {
   auto all = notes;
+  all.insert(all.end(), leaderboard_notes.begin(), leaderboard_notes.end());
   all.insert(all.end(), difference_notes.begin(), difference_notes.end());
   return all;
 }
@@ -586,11 +587,13 @@ TableView table_view(const TableModel& model) {
           .subtitle = subtitle(model),
           .warning = model.scale_warning,
           .results = results_view(model),
+          .leaderboard = by_task(model, leaderboard_view),
           .by_tag = by_task(model, by_tag_view),
           .comparisons = comparisons_view(model),
           .claims = claims_view(model),
           .yardstick = yardstick_view(model),
           .guardrails = guardrail_view(model),
+          .leaderboard_notes = for_its_reader(model, leaderboard_notes(model)),
           .notes = for_its_reader(model, result_notes(model)),
           .difference_notes = for_its_reader(model, difference_notes(model)),
           .signature = signature_text(model)};

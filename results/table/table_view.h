@@ -62,11 +62,13 @@ struct TableView {
   std::string heading, subtitle;
   std::string warning;  ///< that the scale shows nothing about the methods; it stands above the table
   ViewTable results;
+  ViewTable leaderboard;  ///< without rows where the table ranks nothing
   ViewTable by_tag;       ///< without rows where nothing is shown by tag
   ViewTable comparisons;  ///< without rows where nothing was compared
   ViewTable claims;       ///< without rows where the table decides none
   ViewTable yardstick;    ///< a row a metric; without rows where the table has no equal rows of its own
   GuardrailView guardrails;
+  std::vector<std::string> leaderboard_notes;
   std::vector<std::string> notes;             ///< on the results and on how they were made
   std::vector<std::string> difference_notes;  ///< on the comparisons
   std::string signature;
@@ -101,6 +103,11 @@ std::optional<double> sd_over_seeds(const TableModel& model, const std::string& 
                                     const TableColumn& column);
 
 ViewTable claims_view(const TableModel& model);
+
+/// A row a method: its group, its difference to the baseline at both views, and the verdict.
+ViewTable leaderboard_view(const TableModel& model);
+/// What groups and verdicts mean, and how the second view was made.
+std::vector<std::string> leaderboard_notes(const TableModel& model);
 
 /// Means of one metric over the images of each tag of GenEval's prompts, and over the tags
 /// (TableModel::by_tag): a row a method, its seeds pooled. Without rows where nothing is shown by tag.

@@ -484,5 +484,53 @@ INSTANTIATE_TEST_SUITE_P(AtEveryPoint, KilledReproduce,
                            return std::string(param.param.kind) + "_" + param.param.victim;
                          });
 
+/// Rows of three runs at scale smoke, ranked at equal images and at equal evaluations.
+Json leaderboard_table() {
+  return {{"extends", "sd35-ocr"},
+          {"id", "mine"},
+          {"reproduces", ""},
+          {"seeds", {42, 43, 44}},
+          {"tuning", {{"dual", 9}}},
+          {"leaderboard", {{"groups", true}, {"second_view", "nfe_total"}}},
+          {"columns", Json::array({{{"name", "ocr_reward"}},
+                                   {{"name", "images"}},
+                                   {{"name", "nfe_total"}},
+                                   {{"name", "seconds"}},
+                                   {{"name", "tuning"}}})},
+          {"scales", {{"smoke", {{"judges", true}}}}}};
+}
+
+TEST_F(Reproduce, ALeaderboardTestsOnceAViewAndSaysWhatEachRunSpent) {
+  place.write("mine.json", leaderboard_table());
+  const Words command{"reproduce", "--table", "mine.json", "--scale", "smoke", "--json"};
+  const auto result = place.json(command);
+  const auto& board = result.at("leaderboard");
+  // The fake worker's dual makes 560 evaluations an update, the others 1280: all reach dual's 6 x 560.
+  EXPECT_EQ(board.at("equal_nfe_total"), 3360);
+  EXPECT_EQ(board.at("rows").size(), 3u);
+  EXPECT_EQ(board.at("cut_too_early"), Json::array());
+  EXPECT_EQ(board.at("pairs"), 3);
+  for (const auto& row : board.at("rows")) {
+    EXPECT_NE(row.at("groups"), "");
+    EXPECT_EQ(row.at("standing") == "baseline", row.at("method") == "ratio-norm");
+  }
+  EXPECT_EQ(
+      place.rows("SELECT r.method, c.step FROM selections AS s JOIN checkpoints AS c ON c.id = checkpoint_id "
+                 "JOIN runs AS r ON r.id = s.run_id WHERE s.rule = 'max-mean within nfe_total' AND r.method "
+                 "<> 'dual' AND c.step > 2"),
+      Json::array())
+      << "the others have spent 2560 at checkpoint 2 and 5120 at 4";
+  EXPECT_EQ(place.count("evaluations WHERE split = 'test' AND peek"), 0);
+  for (const auto& row : result.at("rows")) {
+    EXPECT_EQ(row.at("spent").contains("tuning"), row.at("method") == "dual");
+    EXPECT_EQ(row.at("spent").at("images"), 32 * row.at("checkpoint").get<int>());
+  }
+  EXPECT_EQ(result.at("rows").size(), 9u) << "the second view's tests are no rows";
+  EXPECT_EQ(place.json(command).at("leaderboard"), board) << "answered from the DB";
+  const auto rules = place.json({"check", "mine", "--json"});
+  for (const auto& rule : rules.at("rules")) EXPECT_EQ(rule.at("passed"), true) << rule;
+  EXPECT_THAT(ok({"query", "budgets", "-p", "method", "dual"}).out, HasSubstr("nfe_total"));
+}
+
 }  // namespace
 }  // namespace harness::test

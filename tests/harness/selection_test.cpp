@@ -77,5 +77,21 @@ TEST(Selection, ANumberBeyondAllScoresIsNone) {
   EXPECT_EQ(choice.left_out, 1);
 }
 
+TEST(Selection, CutsEveryRunAtTheEvaluationsThatAllOfThemReached) {
+  const auto run = [](const std::vector<double>& spent) {
+    BudgetsOfRun budgets;
+    for (std::size_t i = 0; i < spent.size(); ++i)
+      budgets.push_back({.checkpoint = static_cast<std::int64_t>(10 * (i + 1)), .nfe_total = spent[i]});
+    return budgets;
+  };
+  const auto dear = run({100, 200, 300}), cheap = run({40, 80, 120});
+  EXPECT_EQ(equal_evaluations({dear, cheap}), 120);
+  EXPECT_EQ(steps_within(dear, 120), std::vector<int>{10});
+  EXPECT_EQ(steps_within(cheap, 120), (std::vector<int>{10, 20, 30}));
+  EXPECT_EQ(steps_within(dear, 90), std::vector<int>{});
+  EXPECT_EQ(equal_evaluations({}), std::nullopt);
+  EXPECT_EQ(equal_evaluations({dear, {{.checkpoint = 10}}}), std::nullopt) << "one run does not say";
+}
+
 }  // namespace
 }  // namespace harness

@@ -359,5 +359,34 @@ TEST(TableSpec, AnUnknownMethodIsNamedWithTheNearestOfTheRegistry) {
               ::testing::Throws<Error>(::testing::Property(&Error::hint, R"(did you mean "dual"?)")));
 }
 
+Json shipped_with(const std::string& key, const Json& value) {
+  auto document = read_json(kShipped);
+  document[key] = value;
+  return document;
+}
+
+TEST(TableSpec, OfALeaderboardSaysItsViewsAndWhatTuningTook) {
+  const auto spec =
+      spec_of(shipped_with("leaderboard", {{"groups", true}, {"second_view", "nfe_total"}}).dump());
+  EXPECT_TRUE(spec.leaderboard->groups);
+  EXPECT_TRUE(spec.has_second_view());
+  EXPECT_EQ(spec_of(shipped_with("tuning", 9).dump()).tuning.at("dual"), 9);
+  EXPECT_THAT(said_of(shipped_with("leaderboard", {{"second_view", "nfe"}})), HasSubstr("nfe_total"));
+  EXPECT_THAT(said_of(shipped_with("tuning", {{"daul", 9}})), HasSubstr("did you mean \"dual\"?"));
+  EXPECT_THAT(said_of(shipped_with("tuning", -1)), HasSubstr("must be a number of runs"));
+  auto untested = shipped_with("leaderboard", {{"second_view", "nfe_total"}});
+  untested["shows"] = {{"split", "validation"}};
+  EXPECT_THAT(said_of(untested), HasSubstr("this table tests none"));
+}
+
+TEST(TableSpec, KnowsTheColumnsOfABudgetWithTheirNotes) {
+  const auto spec =
+      spec_of(shipped_with("columns", Json::array({{{"name", "nfe_total"}}, {{"name", "seconds"}}})).dump());
+  EXPECT_EQ(spec.columns.at(0).better, "none");
+  EXPECT_THAT(spec.columns.at(0).note, HasSubstr("forward + 3 backward"));
+  EXPECT_THAT(said_of(shipped_with("columns", Json::array({{{"name", "nfe_totl"}}}))),
+              HasSubstr("did you mean \"nfe_total\"?"));
+}
+
 }  // namespace
 }  // namespace harness

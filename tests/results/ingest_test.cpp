@@ -162,6 +162,31 @@ TEST_F(Ingest, UpdatesThatAreRecordedAgainReplaceTheEarlierOnes) {
   EXPECT_EQ(value("SELECT message FROM events ORDER BY id DESC LIMIT 1"), "went on from update 1");
 }
 
+TEST_F(Ingest, WhatTheTrainingOfACheckpointSpentIsKeptAndMayBeUnknown) {
+  auto spending = checkpoint_event(2, 0.15);
+  spending["spent"] = {{"seconds", 12.5},
+                       {"scorer_seconds", 0.25},
+                       {"core_seconds", nullptr},
+                       {"peak_bytes", 1024},
+                       {"weight_copies", 2}};
+  bring_in(train(), {started("r1"), checkpoint_event(1, 0.1), spending});
+  const auto early = store().checkpoints("r1").at(1), late = store().checkpoints("r1").at(2);
+  EXPECT_FALSE(early.seconds || early.peak_bytes || early.weight_copies);
+  EXPECT_EQ(late.seconds, 12.5);
+  EXPECT_EQ(late.scorer_seconds, 0.25);
+  EXPECT_EQ(late.core_seconds, std::nullopt);
+  EXPECT_EQ(late.peak_bytes, 1024);
+  EXPECT_EQ(late.weight_copies, 2);
+}
+
+TEST_F(Ingest, ASpendingThatIsNotWholeIsRefused) {
+  auto event = checkpoint_event(1, 0.1);
+  event["spent"] = {{"seconds", 1.5}};
+  const auto error = refusal(train(), {started("r1"), event});
+  EXPECT_EQ(error.problem(), R"("scorer_seconds" is missing)");
+  EXPECT_EQ(error.where(), (train().folder / "events.log").string() + ": spent");
+}
+
 TEST_F(Ingest, WhatTheWorkerMadeOfTheSettingsIsKept) {
   auto record = a_run("r2", "dual");
   record.effective_settings = {{"lr", 0.001}, {"method_settings", {{"clip", "public"}}}};

@@ -40,6 +40,10 @@ const Line kLines[] = {
     {again<CheckpointRecord>,
      R"({"data":{"clip_fraction":null,"lambda_late":0.5,"lambda_late_last":null,"path":"p","run":"r1",)"
      R"("sha256":null,"step":4},"key":"r1 4","run":"r1","type":"checkpoint"})"},
+    {again<CheckpointRecord>,
+     R"({"data":{"clip_fraction":null,"core_seconds":24.5,"lambda_late":null,"lambda_late_last":null,)"
+     R"("path":"p","peak_bytes":1024,"run":"r1","scorer_seconds":0.25,"seconds":12.5,"sha256":"x","step":4,)"
+     R"("weight_copies":2.0},"key":"r1 4","run":"r1","type":"checkpoint"})"},
     {again<EvaluationRecord>,
      R"({"data":{"config":{},"folder":"f","id":"e1","n":4,"peek":true,"prompt_set_sha256":"p",)"
      R"("run":"r1","scale":"smoke","seed":42,"selection":7,"settings":{"steps":10},"split":"test",)"

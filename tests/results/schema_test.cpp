@@ -41,7 +41,7 @@ class Schemas : public testing::Test {
 TEST_F(Schemas, MigrationsAreNumberedFromOneWithoutGap) {
   int expected = 0;
   for (const auto& step : current_schema().migrations) EXPECT_EQ(step.version, ++expected);
-  EXPECT_EQ(current_schema().version(), 9);
+  EXPECT_EQ(current_schema().version(), 10);
 }
 
 TEST_F(Schemas, NewDatabaseIsMarkedAsOursStrictAndOfTheCurrentVersion) {
@@ -67,7 +67,9 @@ TEST_F(Schemas, TablesAndViewsHaveTheColumnsThatQueriesRelyOn) {
   const std::map<std::string, std::string> contract = {
       {"runs", "id table_id method backbone task scale seed config"},
       {"table_runs", "table_id run_id"},
-      {"checkpoints", "id run_id step path sha256 lambda_late lambda_late_last clip_fraction"},
+      {"checkpoints",
+       "id run_id step path sha256 lambda_late lambda_late_last clip_fraction seconds scorer_seconds "
+       "core_seconds peak_bytes weight_copies"},
       {"prompt_sets", "id name sha256"},
       {"prompts", "id prompt_set_id position text target"},
       {"evaluations", "id checkpoint_id split n not_run"},
@@ -169,7 +171,7 @@ TEST_F(Refused, WhatIsNoResultsDatabaseOrANewerOneAndSqliteNeverComesNearIt) {
       {"a text", "", "these are my notes, please do not overwrite them\n" + std::string(200, 'x'),
        "is not an SQLite database"},
       {"shorter than a header", "", "SQLite format 3", "is not an SQLite database"},
-      {"newer", "", "", "has schema version 99, this program knows 9"}};
+      {"newer", "", "", "has schema version 99, this program knows 10"}};
   for (const auto& [name, sql, bytes, problem] : cases) {
     SCOPED_TRACE(name);
     std::filesystem::remove(path());
@@ -312,6 +314,29 @@ TEST_F(Schemas, Version9AddsDetectionsAndJudgementsAndAReaderOfVersion8SeesNone)
   opened.db->exec("UPDATE samples SET judgement = ' right'");
   opened.db->exec("INSERT INTO detections VALUES ('e', 1, 0, 0, 'star', 0.5, 0, 0, 8, 4, NULL, 1)");
   EXPECT_EQ(seen(*opened.db), "OPEN right1");
+}
+
+TEST_F(Schemas, Version10AddsWhatATrainingSpentAndAReaderOfVersion9SeesNone) {
+  const auto seen = [](SQLite::Database& db) {
+    return db.execAndGet("SELECT lambda_late || ifnull(seconds + peak_bytes, ' unknown') FROM checkpoints")
+        .getString();
+  };
+  {
+    auto old = schema_until(current_schema(), 9);
+    old.views = "";
+    auto opened = open(old);
+    opened.db->exec(
+        "INSERT INTO runs VALUES ('r', 't', 'dual', 'glyph', 'ocr', 'default', 42, '{}', 'f', 'w', NULL, 'done', "
+        "'{}', '{}', 1, 'now', NULL)");
+    opened.db->exec("INSERT INTO checkpoints VALUES (1, 'r', 80, NULL, NULL, 0.5, NULL, NULL)");
+  }
+  const auto bytes = sha256_file(path());
+  EXPECT_EQ(seen(*open_database(path(), OpenMode::kReadOnly).db), "0.5 unknown");
+  EXPECT_EQ(sha256_file(path()), bytes);
+  auto opened = open_database(path(), OpenMode::kReadWrite);
+  EXPECT_EQ(seen(*opened.db), "0.5 unknown");
+  opened.db->exec("UPDATE checkpoints SET seconds = 12.5, peak_bytes = 7");
+  EXPECT_EQ(seen(*opened.db), "0.519.5");
 }
 
 constexpr Migration kSameTables[] = {kOld[0], {2, ""}};

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tests/recorded_cases.h"
+#include "tests/trainers/in_ranks.h"
 #include "tests/trainers/line_fixture.h"
 #include "trainers/forward/forward_method.h"
 
@@ -73,6 +74,26 @@ TEST_F(AllMethods, GoOnAfterAnInterruptionWithTheSameBits) {
     LineOutcome expected;
     expected.updates = {whole.updates.begin() + 2, whole.updates.end()};
     EXPECT_EQ(text_of(rest), text_of(expected)) << name;
+  }
+}
+
+// One of each kind of work: single steps, a penalty, whole trajectories, draws of the forward process,
+// selections of samples, children and trees.
+TEST_F(AllMethods, ShareTheirWorkAmongRanksWithoutChangingABit) {
+  const auto loop = with(kShort, {{"group_size", 8}, {"updates_per_epoch", 1}, {"checkpoints", {6}}});
+  for (const char* name : {"flow-grpo", "dual", "gspo", "diffusion-nft", "awm", "raft", "online-dpo",
+                           "tempflow-grpo", "branch-grpo"}) {
+    const Json own = std::string(name) == "tempflow-grpo" ? Json{{"children", 4}} : kNone;
+    const auto alone = run(name, loop, own);
+    LineOutcome root;
+    const auto folder = scratch_.path() / (std::string("ranks-") + name);
+    expect_none(in_ranks(2, [&](const Ranks& ranks) {
+      auto outcome = train_line(LineMethod::make(name, loop, own), {.folder = folder}, ranks);
+      if (ranks.is_root()) root = std::move(outcome);
+    }));
+    ASSERT_EQ(root.updates.size(), 6U) << name;
+    EXPECT_EQ(text_of(root), text_of(alone)) << name;
+    EXPECT_EQ(root.checkpoints.back().sha256, alone.checkpoints.back().sha256) << name;
   }
 }
 

@@ -4,50 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <functional>
-#include <thread>
 
-#include "core/processes/port.h"
-#include "core/streams.h"
 #include "tests/recorded_cases.h"
+#include "tests/trainers/in_ranks.h"
 #include "tests/trainers/step_fixture.h"
 #include "trainers/optimisation/fold_sum.h"
 
 namespace harness {
 namespace {
-
-/// Calls work(ranks) in `size` threads, and gives each one's message if it threw. A process of ours holds one
-/// rank; c10d's flight recorder, which a process has once, is not made for several.
-std::vector<std::string> in_ranks(int size, const std::function<void(const Ranks&)>& work) {
-  ::setenv("TORCH_FR_BUFFER_SIZE", "0", 1);
-  prepare_streams();  // as every program of ours: a rank that ends first must not end the others by a signal
-  std::vector<std::string> problems(static_cast<std::size_t>(size));
-  std::vector<std::thread> threads;
-  const auto port = free_port();
-  for (int rank = 0; rank < size; ++rank) {
-    threads.emplace_back([&, rank] {
-      try {
-        const Ranks ranks({.rank = rank, .size = size, .local_rank = rank, .host = "127.0.0.1", .port = port},
-                          "job", std::chrono::seconds(20));
-        try {
-          work(ranks);
-        } catch (const std::exception& error) {
-          ranks.tell_failure(error.what());
-          throw;
-        }
-      } catch (const std::exception& error) {
-        problems[static_cast<std::size_t>(rank)] = error.what();
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
-  return problems;
-}
-
-void expect_none(const std::vector<std::string>& problems) {
-  for (const auto& problem : problems) EXPECT_EQ(problem, "");
-}
 
 TEST(Ranks, ExchangeTextsOfAnyLengthAndTensorsOfAnyShape) {
   expect_none(in_ranks(3, [](const Ranks& ranks) {

@@ -41,11 +41,6 @@ void expect_rewards(int missing, std::size_t all, std::int64_t epoch) {
 
 }  // namespace
 
-std::vector<int> prompts_of_epoch(const TrainJob& job, std::int64_t epoch) {
-  return epoch_prompts(job.seed, epoch, job.settings.prompts_per_epoch,
-                       static_cast<std::int64_t>(job.prompts.size()));
-}
-
 PlanContext plan_context(const TrainSettings& settings, std::uint32_t seed, std::int64_t epoch) {
   return {.steps = settings.sampling_steps,
           .trained_steps = settings.trained_steps,

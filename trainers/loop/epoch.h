@@ -61,9 +61,6 @@ class EpochSource {
   double scorer_seconds_ = 0;
 };
 
-/// The prompts of an epoch, by their place in the training set.
-std::vector<int> prompts_of_epoch(const TrainJob& job, std::int64_t epoch);
-
 /// What a plan may depend on at an epoch of a run.
 PlanContext plan_context(const TrainSettings& settings, std::uint32_t seed, std::int64_t epoch);
 

@@ -6,7 +6,7 @@
 
 #include "trainers/loop/epoch.h"
 #include "trainers/loop/step_trace.h"
-#include "trainers/loop/train.h"
+#include "trainers/loop/train_job.h"
 #include "trainers/optimisation/fold_sum.h"
 
 namespace harness {

@@ -2,9 +2,13 @@
 
 #include <vector>
 
+#include "backbones/backbone.h"
+#include "core/processes/worker_pool.h"
 #include "trainers/forward/snapshots.h"
-#include "trainers/loop/train.h"
+#include "trainers/loop/train_job.h"
+#include "trainers/method.h"
 #include "trainers/optimisation/named_tensors.h"
+#include "trainers/ranks/ranks.h"
 
 namespace harness {
 

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "trainers/law/law_audit.h"
 #include "trainers/loop/epoch.h"
 #include "trainers/loop/objective.h"
 #include "trainers/loop/step_trace.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "trainers/law/path_variance.h"
-#include "trainers/loop/train.h"
+#include "trainers/loop/train_job.h"
 #include "trainers/ranks/ranks.h"
 
 namespace harness {

@@ -289,16 +289,6 @@ class GrpoLoop {
 
 }  // namespace
 
-std::vector<PromptText> prompts_of_all_epochs(const TrainJob& job) {
-  std::vector<PromptText> texts;
-  const auto per_epoch = job.settings.updates_of_an_epoch();
-  for (std::int64_t epoch = 1; (epoch - 1) * per_epoch < job.settings.updates; ++epoch) {
-    for (const auto i : prompts_of_epoch(job, epoch))
-      texts.push_back(job.prompts[static_cast<std::size_t>(i)].prompt);
-  }
-  return texts;
-}
-
 TrainOutcome train(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool,
                    const Ranks& ranks, const TrainHooks& hooks) {
   return GrpoLoop(job, backbone, method, pool, ranks, hooks).run();

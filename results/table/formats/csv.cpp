@@ -46,6 +46,11 @@ std::string row_lines(const TableModel& model, const TableRow& row, const char* 
   for (const auto& [metric, summary] : row.metrics) add_summary(metric, summary);
   for (const auto& [tag, summary] : row.by_tag) add_summary(fmt::format("{}:{}", model.by_tag, tag), summary);
   if (const auto overall = overall_of(row)) add({{"metric", model.by_tag + ":overall"}, {"value", *overall}});
+  // Times are not the same twice: only where the table asks for them.
+  for (const auto& column : model.columns) {
+    if (const auto found = row.spent.find(column.key); found != row.spent.end())
+      add({{"metric", column.key}, {"value", found->second}});
+  }
   for (const auto& [name, value] : {std::pair{"lambda_late", row.lambda_late},
                                     {"clip_fraction", row.clip_fraction},
                                     {"tau", row.tau},
@@ -95,6 +100,25 @@ std::string comparison_line(const TableModel& model, const TableComparison& comp
   return line(record);
 }
 
+/// A line a method: its group as `test`, and the verdict.
+std::string leaderboard_lines(const TableModel& model) {
+  std::string out;
+  for (const auto& row : model.leaderboard->rows) {
+    Json record = {{"record", "leaderboard"},
+                   {"task", model.task},
+                   {"baseline", model.leaderboard->baseline},
+                   {"method", row.method},
+                   {"split", model.split},
+                   {"metric", model.leaderboard->metric},
+                   {"value", or_null(row.mean)},
+                   {"p_holm", or_null(row.adjusted_p)},
+                   {"test", row.groups.empty() ? Json() : Json("groups " + row.groups)},
+                   {"verdict", row.verdict}};
+    out += line(record);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string table_csv(const TableModel& model) {
@@ -104,6 +128,7 @@ std::string table_csv(const TableModel& model) {
     for (const auto& row : part.rows) out += row_lines(part, row, "method");
     out += paper_lines(part);
     for (const auto& comparison : part.comparisons) out += comparison_line(part, comparison);
+    if (part.leaderboard) out += leaderboard_lines(part);
   }
   return out;
 }

@@ -35,6 +35,8 @@ Json row_json(const TableModel& model, const TableRow& row) {
                    {"paper", Json(paper)}};
   if (model.every_checkpoint) document["selected"] = row.selected;
   if (row.tau) document["tau"] = *row.tau;
+  if (!row.has_steps) document["velocity_movement"] = or_null(row.velocity_movement);
+  if (!row.spent.empty()) document["spent"] = row.spent;
   if (!row.by_tag.empty()) document["by_tag"] = by_tag_json(model, row);
   return document;
 }
@@ -157,6 +159,7 @@ Json table_json(const TableModel& model) {
   if (!model.parts.empty()) document["parts"] = parts_json(model);
   if (model.yardstick) document["yardstick"] = yardstick_json(*model.yardstick);
   if (model.calibration) document["calibration"] = calibration_json(*model.calibration);
+  if (model.leaderboard) document["leaderboard"] = leaderboard_json(*model.leaderboard);
   if (model.guardrails) document["guardrails"] = guardrails_json(*model.guardrails);
   return document;
 }

@@ -189,6 +189,7 @@ class Floats {
 
   std::string text() {
     if (wants("results")) add(results());
+    if (wants("leaderboard")) add_leaderboard();
     if (wants("tags")) add(view_.by_tag, "results by tag of the prompts", "tags");
     if (wants("differences")) add_differences();
     if (wants("claims")) add(view_.claims, "the paper's claims and the findings here", "paper");
@@ -245,6 +246,12 @@ class Floats {
       out.notes.push_back(writer_.prose("Left out, as no row has a value: " + join(blank, ", ") + "."));
     std::ranges::move(prose_of(view_.notes), std::back_inserter(out.notes));
     return out;
+  }
+
+  void add_leaderboard() {
+    if (view_.leaderboard.rows.empty()) return;
+    add(float_of("leaderboard", runs_sentence(model_) + warning(), "leaderboard", view_.leaderboard));
+    floats_.back().notes = prose_of(view_.leaderboard_notes);
   }
 
   void add_differences();

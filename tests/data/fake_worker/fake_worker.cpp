@@ -170,7 +170,10 @@ class Job {
       Json per_step = per_step_of(on_policy, lambda);
       if (environment("HARNESS_FAKE_LAW") != "none") add_law(per_step);
       Json stats = {{"reward_mean", hash_number("reward" + seed_text(update))},
-                    {"clip_fraction", lambda / 2}};
+                    {"clip_fraction", lambda / 2},
+                    {"images", 32 * update},
+                    {"nfe_forward", 320 * update},
+                    {"nfe_backward", (identity_.at("method") == "dual" ? 80 : 320) * update}};
       if (identity_.at("method") == "lambda-controlled") {
         stats["damped_share"] = on_policy ? 0 : 0.375;
         if (!on_policy) stats["damping_undone"] = update % 4 == 0 ? 1 : 0;
@@ -233,7 +236,13 @@ class Job {
                  {"sha256", sha256_hex(manifest)},
                  {"lambda_late", lambda},
                  {"lambda_late_last", lambda / 2},
-                 {"clip_fraction", 0.25}});
+                 {"clip_fraction", 0.25},
+                 {"spent",
+                  {{"seconds", step / 4.0},
+                   {"scorer_seconds", step / 32.0},
+                   {"core_seconds", step / 2.0},
+                   {"peak_bytes", std::int64_t{3} << 28},
+                   {"weight_copies", 1}}}});
     say("wake");
   }
 

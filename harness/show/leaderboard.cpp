@@ -1,0 +1,196 @@
+#include "harness/show/leaderboard.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/show/comparisons.h"
+#include "results/table/table_view.h"
+#include "results/verdict/multiplicity.h"
+
+namespace harness {
+namespace {
+
+const TableComparison* find_comparison(const std::vector<TableComparison>& comparisons,
+                                       const std::string& baseline, const std::string& method,
+                                       const std::string& metric) {
+  const auto found = std::ranges::find_if(comparisons, [&](const TableComparison& c) {
+    return c.baseline == baseline && c.method == method && c.metric == metric;
+  });
+  return found == comparisons.end() ? nullptr : &*found;
+}
+
+std::optional<double> mean_of_row(const TableModel& model, const std::string& method,
+                                  const std::string& metric) {
+  return mean_over_seeds(model, method, {.key = metric, .title = metric});
+}
+
+/// One that the interval shows to be on the wrong side of the baseline.
+bool is_worse(const PairedComparison& values, Better better) {
+  const auto interval = interval_of(values);
+  return better != Better::kNone && values.delta && interval && interval->excludes_zero() &&
+         direction_of(*values.delta, better) == "worse";
+}
+
+/// Guardrails are the table's other metrics that do not say the same as its own, and the rule's.
+std::vector<std::string> worse_guardrails(const Experiment& experiment, const TableModel& model,
+                                          const std::vector<TableComparison>& comparisons,
+                                          const std::string& method, const std::string& reward) {
+  std::vector<std::string> worse;
+  for (const auto& c : comparisons) {
+    if (c.baseline != model.baseline || c.method != method || c.metric == reward || c.restates == reward)
+      continue;
+    auto better = experiment.better(c.metric);
+    if (const auto& rule = experiment.guardrail_rule; rule && better == Better::kNone) {
+      const auto found = std::ranges::find(rule->metrics, c.metric, &GuardrailMetric::name);
+      if (found != rule->metrics.end()) better = found->better;
+    }
+    if (is_worse(c.values, better)) worse.push_back(column_of(model, c.metric).title);
+  }
+  return worse;
+}
+
+std::optional<std::int64_t> tuning_of(const Experiment& experiment, const std::string& row) {
+  const auto found = experiment.table.tuning.find(row);
+  return found == experiment.table.tuning.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// What stands with a verdict.
+std::vector<std::string> notes_of(const Experiment& experiment, const TableModel& model,
+                                  const TableComparison* comparison, const std::string& method) {
+  std::vector<std::string> notes;
+  if (comparison != nullptr && comparison->unequal_movement) notes.emplace_back(kUnequalMovement);
+  const auto never_clipped = [&](const TableRow& row) { return row.method == method && row.never_clipped; };
+  if (std::ranges::any_of(model.rows, never_clipped)) notes.emplace_back("never clipped");
+  const auto ours = tuning_of(experiment, method), theirs = tuning_of(experiment, model.baseline);
+  if (ours != theirs && method != model.baseline) {
+    const auto text = [](const std::optional<std::int64_t>& runs) {
+      return runs ? fmt::format("{}", *runs) : std::string("unknown");
+    };
+    notes.push_back(fmt::format("tuning runs {} and {}", text(ours), text(theirs)));
+  }
+  return notes;
+}
+
+/// Compares rows of a leaderboard at its two views.
+class Comparer {
+ public:
+  Comparer(ScoreReader& scores, const Experiment& experiment, const TableModel& model, SecondView second)
+      : scores_(scores),
+        experiment_(experiment),
+        model_(model),
+        checkpoints_(evaluated_checkpoints(scores.store(), experiment)),
+        second_(std::move(second)) {}
+
+  /// At equal evaluations, against the baseline.
+  std::optional<PairedComparison> second(const std::string& method) {
+    if (!has_second(method) || !has_second(model_.baseline)) return std::nullopt;
+    return compare(second_.checkpoints, model_.baseline, method, 0);
+  }
+
+  /// Every seed of a row has a checkpoint within the equal evaluations.
+  bool has_second(const std::string& row) const {
+    const auto is_of_row = [&](const auto& of) { return of.method == row; };
+    return std::ranges::count_if(second_.checkpoints, is_of_row) ==
+           std::ranges::count_if(model_.rows, [&](const TableRow& r) { return is_of_row(r) && r.selected; });
+  }
+
+  std::optional<double> second_mean(const std::string& row) {
+    if (!has_second(row)) return std::nullopt;
+    std::vector<std::optional<double>> means;
+    for (const auto& checkpoint : second_.checkpoints) {
+      if (checkpoint.method != row) continue;
+      std::vector<std::optional<double>> values;
+      for (const auto& value : scores_.values(checkpoint.evaluation_id, metric()))
+        values.push_back(value.value);
+      means.push_back(summarize(values).mean);
+    }
+    const auto summary = summarize(means);
+    return summary.n_missing == 0 ? summary.mean : std::nullopt;
+  }
+
+  /// All pairs of rows. The bootstrap over prompts is made where Holm leaves something to decide alone.
+  std::vector<LeaderboardPair> pairs(const std::vector<std::string>& rows) {
+    std::vector<LeaderboardPair> pairs;
+    std::vector<std::optional<double>> p_values;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      for (std::size_t j = i + 1; j < rows.size(); ++j) {
+        const auto values = compare(checkpoints_, rows[i], rows[j], 0);
+        // Of methods alone: checkpoints that differ form no groups.
+        if (claim_of(values) != Claim::kMethods) return {};
+        pairs.push_back({.first = i, .second = j});
+        p_values.push_back(p_value_of(values));
+      }
+    }
+    const auto adjusted = holm(p_values);
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (adjusted[i].value_or(1) >= 1 - model_.confidence) continue;
+      const auto values =
+          compare(checkpoints_, rows[pairs[i].first], rows[pairs[i].second], BootstrapSettings{}.resamples);
+      pairs[i].differs = verdict_of(values, experiment_.better(metric()),
+                                    {.confidence = model_.confidence, .adjusted_p = adjusted[i]})
+                             .differs;
+    }
+    return pairs;
+  }
+
+ private:
+  const std::string& metric() const { return experiment_.table.selection.metric; }
+
+  PairedComparison compare(const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& baseline,
+                           const std::string& method, std::uint32_t resamples) {
+    BootstrapSettings settings;
+    settings.resamples = resamples;
+    auto values =
+        compare_paired(paired_values(scores_, checkpoints, baseline, method, model_.split, metric()),
+                       experiment_.better(metric()), settings);
+    values.judges_methods = experiment_.judges_methods();
+    return values;
+  }
+
+  ScoreReader& scores_;
+  const Experiment& experiment_;
+  const TableModel& model_;
+  std::vector<EvaluatedCheckpoint> checkpoints_;
+  SecondView second_;
+};
+
+}  // namespace
+
+std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment& experiment,
+                                          const TableModel& model,
+                                          const std::vector<TableComparison>& comparisons) {
+  const auto& spec = experiment.table;
+  if (!spec.leaderboard) return std::nullopt;
+  const auto& metric = spec.selection.metric;
+  Leaderboard board{.metric = metric, .baseline = model.baseline, .better = experiment.better(metric)};
+  SecondView second;
+  if (spec.has_second_view()) {
+    second = second_view(scores.store(), experiment, evaluated_checkpoints(scores.store(), experiment));
+    board.has_second_view = true;
+    board.equal_evaluations = second.nfe_total;
+    board.second_tests = second.tested_alone;
+  }
+  Comparer compare(scores, experiment, model, std::move(second));
+  std::vector<LeaderboardEvidence> evidence;
+  const auto rows = methods_of(model);
+  for (const auto& row : rows) {
+    const auto* at_images = find_comparison(comparisons, model.baseline, row, metric);
+    evidence.push_back({.method = row,
+                        .mean = mean_of_row(model, row, metric),
+                        .at_images = at_images ? std::optional(at_images->values) : std::nullopt,
+                        .worse_guardrails = worse_guardrails(experiment, model, comparisons, row, metric),
+                        .notes = notes_of(experiment, model, at_images, row)});
+    if (!board.equal_evaluations) continue;
+    evidence.back().at_evaluations_mean = compare.second_mean(row);
+    if (row != model.baseline) evidence.back().at_evaluations = compare.second(row);
+    if (!compare.has_second(row)) board.cut_too_early.push_back(row);
+  }
+  const bool judges = experiment.judges_methods() && std::ssize(experiment.seeds) >= kFewestRuns;
+  return leaderboard(
+      std::move(board), evidence,
+      spec.leaderboard->groups && judges ? compare.pairs(rows) : std::vector<LeaderboardPair>(),
+      model.confidence);
+}
+
+}  // namespace harness

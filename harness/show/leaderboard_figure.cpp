@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "harness/show/leaderboard.h"
+#include "harness/show/report_curves.h"
+#include "results/store/seeds.h"
+
+namespace harness {
+namespace {
+
+constexpr std::size_t kOwnColor = 0, kBaselineColor = 1;
+
+using Spent = std::optional<double>;
+
+Spent place_of(const Budget& budget, CurveAxis axis) {
+  switch (axis) {
+    case CurveAxis::kImages:
+      return budget.images;
+    case CurveAxis::kEvaluations:
+      return budget.nfe_total;
+    case CurveAxis::kSeconds:
+      break;
+  }
+  return budget.seconds;
+}
+
+const char* axis_name(CurveAxis axis) {
+  switch (axis) {
+    case CurveAxis::kImages:
+      return "images decoded and scored in training";
+    case CurveAxis::kEvaluations:
+      return "network evaluations (forward + 3 backward, in images)";
+    case CurveAxis::kSeconds:
+      break;
+  }
+  return "seconds of training, on the machine of the signature";
+}
+
+/// By row and checkpoint the mean of what its runs had spent; nothing where one does not say.
+std::map<std::pair<std::string, std::int64_t>, Spent> places_of(Store& store, const Experiment& experiment,
+                                                                CurveAxis axis) {
+  std::map<std::pair<std::string, std::int64_t>, std::vector<Spent>> all;
+  for (const auto& run : runs_of(store, experiment)) {
+    for (const auto& budget : store.budgets(run.id))
+      all[{run.row, budget.checkpoint}].push_back(place_of(budget, axis));
+  }
+  std::map<std::pair<std::string, std::int64_t>, Spent> places;
+  for (const auto& [key, values] : all) {
+    const auto summary = summarize(values);
+    if (summary.n_missing == 0) places[key] = summary.mean;
+  }
+  return places;
+}
+
+using Curve = std::vector<ChartPoint>;
+
+/// From the starting weights on, which have spent nothing.
+std::map<std::string, Curve> curves_of(Store& store, const Experiment& experiment, CurveAxis axis) {
+  const auto evaluated = evaluated_checkpoints(store, experiment);
+  const auto& selection = experiment.table.selection;
+  const auto places = places_of(store, experiment, axis);
+  const auto start = checkpoint_points(store, evaluated, {kBaseMethod, selection.split, selection.metric});
+  std::map<std::string, Curve> curves;
+  for (const auto& method : experiment.methods) {
+    auto curve = start;
+    for (auto& point : checkpoint_points(store, evaluated, {method, selection.split, selection.metric})) {
+      const auto place = places.find({method, static_cast<std::int64_t>(point.x)});
+      if (place == places.end() || !place->second) continue;
+      point.x = *place->second;
+      point.marked = false;
+      curve.push_back(std::move(point));
+    }
+    if (curve.size() > start.size()) curves[method] = std::move(curve);
+  }
+  return curves;
+}
+
+Chart panel_of(const std::string& method, const std::string& baseline,
+               const std::map<std::string, Curve>& curves) {
+  Chart chart{.title = method};
+  for (const auto& [other, curve] : curves) {
+    if (other != method && other != baseline) {
+      Curve line = curve;
+      for (auto& point : line) point.low = point.high = std::nullopt;
+      chart.series.push_back({.label = other, .behind = true, .points = std::move(line)});
+    }
+  }
+  if (const auto found = curves.find(baseline); found != curves.end())
+    chart.series.push_back(
+        {.label = baseline + " (baseline)", .color = kBaselineColor, .points = found->second});
+  chart.series.push_back(
+      {.label = "the panel\u2019s method", .color = kOwnColor, .points = curves.at(method)});
+  return chart;
+}
+
+}  // namespace
+
+Figure leaderboard_figure(Store& store, const Experiment& experiment, const std::string& name,
+                          CurveAxis axis) {
+  const auto curves = curves_of(store, experiment, axis);
+  if (curves.empty())
+    throw Error(fmt::format("no run of table {} says its {}", experiment.table_id, axis_name(axis)),
+                "figure " + name, "train again with --fresh: logs of early versions do not hold it");
+  const auto& selection = experiment.table.selection;
+  Figure figure{
+      .name = name,
+      .title =
+          fmt::format("{} on the {} split by {}", experiment.table.metric_catalogue.title(selection.metric),
+                      selection.split, axis_name(axis)),
+      .notes = {fmt::format("Table {} ({}, scale {}), {}: means over prompts and seeds at every candidate "
+                            "checkpoint, bands are 95 % bootstrap intervals over prompts. Grey: the other "
+                            "methods. All panels have the same axes and begin with the starting weights.",
+                            experiment.table_id, experiment.backbone, experiment.scale,
+                            seeds_in_words(experiment.seeds))},
+      .small = true};
+  for (const auto& method : experiment.methods) {
+    if (curves.contains(method))
+      figure.charts.push_back(panel_of(method, experiment.effective.baseline, curves));
+  }
+  return figure;
+}
+
+}  // namespace harness

@@ -1,0 +1,55 @@
+#include "results/query/saved_budgets.h"
+
+namespace harness {
+namespace {
+
+// Selected: by the table's own rule. A selection of a further view (rule "... within ...") is none.
+constexpr auto kSql = R"sql(
+WITH member AS (
+  SELECT entry.reproduction_id, entry.run_id, entry.arm, (
+      SELECT CASE json_type(spec, '$.tuning')
+        WHEN 'object' THEN json_extract(spec, '$.tuning."' || entry.arm || '"')
+        ELSE json_extract(spec, '$.tuning') END
+      FROM reproductions WHERE id = entry.reproduction_id) AS tuning
+  FROM reproduction_runs AS entry
+  WHERE entry.reproduction_id = :experiment
+), chosen AS (
+  SELECT DISTINCT checkpoints.run_id, checkpoints.step
+  FROM selections
+  JOIN checkpoints ON checkpoints.id = selections.checkpoint_id
+  JOIN reproduction_evaluations AS part
+    ON part.evaluation_id = selections.evaluation_id AND part.reproduction_id = :experiment
+  WHERE selections.rule NOT LIKE '% within %'
+), budget AS (
+  SELECT v_budgets.*, max(checkpoint) OVER (PARTITION BY run_id) AS last,
+         EXISTS (SELECT 1 FROM chosen WHERE chosen.run_id = v_budgets.run_id AND chosen.step = checkpoint) AS selected
+  FROM v_budgets WHERE run_id IN (SELECT run_id FROM member)
+)
+SELECT member.reproduction_id AS experiment, member.arm AS method, budget.seed, checkpoint, selected,
+       checkpoint = last AS is_end, images, nfe_forward, nfe_backward, nfe_total, updates, seconds, scorer_seconds,
+       core_seconds, peak_bytes / 1e9 AS peak_memory_gb, weight_copies, tuning, budget.run_id
+FROM budget
+JOIN member ON member.run_id = budget.run_id
+WHERE :method IN ('', member.arm) AND (:checkpoints = 'every' OR selected OR checkpoint = last)
+ORDER BY member.arm, budget.seed, budget.run_id, checkpoint
+)sql";
+
+}  // namespace
+
+const SavedQuery kBudgets{
+    .name = "budgets",
+    .summary =
+        "images, network evaluations, time and memory of every training, up to the selected checkpoint and "
+        "to the end",
+    .params = {{"checkpoints",
+                "ends",
+                "ends: the selected and the last one; every: all of them",
+                {"ends", "every"}},
+               {"method", "", "default: all"},
+               {"experiment", "", "its number (default: the last finished one that fits)"},
+               {"table", "", "default: that of the experiment"}},
+    .sql = kSql,
+    .of_one_experiment = true,
+    .nothing = "no training of the experiment has a checkpoint"};
+
+}  // namespace harness

@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/text.h"
+#include "results/table/table_format.h"
+#include "results/table/table_view.h"
+
+namespace harness {
+namespace {
+
+std::string interval_text(const std::optional<PairedComparison>& comparison, const TableColumn& column) {
+  return comparison ? format_interval(interval_of(*comparison), column) : "";
+}
+
+std::string delta_text(const std::optional<PairedComparison>& comparison, const TableColumn& column) {
+  return comparison ? format_delta(comparison->delta, column) : "";
+}
+
+/// With its standard deviation over the runs, as in the results.
+std::string mean_text(const TableModel& model, const LeaderboardRow& row, const TableColumn& column) {
+  auto text = format_value(row.mean, column);
+  if (const auto sd = sd_over_seeds(model, row.method, column))
+    text += fmt::format(" \u00b1 {}", format_value(sd, column));
+  return text;
+}
+
+ViewRow row_view(const TableModel& model, const LeaderboardRow& row, const TableColumn& column) {
+  const bool is_baseline = row.standing == Standing::kBaseline;
+  const bool wins = row.standing == Standing::kBetter || row.standing == Standing::kBetterPerImage;
+  return {is_baseline ? RowKind::kReference : RowKind::kOurs,
+          {{row.method},
+           {row.groups},
+           {mean_text(model, row, column)},
+           {delta_text(row.at_images, column)},
+           {interval_text(row.at_images, column)},
+           {row.at_images ? format_p_value(row.adjusted_p) : ""},
+           {row.at_evaluations_mean ? format_value(row.at_evaluations_mean, column) : ""},
+           {delta_text(row.at_evaluations, column)},
+           {interval_text(row.at_evaluations, column)},
+           {.text = row.verdict, .strong = wins},
+           {join(row.notes, "; ")}}};
+}
+
+std::string groups_note(const Leaderboard& board) {
+  if (!board.has_groups) {
+    return fmt::format(
+        "No groups: they are of methods, which takes at least {} training runs of each at a scale "
+        "that judges methods.",
+        kFewestRuns);
+  }
+  return fmt::format(
+      "Group: methods that share a letter cannot be told apart (all {} pairs at equal images, Holm over them). "
+      "Letters run from the highest mean; within a group the order says nothing.",
+      board.pairs);
+}
+
+std::string verdict_note(const Leaderboard& board, double confidence) {
+  return fmt::format(
+      "Verdict against {}: \"better\" needs {} runs or more a method, an interval over runs and prompts and Holm's "
+      "p over the {} comparisons with {} that exclude 0 at equal images ({} %), with {} runs the same sign in each, "
+      "and no interval on the other side of 0 at equal evaluations; where that is so, or these were not compared, it "
+      "is \"per image\". \"worse:\" names the other metrics whose interval shows the method worse.",
+      board.baseline, kFewestRuns, board.compared, board.baseline, format_percent(confidence), kFewestRuns);
+}
+
+std::string second_view_note(const Leaderboard& board) {
+  if (!board.has_second_view) return {};
+  if (!board.equal_evaluations)
+    return "Equal evaluations: not shown, as a run does not say how many network evaluations it made.";
+  auto note = fmt::format(
+      "Equal evaluations: every run cut at {:.0f} evaluations (forward + 3 backward, in images), the most that all "
+      "runs reached; of its checkpoints within them the best on validation was tested. The test split was opened "
+      "once a view: {} for the second one alone.",
+      *board.equal_evaluations, counted(board.second_tests, "checkpoint"));
+  if (!board.cut_too_early.empty())
+    note += fmt::format(" Without a checkpoint within them: {}.", join(board.cut_too_early, ", "));
+  return note;
+}
+
+}  // namespace
+
+ViewTable leaderboard_view(const TableModel& model) {
+  if (!model.leaderboard) return {};
+  const auto& board = *model.leaderboard;
+  const auto column = column_of(model, board.metric);
+  ViewTable table{.columns = {{"Leaderboard", false},
+                              {"Group", false},
+                              {title_of(column)},
+                              {"\u0394 at equal images"},
+                              {fmt::format("{} % interval", format_percent(model.confidence))},
+                              {"Holm"},
+                              {"At equal evaluations"},
+                              {"\u0394"},
+                              {fmt::format("{} % interval", format_percent(model.confidence))},
+                              {"Verdict", false},
+                              {"Remarks", false}}};
+  for (const auto& row : board.rows) table.rows.push_back(row_view(model, row, column));
+  drop_blank_columns(table);
+  return table;
+}
+
+std::vector<std::string> leaderboard_notes(const TableModel& model) {
+  std::vector<std::string> notes;
+  for (const auto& part : parts_of(model)) {
+    if (!part.leaderboard) continue;
+    const auto& board = *part.leaderboard;
+    for (auto& note : {groups_note(board), verdict_note(board, part.confidence), second_view_note(board)}) {
+      if (!note.empty() && std::ranges::count(notes, note) == 0) notes.push_back(note);
+    }
+  }
+  return notes;
+}
+
+}  // namespace harness

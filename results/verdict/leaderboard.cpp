@@ -1,0 +1,185 @@
+#include "results/verdict/leaderboard.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/json.h"
+#include "core/text.h"
+#include "results/statistics/letters.h"
+#include "results/verdict/multiplicity.h"
+
+namespace harness {
+namespace {
+
+bool same_sign_in_every_run(const PairedComparison& comparison) {
+  return std::ranges::all_of(comparison.crossed->per_run,
+                             [&](const RunDifference& run) { return run.delta * *comparison.delta > 0; });
+}
+
+/// Whether the second view's interval lies on the other side of 0.
+bool is_reversed(const LeaderboardEvidence& row) {
+  if (!row.at_evaluations || !row.at_evaluations->delta) return false;
+  const auto interval = interval_of(*row.at_evaluations);
+  return interval && interval->excludes_zero() && *row.at_evaluations->delta * *row.at_images->delta < 0;
+}
+
+/// What the difference shows where it is one between methods.
+Standing shown_standing(const LeaderboardEvidence& row, Better better) {
+  const bool is_better = direction_of(*row.at_images->delta, better) == "better";
+  const bool holds = row.at_evaluations && row.at_evaluations->delta && !is_reversed(row);
+  if (is_better) return holds ? Standing::kBetter : Standing::kBetterPerImage;
+  return holds ? Standing::kWorse : Standing::kWorsePerImage;
+}
+
+Standing standing_of(const LeaderboardRow& row, Better better, double confidence) {
+  if (!row.at_images || !row.at_images->delta) return Standing::kNotCompared;
+  const auto verdict =
+      verdict_of(*row.at_images, better, {.confidence = confidence, .adjusted_p = row.adjusted_p});
+  if (verdict.claim == Claim::kCheckpoints)
+    return verdict.differs ? Standing::kCheckpointsDiffer : Standing::kCheckpointsAreAlike;
+  const bool few_runs = row.at_images->crossed->runs <= kFewestRuns;
+  if (!verdict.differs || (few_runs && !same_sign_in_every_run(*row.at_images)))
+    return Standing::kNoDifference;
+  return shown_standing(row, better);
+}
+
+/// The second half of a split verdict, or why there is none.
+std::string per_evaluation_text(const LeaderboardRow& row, const char* other) {
+  if (is_reversed(row)) return fmt::format("{} per evaluation", other);
+  return "not compared at equal evaluations";
+}
+
+std::string standing_text(const LeaderboardRow& row) {
+  switch (row.standing) {
+    case Standing::kBaseline:
+      return "baseline";
+    case Standing::kBetter:
+      return "better";
+    case Standing::kBetterPerImage:
+      return "better per image, " + per_evaluation_text(row, "worse");
+    case Standing::kWorse:
+      return "worse";
+    case Standing::kWorsePerImage:
+      return "worse per image, " + per_evaluation_text(row, "better");
+    case Standing::kNoDifference:
+      return "no difference shown";
+    case Standing::kCheckpointsDiffer:
+      return "these checkpoints differ";
+    case Standing::kCheckpointsAreAlike:
+      return "no difference shown between these checkpoints";
+    case Standing::kNotCompared:
+      break;
+  }
+  return "not compared";
+}
+
+/// A verdict that names a winner carries the guardrails that speak against it.
+std::string verdict_text(const LeaderboardRow& row) {
+  auto text = standing_text(row);
+  if (row.standing != Standing::kBaseline && !row.worse_guardrails.empty())
+    text += "; worse: " + join(row.worse_guardrails, ", ");
+  return text;
+}
+
+void adjust(std::vector<LeaderboardRow>& rows) {
+  std::vector<std::optional<double>> p_values;
+  for (const auto& row : rows) p_values.push_back(row.at_images ? p_value_of(*row.at_images) : std::nullopt);
+  const auto adjusted = holm(p_values);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].adjusted_p = adjusted[i];
+}
+
+/// Rows by their means, the best first; those without one last, in the table's order.
+std::vector<std::size_t> by_mean(const std::vector<LeaderboardRow>& rows, Better better) {
+  std::vector<std::size_t> order(rows.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const double sign = better == Better::kDown ? 1 : -1;
+  const auto key = [&](std::size_t i) { return rows[i].mean ? sign * *rows[i].mean : INFINITY; };
+  std::ranges::stable_sort(order, {}, key);
+  return order;
+}
+
+void put_letters(const std::vector<LeaderboardPair>& pairs, Better better,
+                 std::vector<LeaderboardRow>& rows) {
+  const auto order = by_mean(rows, better);
+  std::vector<std::size_t> place(rows.size());
+  for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+  DifferingPairs differing;
+  for (const auto& pair : pairs) {
+    if (pair.differs) differing.insert(std::minmax(place[pair.first], place[pair.second]));
+  }
+  const auto letters = compact_letters(rows.size(), differing);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].mean) rows[i].groups = letters[place[i]];
+  }
+}
+
+Json comparison_json(const std::optional<PairedComparison>& comparison) {
+  if (!comparison) return nullptr;
+  const auto interval = interval_of(*comparison);
+  return {{"delta", or_null(comparison->delta)},
+          {"ci95", interval ? Json::array({interval->low, interval->high}) : Json()},
+          {"p_value", or_null(p_value_of(*comparison))},
+          {"claim", claim_name(claim_of(*comparison))}};
+}
+
+}  // namespace
+
+Leaderboard leaderboard(Leaderboard board, const std::vector<LeaderboardEvidence>& evidence,
+                        const std::vector<LeaderboardPair>& pairs, double confidence) {
+  for (const auto& row : evidence) board.rows.push_back({row});
+  adjust(board.rows);
+  board.compared = static_cast<std::size_t>(
+      std::ranges::count_if(board.rows, [](const auto& row) { return row.adjusted_p.has_value(); }));
+  for (auto& row : board.rows) {
+    row.standing =
+        row.method == board.baseline ? Standing::kBaseline : standing_of(row, board.better, confidence);
+    row.verdict = verdict_text(row);
+  }
+  board.has_groups = !pairs.empty();
+  board.pairs = pairs.size();
+  if (!board.has_groups) return board;
+  put_letters(pairs, board.better, board.rows);
+  // Within a group the order says nothing: it is the table's.
+  std::ranges::stable_sort(board.rows, [](const LeaderboardRow& a, const LeaderboardRow& b) {
+    return std::pair(a.groups.empty(), a.groups) < std::pair(b.groups.empty(), b.groups);
+  });
+  return board;
+}
+
+std::string_view standing_name(Standing standing) {
+  constexpr std::string_view kNames[] = {"baseline",           "better",
+                                         "better_per_image",   "worse",
+                                         "worse_per_image",    "no_difference_shown",
+                                         "checkpoints_differ", "checkpoints_alike",
+                                         "not_compared"};
+  return kNames[static_cast<std::size_t>(standing)];
+}
+
+Json leaderboard_json(const Leaderboard& board) {
+  Json rows = Json::array();
+  for (const auto& row : board.rows) {
+    rows.push_back({{"method", row.method},
+                    {"mean", or_null(row.mean)},
+                    {"groups", board.has_groups ? Json(row.groups) : Json()},
+                    {"standing", standing_name(row.standing)},
+                    {"verdict", row.verdict},
+                    {"at_images", comparison_json(row.at_images)},
+                    {"p_holm", or_null(row.adjusted_p)},
+                    {"at_evaluations_mean", or_null(row.at_evaluations_mean)},
+                    {"at_evaluations", comparison_json(row.at_evaluations)},
+                    {"worse_guardrails", row.worse_guardrails},
+                    {"notes", row.notes}});
+  }
+  return {{"metric", board.metric},
+          {"baseline", board.baseline},
+          {"compared", board.compared},
+          {"pairs", board.pairs},
+          {"equal_nfe_total", or_null(board.equal_evaluations)},
+          {"cut_too_early", board.cut_too_early},
+          {"second_tests", board.second_tests},
+          {"rows", std::move(rows)}};
+}
+
+}  // namespace harness

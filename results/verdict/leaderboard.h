@@ -1,0 +1,77 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "results/statistics/verdict.h"
+
+namespace harness {
+
+/// What a leaderboard says of a method beside its baseline.
+enum class Standing {
+  kBaseline,
+  kBetter,               ///< at equal images, and not reversed at equal evaluations
+  kBetterPerImage,       ///< split: worse at equal evaluations; or these were not compared
+  kWorse,                ///< the baseline is better, likewise
+  kWorsePerImage,        ///< split: better at equal evaluations; or these were not compared
+  kNoDifference,         ///< none shown
+  kCheckpointsDiffer,    ///< too few training runs for a statement about methods
+  kCheckpointsAreAlike,  ///< likewise, and no difference shown
+  kNotCompared
+};
+
+/// What a method's standing rests on.
+struct LeaderboardEvidence {
+  std::string method;
+  std::optional<double> mean = {};                      ///< of the metric at the selected checkpoints
+  std::optional<PairedComparison> at_images = {};       ///< method - baseline at equal images
+  std::optional<double> at_evaluations_mean = {};       ///< mean of the second view
+  std::optional<PairedComparison> at_evaluations = {};  ///< method - baseline at equal evaluations
+  /// Guardrail metrics of which the method is worse than the baseline, with an interval beyond 0.
+  std::vector<std::string> worse_guardrails = {};
+  std::vector<std::string> notes = {};  ///< that stand with the verdict: "unequal movement", ...
+};
+
+struct LeaderboardRow : LeaderboardEvidence {
+  std::optional<double> adjusted_p = {};  ///< Holm over the comparisons with the baseline
+  Standing standing = Standing::kNotCompared;
+  std::string verdict = {};  ///< in words, with the guardrails that are worse
+  std::string groups = {};   ///< letters; methods that share one cannot be told apart
+};
+
+/// A comparison of two rows, by their numbers in the list of evidence.
+struct LeaderboardPair {
+  std::size_t first = 0, second = 0;
+  bool differs = false;  ///< of methods: verdict_of, Holm over all pairs
+};
+
+struct Leaderboard {
+  std::string metric, baseline;
+  Better better = Better::kUp;
+  std::vector<LeaderboardRow> rows = {};  ///< group by group; within equal letters in the table's order
+  bool has_groups = false;
+  std::size_t pairs = 0;                         ///< that Holm adjusts for in the groups
+  std::size_t compared = 0;                      ///< likewise in the verdicts
+  bool has_second_view = false;                  ///< the table asks for it
+  std::optional<double> equal_evaluations = {};  ///< nfe_total at which every run was cut
+  std::vector<std::string> cut_too_early = {};   ///< rows with a run that has no checkpoint within it
+  std::int64_t second_tests = 0;                 ///< checkpoints tested for the second view alone
+};
+
+/// Decides every row: Holm over the comparisons with the baseline. A method is better where, of methods
+/// (verdict_of), the difference at equal images excludes 0 after Holm, with up to kFewestRuns runs has the
+/// same sign in each, and is not reversed at equal evaluations with an interval that excludes 0.
+/// board: all but its rows; pairs: all of them, for the groups, or none.
+Leaderboard leaderboard(Leaderboard board, const std::vector<LeaderboardEvidence>& evidence,
+                        const std::vector<LeaderboardPair>& pairs, double confidence = 0.95);
+
+/// "better", "better_per_image", ...
+std::string_view standing_name(Standing standing);
+
+/// {"metric", "baseline", "rows": [{"method", "mean", "groups", "standing", "verdict", ...}], ...}
+Json leaderboard_json(const Leaderboard& board);
+
+}  // namespace harness

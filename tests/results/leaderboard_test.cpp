@@ -1,0 +1,104 @@
+#include "results/verdict/leaderboard.h"
+
+#include <gtest/gtest.h>
+
+namespace harness {
+namespace {
+
+/// A method whose values are the baseline's plus `delta` and what each run and prompt add to it.
+PairedComparison comparison(double delta, int runs = 3, double noise = 0.02) {
+  std::vector<PairedValue> pairs;
+  for (int run = 0; run < runs; ++run) {
+    for (int prompt = 0; prompt < 60; ++prompt) {
+      const double baseline = 0.5 + 0.1 * ((prompt * 7 + run) % 5);
+      const double moved = noise * (((prompt * 13 + run * 5) % 11) - 5) / 5.0;
+      pairs.push_back(
+          {.baseline = baseline, .method = baseline + delta + moved, .cluster = prompt, .seed = run});
+    }
+  }
+  return compare_paired(pairs, Better::kUp);
+}
+
+Leaderboard empty_board() {
+  return {.metric = "ocr_reward", .baseline = "flow-grpo", .has_second_view = true, .equal_evaluations = 100};
+}
+
+LeaderboardEvidence evidence(const std::string& method, double mean, std::optional<PairedComparison> images,
+                             std::optional<PairedComparison> evaluations) {
+  return {.method = method,
+          .mean = mean,
+          .at_images = std::move(images),
+          .at_evaluations = std::move(evaluations)};
+}
+
+LeaderboardRow decided(const LeaderboardEvidence& row) {
+  const auto board = leaderboard(empty_board(), {evidence("flow-grpo", 0.5, {}, {}), row}, {});
+  return board.rows.back();
+}
+
+TEST(Leaderboard, CallsAMethodBetterThatIsSoAtBothViews) {
+  const auto row = decided(evidence("dual", 0.6, comparison(0.1), comparison(0.1)));
+  EXPECT_EQ(row.standing, Standing::kBetter);
+  EXPECT_EQ(row.verdict, "better");
+  EXPECT_EQ(decided(evidence("dual", 0.6, comparison(0.1), comparison(0))).verdict, "better")
+      << "nothing shown at equal evaluations is no reversal";
+  EXPECT_EQ(decided(evidence("dual", 0.4, comparison(-0.1), comparison(-0.1))).verdict, "worse");
+}
+
+TEST(Leaderboard, SplitsTheVerdictWhereTheSecondViewTurnsItRound) {
+  EXPECT_EQ(decided(evidence("dual", 0.6, comparison(0.1), comparison(-0.1))).verdict,
+            "better per image, worse per evaluation");
+  EXPECT_EQ(decided(evidence("dual", 0.4, comparison(-0.1), comparison(0.1))).verdict,
+            "worse per image, better per evaluation");
+}
+
+TEST(Leaderboard, SaysSoWhereThereIsNoSecondView) {
+  EXPECT_EQ(decided(evidence("dual", 0.6, comparison(0.1), std::nullopt)).verdict,
+            "better per image, not compared at equal evaluations");
+}
+
+TEST(Leaderboard, ShowsNoDifferenceWhereNoneIs) {
+  EXPECT_EQ(decided(evidence("dual", 0.5, comparison(0.0005), comparison(0.1))).verdict,
+            "no difference shown");
+  EXPECT_EQ(decided(evidence("dual", 0.5, std::nullopt, std::nullopt)).verdict, "not compared");
+}
+
+TEST(Leaderboard, SpeaksOfCheckpointsBelowThreeRunsAndWhereAScaleJudgesNoMethods) {
+  EXPECT_EQ(decided(evidence("dual", 0.6, comparison(0.1, 2), comparison(0.1, 2))).standing,
+            Standing::kCheckpointsDiffer);
+  auto values = comparison(0.1);
+  values.judges_methods = false;
+  EXPECT_EQ(decided(evidence("dual", 0.6, values, values)).verdict, "these checkpoints differ");
+}
+
+TEST(Leaderboard, NamesTheGuardrailsThatAreWorse) {
+  auto row = evidence("dual", 0.6, comparison(0.1), comparison(0.1));
+  row.worse_guardrails = {"CER", "PickScore"};
+  EXPECT_EQ(decided(row).verdict, "better; worse: CER, PickScore");
+}
+
+TEST(Leaderboard, AdjustsOverTheComparisonsWithTheBaseline) {
+  std::vector<LeaderboardEvidence> rows{evidence("flow-grpo", 0.5, {}, {})};
+  const auto alone = leaderboard(empty_board(), {rows[0], evidence("m", 0.6, comparison(0.01), {})}, {});
+  for (int i = 0; i < 4; ++i) rows.push_back(evidence("m" + std::to_string(i), 0.6, comparison(0.01), {}));
+  const auto all = leaderboard(empty_board(), rows, {});
+  EXPECT_EQ(all.compared, 4U);
+  EXPECT_NEAR(*all.rows[1].adjusted_p, std::min(1.0, 4 * *alone.rows[1].adjusted_p), 1e-12);
+}
+
+TEST(Leaderboard, OrdersByGroupsAndWithinThemAsTheTable) {
+  const std::vector<LeaderboardEvidence> rows{evidence("flow-grpo", 0.5, {}, {}),
+                                              evidence("low", 0.3, comparison(-0.2), {}),
+                                              evidence("high", 0.52, comparison(0.02), {})};
+  const auto board = leaderboard(empty_board(), rows, {{0, 1, true}, {0, 2, false}, {1, 2, true}});
+  ASSERT_EQ(board.rows.size(), 3U);
+  EXPECT_EQ(board.rows[0].method, "flow-grpo");
+  EXPECT_EQ(board.rows[0].groups, "a");
+  EXPECT_EQ(board.rows[1].method, "high");
+  EXPECT_EQ(board.rows[1].groups, "a");
+  EXPECT_EQ(board.rows[2].groups, "b");
+  EXPECT_TRUE(board.has_groups);
+}
+
+}  // namespace
+}  // namespace harness
