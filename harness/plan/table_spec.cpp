@@ -50,9 +50,13 @@ const std::vector<KnownStatistic> kStatistics = {
     {"drift_error_sq", "lower", kStep},    {"var_error", "none", kStep},
     {"var_error_sq", "lower", kStep},      {"ratio_median", "none", kStep},
     {"step_ess", "higher", kStep},         {"path_ess", "higher", kStep},
-    {"lambda_weight", "none", kStep},      {"images", "none", kUpdate},
-    {"nfe_forward", "none", kUpdate},      {"nfe_backward", "none", kUpdate},
-    {"velocity_movement", "none", kUpdate}};
+    {"lambda_weight", "none", kStep},      {"lambda_velocity", "lower", kStep},
+    {"images", "none", kUpdate},           {"nfe_forward", "none", kUpdate},
+    {"nfe_backward", "none", kUpdate},     {"velocity_movement", "none", kUpdate},
+    {"trained_units", "none", kUpdate},    {"trained_steps", "none", kUpdate},
+    {"policy_loss", "none", kUpdate},      {"group_weight", "none", kUpdate},
+    {"implicit_reward", "none", kUpdate},  {"dpo_margin", "none", kUpdate},
+    {"dpo_accuracy", "none", kUpdate},     {"matching_error", "none", kUpdate}};
 
 const MetricInfo* of_checkpoint(const std::string& column) {
   const auto found = std::ranges::find(kCheckpointColumns, column, &MetricInfo::name);
