@@ -24,6 +24,11 @@ TEST(Suggestion, KnowsTheNamesOfOtherProgramsAndOtherSpellingsBeforeItLooksForTh
   EXPECT_EQ(suggestion("CER", names), "did you mean \"cer\"?");
   EXPECT_EQ(suggestion("Flow_GRPO", names), "did you mean \"flow-grpo\"?");
   EXPECT_EQ(suggestion("beta2", names), "did you mean \"beta1\"?");
+  const std::vector<std::string> of_methods = {"window", "window_from", "window_to", "velocity_kl",
+                                               "mix-grpo"};
+  EXPECT_EQ(suggestion("sde_window_range", of_methods), "did you mean \"window_from\" or \"window_to\"?");
+  EXPECT_EQ(suggestion("kl_beta", of_methods), "did you mean \"velocity_kl\"?");
+  EXPECT_EQ(suggestion("MixGRPO", of_methods), "did you mean \"mix-grpo\"?");
   EXPECT_EQ(suggestion("frobnicate", std::vector<std::string>{"lr", "kl"}), "known: lr, kl");
 }
 
