@@ -121,6 +121,13 @@ std::string plain(std::string_view name) {
   return text;
 }
 
+/// `plain` without separators: MixGRPO and mix-grpo are one name.
+std::string joined(std::string_view name) {
+  auto text = plain(name);
+  std::erase(text, '_');
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string> otherwise_named(std::string_view word, std::span<const std::string> candidates) {
@@ -130,7 +137,7 @@ std::vector<std::string> otherwise_named(std::string_view word, std::span<const 
     if (std::ranges::count(meant, candidate) == 0) meant.push_back(candidate);
   };
   for (const auto& candidate : candidates) {
-    if (plain(candidate) == name) add(candidate);
+    if (joined(candidate) == joined(word)) add(candidate);
   }
   const auto found = kOtherNames.find(name);
   if (found == kOtherNames.end()) return meant;
