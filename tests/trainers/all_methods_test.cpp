@@ -28,9 +28,11 @@ Json with(Json settings, const Json& more) {
 }
 
 /// Forests of two prompts an update need more images.
-Json loop_of(const std::string& method, const Json& loop) {
-  const bool is_wide = method == "tempflow-grpo" || method == "g2rpo" || method == "branch-grpo";
-  return is_wide ? with(loop, {{"group_size", 16}}) : loop;
+Json loop_of(const std::string& name, const Json& loop) {
+  const auto settings = read_train_settings(loop, "test");
+  const auto method = make_method(name, kNone, method_context("ocr", 2, settings), "test").method;
+  const bool is_forest = method->plan(plan_context(settings, LineMethod::kSeed, 1)).is_forest();
+  return is_forest ? with(loop, {{"group_size", 16}}) : loop;
 }
 
 class AllMethods : public testing::Test {

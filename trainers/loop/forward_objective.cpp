@@ -1,6 +1,5 @@
 #include "trainers/loop/forward_objective.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "trainers/forward/times.h"
@@ -160,14 +159,17 @@ void ForwardObjective::gather(std::vector<Trace>& traces) const {
   const auto own = parts_.ranks.part_of(traces.size());
   Json mine = Json::array();
   for (auto i = own.first; i < own.last; ++i)
-    mine.push_back(
-        {{"loss", traces[i].loss}, {"movement", traces[i].movement}, {"records", traces[i].records}});
+    mine.push_back({{"loss", traces[i].loss},
+                    {"movement", or_null(traces[i].movement)},
+                    {"records", traces[i].records}});
   const auto received = parts_.ranks.gather(mine.dump());
   for (int rank = 0; rank < parts_.ranks.size(); ++rank) {
     auto i = parts_.ranks.part_of(traces.size(), rank).first;
     for (const auto& theirs : Json::parse(received[static_cast<std::size_t>(rank)])) {
       traces[i++] = {.loss = theirs.at("loss").get<double>(),
-                     .movement = theirs.at("movement").get<double>(),
+                     .movement = theirs.at("movement").is_null()
+                                     ? std::nullopt
+                                     : std::optional(theirs.at("movement").get<double>()),
                      .records = theirs.at("records").get<std::map<std::string, double>>()};
     }
   }
@@ -182,15 +184,14 @@ UpdateRecord ForwardObjective::describe(const UpdatePart& part, const std::vecto
   s["loss"] = 0;
   s["trained_steps"] = 0;
   s["trained_units"] = static_cast<double>(units);
-  double movement = 0;
+  std::vector<double> movements;
   std::map<std::string, std::vector<double>> records;
   for (const auto& trace : traces) {
     s["loss"] += trace.loss;
-    movement += trace.movement / static_cast<double>(traces.size());
+    if (trace.movement) movements.push_back(*trace.movement);
     for (const auto& [name, value] : trace.records) records[name].push_back(value);
   }
-  const bool knows_start = std::ranges::count(plan_.velocities, kReferenceWeights) > 0;
-  if (knows_start) s["velocity_movement"] = movement;
+  if (!movements.empty()) s["velocity_movement"] = mean_of(movements);
   for (const auto& [name, values] : records) s[name] = mean_of(values);
   for (const auto& [name, value] : method_.statistics()) s[name] = value;
   return record;

@@ -29,7 +29,8 @@ class ForwardObjective : public Objective {
     std::map<std::string, torch::Tensor> velocities;  ///< [M,B, ...]
   };
   struct Trace {
-    double loss = 0, movement = 0;
+    double loss = 0;
+    std::optional<double> movement = {};  ///< mean (v - v_ref)^2, where the starting weights are known
     std::map<std::string, double> records;
   };
 
