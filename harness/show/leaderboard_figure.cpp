@@ -122,8 +122,9 @@ Chart panel_of(const std::string& method, const Frame& frame, const std::map<std
   if (const auto found = curves.find(baseline); found != curves.end())
     chart.series.push_back(
         {.label = baseline + " (baseline)", .color = kBaselineColor, .points = found->second});
-  chart.series.push_back(
-      {.label = "the panel\u2019s method", .color = kOwnColor, .points = curves.at(method)});
+  chart.series.push_back({.label = fmt::format("the panel\u2019s method: {}", frame.y_name),
+                          .color = kOwnColor,
+                          .points = curves.at(method)});
   return chart;
 }
 
@@ -147,9 +148,12 @@ Figure leaderboard_figure(Store& store, const Experiment& experiment, const std:
                             experiment.table_id, experiment.backbone, experiment.scale,
                             seeds_in_words(experiment.seeds))},
       .small = true};
+  const Frame frame{.baseline = experiment.effective.baseline,
+                    .x_label = axis_label(axis),
+                    .y_name = fmt::format("{}, {}", experiment.table.metric_catalogue.title(selection.metric),
+                                          selection.split)};
   for (const auto& method : experiment.methods) {
-    if (curves.contains(method))
-      figure.charts.push_back(panel_of(method, experiment.effective.baseline, curves));
+    if (curves.contains(method)) figure.charts.push_back(panel_of(method, frame, curves));
   }
   return figure;
 }
