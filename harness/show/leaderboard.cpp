@@ -25,11 +25,11 @@ std::optional<double> mean_of_row(const TableModel& model, const std::string& me
   return mean_over_seeds(model, method, {.key = metric, .title = metric});
 }
 
-/// One that the interval shows to be on the wrong side of the baseline.
+/// One that the interval over training runs shows to be on the wrong side of the baseline.
 bool is_worse(const PairedComparison& values, Better better) {
   const auto interval = interval_of(values);
-  return better != Better::kNone && values.delta && interval && interval->excludes_zero() &&
-         direction_of(*values.delta, better) == "worse";
+  return claim_of(values) == Claim::kMethods && better != Better::kNone && values.delta && interval &&
+         interval->excludes_zero() && direction_of(*values.delta, better) == "worse";
 }
 
 /// Guardrails are the table's other metrics that do not say the same as its own, and the rule's.

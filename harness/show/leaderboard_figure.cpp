@@ -28,6 +28,18 @@ Spent place_of(const Budget& budget, CurveAxis axis) {
   return budget.seconds;
 }
 
+const char* axis_label(CurveAxis axis) {
+  switch (axis) {
+    case CurveAxis::kImages:
+      return "images";
+    case CurveAxis::kEvaluations:
+      return "network evaluations";
+    case CurveAxis::kSeconds:
+      break;
+  }
+  return "seconds";
+}
+
 const char* axis_name(CurveAxis axis) {
   switch (axis) {
     case CurveAxis::kImages:
@@ -79,9 +91,27 @@ std::map<std::string, Curve> curves_of(Store& store, const Experiment& experimen
   return curves;
 }
 
-Chart panel_of(const std::string& method, const std::string& baseline,
-               const std::map<std::string, Curve>& curves) {
-  Chart chart{.title = method};
+/// What all panels have in common.
+struct Frame {
+  std::string baseline, x_label, y_name;
+};
+
+/// Every panel holds what any of them shows.
+std::vector<double> extent_of(const std::map<std::string, Curve>& curves) {
+  std::vector<double> values;
+  for (const auto& [_, curve] : curves) {
+    for (const auto& point : curve) {
+      for (const auto& value : {std::optional(point.y), point.low, point.high})
+        if (value) values.push_back(*value);
+    }
+  }
+  const auto [low, high] = std::ranges::minmax(values);
+  return {low, high};
+}
+
+Chart panel_of(const std::string& method, const Frame& frame, const std::map<std::string, Curve>& curves) {
+  const auto& baseline = frame.baseline;
+  Chart chart{.title = method, .x_label = frame.x_label, .covers_y = extent_of(curves)};
   for (const auto& [other, curve] : curves) {
     if (other != method && other != baseline) {
       Curve line = curve;
@@ -92,8 +122,9 @@ Chart panel_of(const std::string& method, const std::string& baseline,
   if (const auto found = curves.find(baseline); found != curves.end())
     chart.series.push_back(
         {.label = baseline + " (baseline)", .color = kBaselineColor, .points = found->second});
-  chart.series.push_back(
-      {.label = "the panel\u2019s method", .color = kOwnColor, .points = curves.at(method)});
+  chart.series.push_back({.label = fmt::format("the panel\u2019s method: {}", frame.y_name),
+                          .color = kOwnColor,
+                          .points = curves.at(method)});
   return chart;
 }
 
@@ -117,9 +148,12 @@ Figure leaderboard_figure(Store& store, const Experiment& experiment, const std:
                             experiment.table_id, experiment.backbone, experiment.scale,
                             seeds_in_words(experiment.seeds))},
       .small = true};
+  const Frame frame{.baseline = experiment.effective.baseline,
+                    .x_label = axis_label(axis),
+                    .y_name = fmt::format("{}, {}", experiment.table.metric_catalogue.title(selection.metric),
+                                          selection.split)};
   for (const auto& method : experiment.methods) {
-    if (curves.contains(method))
-      figure.charts.push_back(panel_of(method, experiment.effective.baseline, curves));
+    if (curves.contains(method)) figure.charts.push_back(panel_of(method, frame, curves));
   }
   return figure;
 }

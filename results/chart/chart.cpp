@@ -51,7 +51,8 @@ Range y_range(const Chart& chart) {
     if (point.low) range.add(std::max(*point.low, floor), chart.log_y);
     range.add(point.high, chart.log_y);
   }
-  for (const double guide : chart.guides) range.add(guide, chart.log_y);
+  for (const auto* values : {&chart.guides, &chart.covers_y})
+    for (const double value : *values) range.add(value, chart.log_y);
   return range;
 }
 

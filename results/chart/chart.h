@@ -37,8 +37,9 @@ inline constexpr std::size_t kNeutralColor = kColors;
 struct Chart {
   std::string title, x_label = {}, y_label = {};
   bool log_y = false;
-  std::vector<double> guides = {};  ///< horizontal lines
-  std::vector<double> covers = {};  ///< values that the horizontal axis holds beside the points
+  std::vector<double> guides = {};    ///< horizontal lines
+  std::vector<double> covers = {};    ///< values that the horizontal axis holds beside the points
+  std::vector<double> covers_y = {};  ///< the same of the vertical one
   std::vector<ChartSeries> series = {};
 };
 

@@ -57,11 +57,12 @@ std::string groups_note(const Leaderboard& board) {
 
 std::string verdict_note(const Leaderboard& board, double confidence) {
   return fmt::format(
-      "Verdict against {}: \"better\" needs {} runs or more a method, an interval over runs and prompts and Holm's "
-      "p over the {} comparisons with {} that exclude 0 at equal images ({} %), with {} runs the same sign in each, "
-      "and no interval on the other side of 0 at equal evaluations; where that is so, or these were not compared, it "
-      "is \"per image\". \"worse:\" names the other metrics whose interval shows the method worse.",
-      board.baseline, kFewestRuns, board.compared, board.baseline, format_percent(confidence), kFewestRuns);
+      "Verdict against {}: \"better\" needs {} runs or more a method; at equal images an interval over runs and "
+      "prompts without 0 ({} %), Holm's p over the {} comparisons with {} below {}, and with {} runs the same sign in "
+      "each; and no interval on the other side of 0 at equal evaluations. A difference that is reversed there, or was "
+      "not compared there, is \"per image\". \"worse:\" names the other metrics whose interval shows the method worse.",
+      board.baseline, kFewestRuns, format_percent(confidence), board.compared, board.baseline,
+      format_significance(confidence), kFewestRuns);
 }
 
 std::string second_view_note(const Leaderboard& board) {

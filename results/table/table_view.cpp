@@ -111,7 +111,8 @@ ViewRow pooled_row(const TableModel& model, const std::vector<TableRow>& rows, c
                           [&](const TableColumn& column) { return mean_over_seeds(model, method, column); });
   for (std::size_t i = 0; i < model.columns.size(); ++i) {
     const auto column = with_notation(model, model.columns[i]);
-    if (const auto sd = sd_over_seeds(model, method, column))
+    const bool is_counted = runs.front()->spent.contains(column.key);  // often the same in every run
+    if (const auto sd = sd_over_seeds(model, method, column); sd && !(is_counted && *sd == 0))
       row.cells[kFixedColumns + i].text += fmt::format(" \u00b1 {}", format_value(sd, column));
   }
   return row;

@@ -502,6 +502,7 @@ Json leaderboard_table() {
 
 TEST_F(Reproduce, ALeaderboardTestsOnceAViewAndSaysWhatEachRunSpent) {
   place.write("mine.json", leaderboard_table());
+  place.environment["HARNESS_FAKE_SPENT"] = "1";
   const Words command{"reproduce", "--table", "mine.json", "--scale", "smoke", "--json"};
   const auto result = place.json(command);
   const auto& board = result.at("leaderboard");
@@ -523,6 +524,7 @@ TEST_F(Reproduce, ALeaderboardTestsOnceAViewAndSaysWhatEachRunSpent) {
   EXPECT_EQ(place.count("evaluations WHERE split = 'test' AND peek"), 0);
   for (const auto& row : result.at("rows")) {
     EXPECT_EQ(row.at("spent").contains("tuning"), row.at("method") == "dual");
+    EXPECT_EQ(row.at("spent").at("seconds"), row.at("checkpoint").get<int>() / 4.0);
     EXPECT_EQ(row.at("spent").at("images"), 32 * row.at("checkpoint").get<int>());
   }
   EXPECT_EQ(result.at("rows").size(), 9u) << "the second view's tests are no rows";
