@@ -19,9 +19,9 @@ Tensor Sd3Backbone::guided_velocity(const Tensor& latents, const Tensor& sigmas,
                                     double guidance) {
   auto network = transformer();
   const auto time = (1000 * sigmas).to(latents.options());
-  const auto both = network->forward(torch::cat({latents, latents}).to(network->dtype()),
-                                     torch::cat({negative.text, condition.text}),
-                                     torch::cat({negative.pooled, condition.pooled}), torch::cat({time, time}));
+  const auto both = network->forward(
+      torch::cat({latents, latents}).to(network->dtype()), torch::cat({negative.text, condition.text}),
+      torch::cat({negative.pooled, condition.pooled}), torch::cat({time, time}));
   const auto halves = both.to(torch::kFloat32).chunk(2);
   return halves[0] + guidance * (halves[1] - halves[0]);
 }

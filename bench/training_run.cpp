@@ -9,7 +9,6 @@
 #include "core/files.h"
 #include "core/processes/worker_pool.h"
 #include "trainers/loop/trainable.h"
-#include "trainers/loop/trainable.h"
 #include "trainers/sampling/noise.h"
 
 namespace harness {

@@ -48,6 +48,16 @@ std::vector<int> read_steps(Settings& settings, const std::string& name, int ste
   return {chosen.begin(), chosen.end()};
 }
 
+RolloutPlan forked_plan(const PlanContext& context, const std::vector<int>& forks) {
+  RolloutPlan plan{.steps = std::vector(static_cast<std::size_t>(context.steps),
+                                        PlannedStep{.rule = {StepRule::Kind::kOde, 0}}),
+                   .guidance = context.guidance};
+  for (const int k : forks)
+    plan.steps[static_cast<std::size_t>(k)] = {.rule = {StepRule::Kind::kFlowSde, context.noise_level},
+                                               .trained = true};
+  return plan;
+}
+
 int read_children(Settings& settings, const MethodContext& context, int images_of_a_child) {
   auto children = settings.get<int>("children");
   if (children == 0) {

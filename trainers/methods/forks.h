@@ -13,6 +13,9 @@ namespace harness {
 /// behind it.
 std::vector<int> read_steps(Settings& settings, const std::string& name, int steps, double share, int last);
 
+/// Noiseless steps (E2) with Flow-SDE (E8), trained, at the forks; who has the children is the caller's.
+RolloutPlan forked_plan(const PlanContext& context, const std::vector<int>& forks);
+
 /// Children a fork: the setting, or as many as make an epoch's images with one prompt an update (2 at least).
 /// images_of_a_child: images of a prompt over its children.
 int read_children(Settings& settings, const MethodContext& context, int images_of_a_child);

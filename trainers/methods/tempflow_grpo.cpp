@@ -29,12 +29,7 @@ class TempflowGrpo : public TempflowWeight {
   }
 
   RolloutPlan plan(const PlanContext& context) const override {
-    RolloutPlan plan{.steps = std::vector(static_cast<std::size_t>(context.steps),
-                                          PlannedStep{.rule = {StepRule::Kind::kOde, 0}}),
-                     .guidance = context.guidance};
-    for (const int k : forks_)
-      plan.steps[static_cast<std::size_t>(k)] = {.rule = {StepRule::Kind::kFlowSde, context.noise_level},
-                                                 .trained = true};
+    auto plan = forked_plan(context, forks_);
     plan.children = Children{.trunks = trunks_, .fanout = children_};
     return plan;
   }
