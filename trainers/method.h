@@ -117,7 +117,8 @@ class Method {
   /// What an epoch samples: a function of its arguments and the method's settings alone.
   virtual RolloutPlan plan(const PlanContext& context) const { return flow_sde_plan(context); }
 
-  /// How rewards become advantages; nothing: by setting `advantage`, which by default means kGroup.
+  /// How rewards become advantages; nothing: kGroup, or kGlobal by setting `advantage_std`. Setting
+  /// `advantage` goes before both.
   virtual std::optional<AdvantageRule> advantage_rule() const { return {}; }
 
   /// Of a plan with children or branches, whose edges have advantages of their own.

@@ -46,16 +46,17 @@ std::string class_name(const std::string& name) {
   }
   // What the headers of methods declare cannot be declared again.
   static const std::set<std::string> kTaken = {
-      "Advantages",    "Branches",      "Children",     "ConfiguredMethod",
-      "DrawnSteps",    "Error",         "Fields",       "ForwardLoss",
-      "ForwardMethod", "ForwardPlan",   "ForwardStats", "Json",
-      "Method",        "MethodContext", "MethodInfo",   "Penalty",
-      "PlainClip",     "PlanContext",   "PlannedStep",  "Preset",
-      "PresetReader",  "ReferenceKl",   "RolloutPlan",  "SdeStep",
-      "Selection",     "Setting",       "Settings",     "SlidingWindow",
-      "SnapshotRule",  "Snapshots",     "SolverFinish", "Status",
-      "StepRule",      "StepStats",     "Surrogate",    "TrajectoryMethod",
-      "TimeRule",      "UpdateOutcome", "WithWeights"};
+      "AdvantageRule",    "Advantages",       "Branches",      "Children",
+      "ClipRadius",       "ConfiguredMethod", "DrawnSteps",    "Error",
+      "Fields",           "ForestAdvantages", "ForestRewards", "ForwardLoss",
+      "ForwardMethod",    "ForwardPlan",      "ForwardStats",  "Json",
+      "Method",           "MethodContext",    "MethodInfo",    "Penalty",
+      "PlainClip",        "PlanContext",      "PlannedStep",   "Preset",
+      "PresetReader",     "ReferenceKl",      "RolloutPlan",   "SdeStep",
+      "Selection",        "Setting",          "Settings",      "SlidingWindow",
+      "SnapshotRule",     "Snapshots",        "SolverFinish",  "Status",
+      "StepRule",         "StepStats",        "Surrogate",     "TimeRule",
+      "TrajectoryMethod", "TrajectoryStats",  "UpdateOutcome", "WithWeights"};
   return kTaken.contains(result) ? result + "Objective" : result;
 }
 

@@ -25,8 +25,9 @@ struct ObjectRelease {
   void operator()(PangoFontDescription* font) const { pango_font_description_free(font); }
 };
 
-constexpr int kMaxSide = 32767;                          // Cairo's limit for image surfaces
-constexpr std::size_t kMemory = std::size_t{128} << 20;  // fonts, texts and the images of a large grid
+constexpr int kMaxSide = 32767;  // Cairo's limit for image surfaces
+// Fonts, texts and the images of a large grid; and the room that each of Pango's threads reserves.
+constexpr std::size_t kMemory = std::size_t{256} << 20;
 
 /// GLib ends the program where it finds no memory; asked for beforehand it is an error in words.
 void require_memory() {

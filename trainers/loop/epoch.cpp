@@ -39,6 +39,22 @@ void expect_rewards(int missing, std::size_t all, std::int64_t epoch) {
               "see worker.log for the reasons; repeat the command to continue the run", Status::kFailed);
 }
 
+/// Stored log-probabilities of a block's edges.
+std::vector<double> log_probs(const SdeSampler& sampler, const EdgeBlock& block) {
+  const auto& step = sampler.steps[static_cast<std::size_t>(block.step)];
+  const auto values = sde_log_prob(step, block.of_edges(block.mean_old), block.next)
+                          .to(torch::kCPU, torch::kFloat64)
+                          .contiguous();
+  return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
+}
+
+/// The part of `values` that is of prompt p of `prompts`.
+std::vector<double> of_prompt(const std::vector<double>& values, std::size_t p, std::size_t prompts) {
+  const auto count = values.size() / prompts;
+  const auto from = values.begin() + static_cast<std::ptrdiff_t>(p * count);
+  return {from, from + static_cast<std::ptrdiff_t>(count)};
+}
+
 }  // namespace
 
 PlanContext plan_context(const TrainSettings& settings, std::uint32_t seed, std::int64_t epoch) {
@@ -169,26 +185,6 @@ void EpochSource::score(Epoch& epoch, const std::vector<std::optional<double>>& 
   }
   if (epoch.sampler.plan.is_forest()) score_forests(epoch);
 }
-
-namespace {
-
-/// Stored log-probabilities of a block's edges.
-std::vector<double> log_probs(const SdeSampler& sampler, const EdgeBlock& block) {
-  const auto& step = sampler.steps[static_cast<std::size_t>(block.step)];
-  const auto values = sde_log_prob(step, block.of_edges(block.mean_old), block.next)
-                          .to(torch::kCPU, torch::kFloat64)
-                          .contiguous();
-  return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
-}
-
-/// The part of `values` that is of prompt p of `prompts`.
-std::vector<double> of_prompt(const std::vector<double>& values, std::size_t p, std::size_t prompts) {
-  const auto count = values.size() / prompts;
-  const auto from = values.begin() + static_cast<std::ptrdiff_t>(p * count);
-  return {from, from + static_cast<std::ptrdiff_t>(count)};
-}
-
-}  // namespace
 
 /// Every edge of this process' shards gets its advantage.
 void EpochSource::score_forests(Epoch& epoch) const {

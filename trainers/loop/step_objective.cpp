@@ -120,20 +120,7 @@ Contribution StepObjective::contribute(const UpdatePart& part) {
   const auto left_out = samples_left_out(part);
   const LossShare share{.of_update = 1.0 / static_cast<double>(shards * steps),
                         .of_counted = left_out.share_of_others};
-  std::vector<TrajectoryShare> trajectories;
-  if (const auto* method = dynamic_cast<const TrajectoryMethod*>(&parts_.method)) {
-    const auto s = deviations(sampler);
-    for (std::size_t i = 0; const auto& law : measure_log_ratios(part)) {
-      const auto shard = part.first + parts_.ranks.part_of(shards).first + i++;
-      trajectories.push_back(trajectory_share(*method,
-                                              {.y = law[0],
-                                               .lambda_center = law[1],
-                                               .s = s,
-                                               .advantage = part.epoch.advantages[shard],
-                                               .advantage_raw = part.epoch.advantages_raw[shard]},
-                                              share.of_counted, shards));
-    }
-  }
+  const auto trajectories = trajectory_shares(part, share.of_counted);
   const auto weights = loss_weights(parts_.method, parts_.settings.score_weight, sampler);
   const bool takes_out_weights = kl_.weight == 0;  // one backward pass gives both gradients together
   Contribution result;
@@ -172,6 +159,26 @@ Contribution StepObjective::contribute(const UpdatePart& part) {
   return result;
 }
 
+/// Of each own shard, where the method's loss is one of whole trajectories; else none.
+std::vector<TrajectoryShare> StepObjective::trajectory_shares(const UpdatePart& part, double of_counted) {
+  std::vector<TrajectoryShare> shares;
+  const auto* method = dynamic_cast<const TrajectoryMethod*>(&parts_.method);
+  if (method == nullptr) return shares;
+  const auto s = deviations(part.epoch.sampler);
+  auto shard = part.first + parts_.ranks.part_of(part.count).first;
+  for (const auto& law : measure_log_ratios(part)) {
+    shares.push_back(trajectory_share(*method,
+                                      {.y = law[0],
+                                       .lambda_center = law[1],
+                                       .s = s,
+                                       .advantage = part.epoch.advantages[shard],
+                                       .advantage_raw = part.epoch.advantages_raw[shard]},
+                                      of_counted, part.count));
+    ++shard;
+  }
+  return shares;
+}
+
 /// The share of the update's loss that a shard's step contributes, differentiable.
 Tensor StepObjective::step_loss(const UpdatePart& part, const Task& task, StepTrace& trace) {
   const auto& epoch = part.epoch;
@@ -189,42 +196,50 @@ Tensor StepObjective::step_loss(const UpdatePart& part, const Task& task, StepTr
     trace.lambda_velocity =
         velocity_lambda(step, block.velocity_old, velocity.detach()).mean().item<double>();
   }
-  Tensor loss;
-  if (task.trajectory != nullptr) {
-    loss = task.trajectory->describe(task.block, trace) * stats.y;
-    loss = loss.sum();
-  } else {
-    const auto surrogate = parts_.method.step(stats);
-    // A sample that is left out has advantage 0, so that the mean over the others is a matter of its divisor.
-    loss = surrogate_loss(surrogate, stats.advantage) * task.step_weight;
-    if (task.share.of_counted != 1) loss = loss * task.share.of_counted;
-    trace.loss = loss.item<double>();
-    trace.ratio = to_doubles(surrogate.ratio);
-    trace.clip = surrogate.clip;
-    if (surrogate.weight.defined()) trace.weight = surrogate.weight.item<double>();
-    if (surrogate.slope.defined()) trace.slope = surrogate.slope.mean().item<double>();
-  }
+  trace.y = to_doubles(stats.y);
+  trace.lambda_center = to_doubles(stats.lambda_center);
+  const auto pull = kl_.weight > 0 ? reference_pull(epoch, task, block, mean) : Tensor();
+  auto loss = task.trajectory != nullptr ? trajectory_loss(task, stats, pull, trace)
+                                         : policy_loss(task, stats, pull, trace);
   if (!std::isfinite(trace.loss)) fail_not_finite("the loss", block.step, part.update);
-  auto others = Tensor();  // what joins the policy's loss, on the scale of one step's
-  if (kl_.weight > 0) {
-    const auto kl = reference_kl(step, mean, reference_mean(epoch.sampler, block), kl_.per_step_variance);
-    others = kl_.weight * (epoch.left_out[task.shard] > 0 ? kl * epoch.counted[task.shard] : kl).mean() *
-             task.share.of_counted;
-  }
-  if (task.trajectory == nullptr) {
-    if (others.defined()) loss = loss + others;
-    loss = loss * task.share.of_update;
-  } else if (others.defined()) {
-    loss = loss + others * task.share.of_update;
-  }
   if (task.late && !part.on_policy && parts_.method.has_penalty()) {
     // Each shard's penalty counts as its share of the mean over shards; of_update is 1 / (shards steps).
     const double per_shard = task.share.of_update * static_cast<double>(task.steps);
     loss = loss + per_shard * task.penalty.derivative / task.late_steps * stats.lambda_center.mean();
   }
-  trace.y = to_doubles(stats.y);
-  trace.lambda_center = to_doubles(stats.lambda_center);
   return loss;
+}
+
+/// A single step's loss with its pull to the starting weights, if there is one.
+Tensor StepObjective::policy_loss(const Task& task, const StepStats& stats, const Tensor& pull,
+                                  StepTrace& trace) const {
+  const auto surrogate = parts_.method.step(stats);
+  // A sample that is left out has advantage 0, so that the mean over the others is a matter of its divisor.
+  auto loss = surrogate_loss(surrogate, stats.advantage) * task.step_weight;
+  if (task.share.of_counted != 1) loss = loss * task.share.of_counted;
+  trace.loss = loss.item<double>();
+  trace.ratio = to_doubles(surrogate.ratio);
+  trace.clip = surrogate.clip;
+  if (surrogate.weight.defined()) trace.weight = surrogate.weight.item<double>();
+  if (surrogate.slope.defined()) trace.slope = surrogate.slope.mean().item<double>();
+  if (pull.defined()) loss = loss + pull;
+  return loss * task.share.of_update;
+}
+
+/// A step's part of the loss of its trajectory: its derivative by y, times y.
+Tensor StepObjective::trajectory_loss(const Task& task, const StepStats& stats, const Tensor& pull,
+                                      StepTrace& trace) const {
+  const auto loss = (task.trajectory->describe(task.block, trace) * stats.y).sum();
+  return pull.defined() ? loss + pull * task.share.of_update : loss;
+}
+
+/// The KL term of a step, on the scale of its loss.
+Tensor StepObjective::reference_pull(const Epoch& epoch, const Task& task, const EdgeBlock& block,
+                                     const Tensor& mean) {
+  const auto& step = epoch.sampler.steps[static_cast<std::size_t>(block.step)];
+  const auto kl = reference_kl(step, mean, reference_mean(epoch.sampler, block), kl_.per_step_variance);
+  return kl_.weight * (epoch.left_out[task.shard] > 0 ? kl * epoch.counted[task.shard] : kl).mean() *
+         task.share.of_counted;
 }
 
 /// L of each shard at the present weights, without gradient: where the penalty's derivative is taken (E51).

@@ -6,6 +6,7 @@
 #include "trainers/loop/epoch.h"
 #include "trainers/loop/objective.h"
 #include "trainers/loop/step_trace.h"
+#include "trainers/loop/trajectory_share.h"
 
 namespace harness {
 
@@ -26,6 +27,13 @@ class StepObjective : public Objective {
   struct Task;
 
   torch::Tensor step_loss(const UpdatePart& part, const Task& task, StepTrace& trace);
+  torch::Tensor policy_loss(const Task& task, const StepStats& stats, const torch::Tensor& pull,
+                            StepTrace& trace) const;
+  torch::Tensor trajectory_loss(const Task& task, const StepStats& stats, const torch::Tensor& pull,
+                                StepTrace& trace) const;
+  torch::Tensor reference_pull(const Epoch& epoch, const Task& task, const EdgeBlock& block,
+                               const torch::Tensor& mean);
+  std::vector<TrajectoryShare> trajectory_shares(const UpdatePart& part, double of_counted);
   std::vector<Penalty> measure_penalties(const UpdatePart& part);
   std::vector<torch::Tensor> measure_log_ratios(const UpdatePart& part);
   torch::Tensor reference_mean(const SdeSampler& sampler, const EdgeBlock& block);

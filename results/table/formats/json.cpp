@@ -16,6 +16,16 @@ Json by_tag_json(const TableModel& model, const TableRow& row) {
   return {{"metric", model.by_tag}, {"tags", std::move(tags)}, {"overall", or_null(overall_of(row))}};
 }
 
+/// Of the columns that the table lists: times and memory are not the same twice.
+Json shown_spending(const TableModel& model, const TableRow& row) {
+  Json spent = Json::object();
+  for (const auto& column : model.columns) {
+    if (const auto found = row.spent.find(column.key); found != row.spent.end())
+      spent[column.key] = found->second;
+  }
+  return spent;
+}
+
 Json row_json(const TableModel& model, const TableRow& row) {
   Json metrics = Json::object();
   for (const auto& [name, summary] : row.metrics) {
@@ -36,7 +46,7 @@ Json row_json(const TableModel& model, const TableRow& row) {
   if (model.every_checkpoint) document["selected"] = row.selected;
   if (row.tau) document["tau"] = *row.tau;
   if (!row.has_steps) document["velocity_movement"] = or_null(row.velocity_movement);
-  if (!row.spent.empty()) document["spent"] = row.spent;
+  if (const auto spent = shown_spending(model, row); !spent.empty()) document["spent"] = spent;
   if (!row.by_tag.empty()) document["by_tag"] = by_tag_json(model, row);
   return document;
 }
