@@ -193,7 +193,8 @@ fs::path find_data_file(const fs::path& relative) {
     if (fs::exists(place)) return place;
     searched += (searched.empty() ? "" : ", ") + place.string();
   }
-  throw Error("not found", relative.string(), fmt::format("searched {}; build everything: scripts/build", searched));
+  throw Error("not found", relative.string(),
+              fmt::format("searched {}; build everything: scripts/build", searched));
 }
 
 }  // namespace harness
