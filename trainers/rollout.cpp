@@ -14,7 +14,6 @@ namespace harness {
 namespace {
 
 using torch::Tensor;
-__extension__ typedef unsigned __int128 Wide;
 
 /// The one forward function of rollouts and training.
 Tensor velocity_at(Backbone& backbone, const SdeSampler& sampler, int k, const Tensor& x,
@@ -49,9 +48,8 @@ std::vector<int> epoch_prompts(std::uint32_t seed, std::int64_t epoch, std::int6
   const NoiseAddress address{
       .seed = seed, .epoch = static_cast<std::uint32_t>(pass), .stream = NoiseStream::kChoice};
   for (std::size_t i = order.size() - 1; i > 0; --i) {
-    const auto words = noise_words(address, static_cast<std::uint32_t>(i));
-    const auto wide = (static_cast<Wide>(words[0]) << 32 | words[1]) * (i + 1) >> 64;
-    std::swap(order[i], order[static_cast<std::size_t>(wide)]);
+    const auto other = uniform_below(address, static_cast<std::uint32_t>(i), i + 1);
+    std::swap(order[i], order[static_cast<std::size_t>(other)]);
   }
   const auto begin = order.begin() + (epoch - 1) % epochs_of_a_pass * count;
   return {begin, begin + count};

@@ -32,17 +32,9 @@ std::vector<double> to_doubles(const Tensor& x) {
   return {wide.const_data_ptr<double>(), wide.const_data_ptr<double>() + wide.numel()};
 }
 
-std::vector<int> trained_steps(const SdeSampler& sampler) {
-  std::vector<int> steps;
-  for (std::size_t k = 0; k < sampler.steps.size(); ++k) {
-    if (sampler.plan.steps[k].trained) steps.push_back(static_cast<int>(k));
-  }
-  return steps;
-}
-
 std::vector<double> deviations(const SdeSampler& sampler) {
   std::vector<double> s;
-  for (const int k : trained_steps(sampler)) s.push_back(sampler.steps[static_cast<std::size_t>(k)].s);
+  for (const int k : sampler.plan.trained()) s.push_back(sampler.steps[static_cast<std::size_t>(k)].s);
   return s;
 }
 
@@ -110,7 +102,7 @@ StepObjective::StepObjective(const RunParts& parts, LawAudit& audit, Backbone* r
 
 Contribution StepObjective::contribute(const UpdatePart& part) {
   const auto& sampler = part.epoch.sampler;
-  const auto trained = trained_steps(sampler);
+  const auto trained = sampler.plan.trained();
   const auto steps = trained.size(), shards = part.count;
   if (steps == 0) return untrained(part);
   const auto late = std::min(static_cast<std::size_t>(parts_.settings.late_steps), steps);
@@ -245,7 +237,7 @@ Tensor StepObjective::reference_pull(const Epoch& epoch, const Task& task, const
 /// L of each shard at the present weights, without gradient: where the penalty's derivative is taken (E51).
 std::vector<Penalty> StepObjective::measure_penalties(const UpdatePart& part) {
   const auto& sampler = part.epoch.sampler;
-  const auto steps = trained_steps(sampler).size();
+  const auto steps = sampler.plan.trained().size();
   const auto late = std::min(static_cast<std::size_t>(parts_.settings.late_steps), steps);
   const auto own = parts_.ranks.part_of(part.count);
   std::vector<double> of_own(own.count() * late);
@@ -276,7 +268,7 @@ std::vector<Penalty> StepObjective::measure_penalties(const UpdatePart& part) {
 std::vector<Tensor> StepObjective::measure_log_ratios(const UpdatePart& part) {
   const auto& sampler = part.epoch.sampler;
   const auto own = parts_.ranks.part_of(part.count);
-  const auto steps = trained_steps(sampler).size();
+  const auto steps = sampler.plan.trained().size();
   std::vector<Tensor> laws;
   for (auto i = own.first; i < own.last; ++i) {
     laws.push_back(
@@ -321,7 +313,7 @@ void StepObjective::check_on_policy(const UpdatePart& part, const Tensor& y, int
 
 UpdateRecord StepObjective::describe(const UpdatePart& part, const std::vector<StepRecord>& records,
                                      const StepTraces& traces, const std::vector<Penalty>& penalties) const {
-  const auto trained = trained_steps(part.epoch.sampler);
+  const auto trained = part.epoch.sampler.plan.trained();
   const auto late = std::min(static_cast<std::size_t>(parts_.settings.late_steps), trained.size());
   std::vector<double> weights(trained.size()), losses, penalty_values, slopes;
   bool weighted = false;
