@@ -5,6 +5,8 @@ namespace harness {
 // The project's own prompts, a line each: datasets/prompts, embedded by the build.
 extern const char* const kGeneratedPrompts;
 extern const char* const kGeneratedTrainingPrompts;
+extern const char* const kDarkPrompts;
+extern const char* const kDarkTrainingPrompts;
 // Records of GenEval, of shapes and of the benchmark's classes.
 extern const char* const kShapesRecords;
 extern const char* const kShapesTrainingRecords;

@@ -31,6 +31,8 @@ constexpr std::array kKnownSets{
              "dataset/ocr/test.txt of the repository yifan123/flow_grpo"},
     KnownSet{"0c076dd58bcbf73e7f11b5e2d72de120757b47099fef10583a694d34e0d4866e", "ocr-generated"},
     KnownSet{"c937f8d8a4bbc2014d4907411af2026d02aac5f23bc12f82a4f80778b55b2f9b", "ocr-train-generated"},
+    KnownSet{"efa75b546ff67adf865a62054fb5aa82a3fc843289eef4343cd1552e9eae670f", "ocr-dark-generated"},
+    KnownSet{"537041c99a0ecc3ae477dc335438fac255bab8c78d7b36cae205c77534bdc60e", "ocr-dark-train-generated"},
     KnownSet{"d839050acb06aa045e399e76a81e4ade9a55fc743dc0e22e7b3eaeaca5c19107", "pickscore-public",
              "dataset/pickscore/test.txt of the repository X-GenGroup/Flow-Factory"},
     KnownSet{"f7ccf3512532e8c86c677a09907dad85a38a2d22ca95e701c11779b88cad33f0", "pickscore-train-public",
@@ -55,6 +57,8 @@ struct OwnSet {
 constexpr std::array kOwnSets{
     OwnSet{"ocr-generated", &kGeneratedPrompts},
     OwnSet{"ocr-train-generated", &kGeneratedTrainingPrompts},
+    OwnSet{"ocr-dark-generated", &kDarkPrompts},
+    OwnSet{"ocr-dark-train-generated", &kDarkTrainingPrompts},
     OwnSet{"geneval-shapes", &kShapesRecords},
     OwnSet{"geneval-shapes-train", &kShapesTrainingRecords},
     OwnSet{"geneval-train-generated", &kGenevalTrainingRecords},

@@ -59,8 +59,9 @@ std::string kept_file_name(const std::string& task);
 /// that is not public.
 std::string public_source_of(const std::string& set);
 
-/// The project's own sets, which travel inside the program: "ocr-generated", "ocr-train-generated",
-/// "geneval-shapes", "geneval-shapes-train", "geneval-train-generated" (datasets/README.md).
+/// The project's own sets, which travel inside the program: "ocr-generated", "ocr-train-generated", their
+/// harder variants "ocr-dark-generated", "ocr-dark-train-generated", and "geneval-shapes",
+/// "geneval-shapes-train", "geneval-train-generated" (datasets/README.md).
 const std::vector<std::string>& own_prompt_sets();
 /// One of these.
 PromptSet own_prompt_set(const std::string& name);

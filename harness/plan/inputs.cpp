@@ -107,6 +107,7 @@ void expect_drawable(const PromptSet& set, std::size_t used, const BackboneInfo&
 
 /// Where --prompts is not given.
 PromptSet own_evaluation_set(const TableSpec& spec, const BackboneInfo& backbone) {
+  if (!spec.default_prompts.empty()) return own_prompt_set(spec.default_prompts);
   if (prompt_task(spec, backbone, "") != kGenevalPrompts) return generated_prompt_set();
   if (draws_shapes(backbone)) return own_prompt_set("geneval-shapes");
   throw Error(
@@ -222,7 +223,8 @@ void gather_training_prompts(Inputs& inputs, const TableSpec& spec, const ScaleS
   } else {
     if (!options.train_prompts.empty()) note_own_records(inputs, spec, backbone, "--train-prompts");
     const auto& vocabulary = draws_shapes(backbone) ? shapes_vocabulary() : benchmark_vocabulary();
-    inputs.training = own_training_set(task, vocabulary.name);
+    inputs.training = spec.default_training_prompts.empty() ? own_training_set(task, vocabulary.name)
+                                                            : own_prompt_set(spec.default_training_prompts);
     inputs.training_file = workspace.prompts_folder() / own_file_name(inputs.training.name);
     inputs.training_file_is_ours = true;
   }

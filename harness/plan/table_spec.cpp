@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "datasets/prompt_set.h"
 #include "harness/plan/workspace.h"
 #include "harness/terminal/output.h"
 #include "results/grid/grid.h"
@@ -259,9 +260,23 @@ int read_prompts_first(Fields& fields) {
   return first;
 }
 
+/// The name of a set that travels inside the program.
+void read_own_set(Fields& fields, const char* key, std::string& name) {
+  if (!fields.has(key)) return;
+  name = fields.required<std::string>(key);
+  const auto where = fields.where() + ": " + key;
+  require(std::ranges::count(own_prompt_sets(), name) > 0,
+          fmt::format("no prompt set \"{}\" is part of this program", name), where,
+          suggestion(name, own_prompt_sets()));
+  require(task_of_set(name) == kOcrPrompts, name + " holds records of GenEval, which have their own default",
+          where, "leave it out");
+}
+
 void read_prompts(TableSpec& spec, Fields fields) {
   spec.prompts_first = read_prompts_first(fields);
   read(fields, "set", spec.prompt_set);
+  read_own_set(fields, "default", spec.default_prompts);
+  read_own_set(fields, "default_train", spec.default_training_prompts);
   read(fields, "samples", spec.samples);
   read(fields, "with_images_only", spec.with_images_only);
   fields.finish();
@@ -913,6 +928,9 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   read(fields, "levels_compare", spec.levels_compare);
   if (!spec.is_training()) {
     read_prompts(spec, fields.object("prompts"));
+    require(spec.task != kGenevalPrompts || spec.default_prompts + spec.default_training_prompts == "",
+            "are lines of text, and this task takes records of GenEval",
+            fields.where() + ": prompts: default", "leave it out");
     spec.split = read_split(fields.object("split"));
     require_two_splits(spec.split, spec.prompts_first, selects(spec), fields.where() + ": split");
     read_metrics(spec, fields.object("metrics"));

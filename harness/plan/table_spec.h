@@ -151,6 +151,8 @@ struct TableSpec {
   bool with_images_only = false;  ///< of these prompts, those that a row of images has one of
   bool has_base = true;           ///< the starting weights are a row
   std::string prompt_set;         ///< required prompt set, empty for any
+  /// Of the program's own sets those that are used without --prompts and --train-prompts; empty: its task's.
+  std::string default_prompts, default_training_prompts;
   SplitRule split;                ///< which of them are for validation; the rest is the test split
   std::vector<int> checkpoints;
   SelectionSpec selection;

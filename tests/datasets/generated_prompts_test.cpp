@@ -19,6 +19,16 @@ const PromptSet& training() {
   return set;
 }
 
+const PromptSet& dark() {
+  static const PromptSet set = own_prompt_set("ocr-dark-generated");
+  return set;
+}
+
+const PromptSet& dark_training() {
+  static const PromptSet set = own_prompt_set("ocr-dark-train-generated");
+  return set;
+}
+
 std::size_t distinct(const PromptSet& set, std::string Prompt::*field) {
   std::set<std::string> all;
   for (const Prompt& prompt : set.prompts) all.insert(prompt.*field);
@@ -59,14 +69,27 @@ TEST(GeneratedPrompts, AreKnownByTheirBytes) {
   EXPECT_EQ(evaluation().name, "ocr-generated") << evaluation().sha256;
   EXPECT_EQ(training().name, "ocr-train-generated") << training().sha256;
   EXPECT_TRUE(evaluation().known && training().known);
+  EXPECT_EQ(dark().name, "ocr-dark-generated") << dark().sha256;
+  EXPECT_EQ(dark_training().name, "ocr-dark-train-generated") << dark_training().sha256;
+}
+
+TEST(GeneratedPrompts, OnDarkGroundsQuoteTheTargetsOfTheUsualOnes) {
+  for (const auto& [usual, changed] : {std::pair(&evaluation(), &dark()), {&training(), &dark_training()}}) {
+    ASSERT_EQ(changed->prompts.size(), usual->prompts.size());
+    for (std::size_t i = 0; i < usual->prompts.size(); ++i)
+      EXPECT_EQ(changed->prompts[i].target, usual->prompts[i].target);
+    EXPECT_EQ(distinct(*changed, &Prompt::text), changed->prompts.size());
+  }
 }
 
 TEST(GeneratedPrompts, OfTheTrainingHoldNoEvaluationTextOrTarget) {
   EXPECT_TRUE(overlap(evaluation(), training()).empty());
+  EXPECT_TRUE(overlap(dark(), dark_training()).empty());
+  EXPECT_TRUE(overlap(dark(), training()).empty());
 }
 
 TEST(GeneratedPrompts, QuoteOneTargetOfPrintableAscii) {
-  for (const PromptSet* set : {&evaluation(), &training()}) {
+  for (const PromptSet* set : {&evaluation(), &training(), &dark(), &dark_training()}) {
     for (const Prompt& prompt : set->prompts) {
       EXPECT_TRUE(std::all_of(prompt.target.begin(), prompt.target.end(),
                               [](char c) { return c >= ' ' && c <= '~'; }));
@@ -89,7 +112,7 @@ TEST(GeneratedPrompts, MatchThePublicSetInLengths) {
 }
 
 TEST(GeneratedPrompts, AreCleanSentences) {
-  for (const PromptSet* set : {&evaluation(), &training()}) {
+  for (const PromptSet* set : {&evaluation(), &training(), &dark(), &dark_training()}) {
     for (const Prompt& prompt : set->prompts) {
       EXPECT_EQ(wrong_article(prompt), "") << prompt.text;
       for (const char* fault : {"  ", " ,", " .", "..", "<", ">", "{", "}", "|"}) {

@@ -492,6 +492,7 @@ Json leaderboard_table() {
           {"seeds", {42, 43, 44}},
           {"tuning", {{"dual", 9}}},
           {"leaderboard", {{"groups", true}, {"second_view", "nfe_total"}}},
+          {"prompts", {{"default", "ocr-dark-generated"}, {"default_train", "ocr-dark-train-generated"}}},
           {"columns", Json::array({{{"name", "ocr_reward"}},
                                    {{"name", "images"}},
                                    {{"name", "nfe_total"}},
@@ -522,6 +523,10 @@ TEST_F(Reproduce, ALeaderboardTestsOnceAViewAndSaysWhatEachRunSpent) {
       Json::array())
       << "the others have spent 2560 at checkpoint 2 and 5120 at 4";
   EXPECT_EQ(place.count("evaluations WHERE split = 'test' AND peek"), 0);
+  EXPECT_EQ(place.rows("SELECT name FROM prompt_sets"), (Json::array({{"ocr-dark-generated"}})));
+  EXPECT_EQ(
+      place.count("runs WHERE json_extract(config, '$.train_prompts') LIKE '%/ocr-dark-train-generated.txt'"),
+      0);
   for (const auto& row : result.at("rows")) {
     EXPECT_EQ(row.at("spent").contains("tuning"), row.at("method") == "dual");
     EXPECT_EQ(row.at("spent").at("seconds"), row.at("checkpoint").get<int>() / 4.0);

@@ -115,6 +115,11 @@ TEST(TableSpec, WhatIsWrongIsRefusedWhereItStandsWithTheNearestName) {
       {"/metrics/required",
        {"ocr", "cer"},
        R"(metrics.required[0]: unknown metric "ocr"; did you mean "ocr_reward"?)"},
+      {"/prompts/default", "ocr-dark-generatd",
+       "prompts: default: no prompt set \"ocr-dark-generatd\" is part of this program; did you mean "
+       "\"ocr-dark-generated\"?"},
+      {"/prompts/default_train", "geneval-shapes", "holds records of GenEval"},
+      {"/prompts/default", "ocr-dark-generated", "accepted"},
       {"/shows", {{"checkpoints", "every"}}, "only the selected checkpoint may see the test split"},
       {"/grid", {{"pick", {"lossses"}}}, "losses"},
       {"/id", "../elsewhere", "it names a folder"},

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -49,6 +50,19 @@ TEST(GlyphLayout, EveryTargetOfTheShippedPromptsFits) {
       const auto target = line.substr(quote + 1, line.find('"', quote + 1) - quote - 1);
       EXPECT_TRUE(glyph_layout(target).fits) << line;
     }
+  }
+}
+
+TEST(GlyphLayout, PromptsOnDarkGroundsHaveTheFourHardStylesAlone) {
+  // Of the 16 palettes those of dark ground and hue from blue over violet to red: 11, 13, 15 and 1 of 0
+  // to 15.
+  const std::set<int> hard = {2, 12, 14, 16};
+  for (const char* name : {"ocr-dark-generated", "ocr-dark-train-generated"}) {
+    const std::filesystem::path folder = HARNESS_SOURCE_DIR "/datasets/prompts";
+    std::set<int> styles;
+    for (const auto& line : split(read_file(folder / (std::string(name) + ".txt")), '\n'))
+      styles.insert(glyph_style(line));
+    EXPECT_EQ(styles, hard) << name;
   }
 }
 
