@@ -74,10 +74,6 @@ Scale scale_of(AdvantageRule rule, const std::vector<double>& group, const std::
   return {};
 }
 
-bool compares_within_group(AdvantageRule rule) {
-  return rule != AdvantageRule::kBatch && rule != AdvantageRule::kTracked && rule != AdvantageRule::kRaw;
-}
-
 /// scale(group, what is compared): of the group of that number.
 template <class ScaleOf>
 Advantages advantages_by(AdvantageRule rule, Rewards rewards, int group_size, double limit,
@@ -126,6 +122,10 @@ std::map<int, std::vector<double>> read_history(Fields& state) {
 }
 
 }  // namespace
+
+bool compares_within_group(AdvantageRule rule) {
+  return rule != AdvantageRule::kBatch && rule != AdvantageRule::kTracked && rule != AdvantageRule::kRaw;
+}
 
 Advantages group_advantages(Rewards rewards, int group_size, double limit, AdvantageRule rule) {
   const auto all = known_of(rewards);

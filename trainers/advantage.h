@@ -30,6 +30,9 @@ enum class AdvantageRule {
   kRaw           ///< r
 };
 
+/// Whether a reward is compared with others of its group: an image alone in its group has no advantage then.
+bool compares_within_group(AdvantageRule rule);
+
 struct Advantages {
   std::vector<double> values;       ///< one a sample, in -limit..limit
   std::vector<double> raw;          ///< before they were clamped

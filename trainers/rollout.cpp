@@ -18,7 +18,8 @@ using torch::Tensor;
 /// The one forward function of rollouts and training.
 Tensor velocity_at(Backbone& backbone, const SdeSampler& sampler, int k, const Tensor& x,
                    const TextCondition& condition) {
-  return backbone.velocity(x, sampler.steps[static_cast<std::size_t>(k)].sigma, condition, sampler.guidance);
+  return backbone.velocity(x, sampler.steps[static_cast<std::size_t>(k)].sigma, condition,
+                           sampler.plan.guidance);
 }
 
 /// The clean latents behind x by the multistep solver.
@@ -28,7 +29,7 @@ Tensor finished(Backbone& backbone, const SdeSampler& sampler, Tensor x, const T
   const auto evaluations = static_cast<int>(sampler.finish_sigmas.size()) - 1;
   for (int k = 0; k < evaluations; ++k) {
     const auto sigma = sampler.finish_sigmas[static_cast<std::size_t>(k)];
-    x = solver.step(k, x, backbone.velocity(x, sigma, condition, sampler.guidance));
+    x = solver.step(k, x, backbone.velocity(x, sigma, condition, sampler.plan.guidance));
   }
   return x;
 }
@@ -88,7 +89,7 @@ Schedule schedule_for(const Backbone& backbone, NoiseGrid grid, int steps, doubl
 
 SdeSampler SdeSampler::make(const Schedule& schedule, const RolloutPlan& plan) {
   TORCH_CHECK(static_cast<int>(plan.steps.size()) == schedule.steps(), "a plan has a rule for every step");
-  SdeSampler sampler{.plan = plan, .sigmas = schedule.sigmas, .steps = {}, .guidance = plan.guidance};
+  SdeSampler sampler{.plan = plan, .sigmas = schedule.sigmas, .steps = {}};
   for (int k = 0; k < schedule.steps(); ++k)
     sampler.steps.push_back(sde_step(schedule.sigmas, k, plan.steps[static_cast<std::size_t>(k)].rule));
   if (plan.finish)
@@ -267,7 +268,8 @@ class RolloutSampling {
       const auto grid = strided_grid(sampler_.sigmas, k, stride);
       auto x = children;
       for (std::size_t i = 0; i + 1 < grid.size(); ++i)
-        x = euler_step(grid[i], grid[i + 1], x, backbone_.velocity(x, grid[i], condition, sampler_.guidance));
+        x = euler_step(grid[i], grid[i + 1], x,
+                       backbone_.velocity(x, grid[i], condition, sampler_.plan.guidance));
       by_stride.push_back(by_prompt(x));
     }
     return torch::stack(by_stride, 2).flatten(1, 2);

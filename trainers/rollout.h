@@ -68,7 +68,6 @@ struct SdeSampler {
   std::vector<float> sigmas;              ///< K + 1
   std::vector<SdeStep> steps;             ///< K
   std::vector<float> finish_sigmas = {};  ///< of the multistep solver that ends the rollout, if one does
-  double guidance = 1;
 
   static SdeSampler make(const Schedule& schedule, const RolloutPlan& plan);
   /// Flow-SDE at every step, all trained.

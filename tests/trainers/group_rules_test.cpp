@@ -4,29 +4,38 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
+
+#include "trainers/forward/sample_rules.h"
 
 namespace harness {
 namespace {
 
 using ::testing::DoubleNear;
-using ::testing::Each;
 using ::testing::ElementsAre;
 
-TEST(GroupRules, OptimalityMapsTheAdvantageToZeroToOne) {
-  EXPECT_EQ(optimality(0, 5), 0.5);
-  EXPECT_EQ(optimality(2, 5), 0.7);
-  EXPECT_EQ(optimality(-2.5, 5), 0.25);
-  EXPECT_EQ(optimality(9, 5), 1);
-  EXPECT_EQ(optimality(-9, 5), 0);
+torch::Tensor numbers(const std::vector<double>& values) {
+  return torch::tensor(values, torch::kFloat64);
 }
 
-TEST(GroupRules, SoftmaxWeightsAreOfTheGroupsAdvantages) {
-  const double a = 0.5 / 0.5001 / 0.7, sum = std::exp(a) + std::exp(-a);
-  EXPECT_THAT(
-      softmax_weights(std::vector{1.0, 2.0}, 0.7),
-      ElementsAre(DoubleNear(2 * std::exp(-a) / sum, 1e-12), DoubleNear(2 * std::exp(a) / sum, 1e-12)));
-  EXPECT_THAT(softmax_weights(std::vector{0.1, 0.1, 0.1}, 0.7), Each(1.0));
-  EXPECT_THAT(softmax_weights(std::vector{0.0, 1.0, 0.0}, 1e-6), ElementsAre(0, 3, 0)) << "the best alone";
+std::vector<double> values_of(const torch::Tensor& x) {
+  return {x.const_data_ptr<double>(), x.const_data_ptr<double>() + x.numel()};
+}
+
+TEST(SampleRules, OptimalityMapsTheAdvantageToZeroToOne) {
+  EXPECT_THAT(values_of(optimality(numbers({0, 2, -2.5, 9, -9}), 5)), ElementsAre(0.5, 0.7, 0.25, 1, 0));
+}
+
+TEST(SampleRules, SoftmaxWeightsAreOfTheAdvantagesOfAPrompt) {
+  // Two prompts, the second's samples around the first's.
+  const auto group = torch::tensor({1, 0, 0, 1, 1}, torch::kInt64);
+  const auto weights = [&](const std::vector<double>& a, double temperature) {
+    return values_of(softmax_weights(numbers(a), group, temperature).contiguous());
+  };
+  const double low = std::exp(-1 / 0.7), high = std::exp(1 / 0.7), sum = low + high;
+  EXPECT_THAT(weights({0, -1, 1, 0, 0}, 0.7),
+              ElementsAre(1, DoubleNear(2 * low / sum, 1e-12), DoubleNear(2 * high / sum, 1e-12), 1, 1));
+  EXPECT_THAT(weights({0, 0, 0, 1, 0}, 1e-6), ElementsAre(0, 1, 1, 3, 0)) << "the best alone";
 }
 
 TEST(GroupRules, BestAreAllThatTie) {

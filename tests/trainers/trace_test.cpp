@@ -7,10 +7,12 @@
 #include <iostream>
 #include <iterator>
 #include <sstream>
+#include <utility>
 
 #include "core/files.h"
 #include "core/text.h"
 #include "tests/trainers/line_fixture.h"
+#include "trainers/forward/forward_method.h"
 #include "trainers/rollout.h"
 
 // Four updates of every method on a model with two weights, number by number: traces/METHOD.txt. After a
@@ -28,10 +30,14 @@ std::string numbers(const torch::Tensor& values) {
   return text;
 }
 
-const Json kLoop = {
-    {"prompts_per_epoch", 1}, {"group_size", 3},     {"shard_prompts", 1}, {"updates_per_epoch", 1},
-    {"inner_epochs", 2},      {"sampling_steps", 2}, {"late_steps", 1},    {"updates", 4},
-    {"checkpoints", {4}},     {"lr", 0.15}};
+/// Small, so that some samples are within the clip radius of 0.018 and some beyond it.
+constexpr double kLr = 0.012;
+
+const Json kLoop = {{"prompts_per_epoch", 1}, {"group_size", 3},
+                    {"shard_prompts", 1},     {"updates_per_epoch", 1},
+                    {"inner_epochs", 2},      {"sampling_steps", 2},
+                    {"late_steps", 1},        {"updates", 4},
+                    {"checkpoints", {4}},     {"lr", kLr}};
 
 /// What the first epoch's samples are by the method's plan.
 std::string samples(const Method& method, const TrainSettings& settings) {
@@ -58,11 +64,101 @@ std::string samples(const Method& method, const TrainSettings& settings) {
   return text + fmt::format("  x at the end{}\n", numbers(t.leaves));
 }
 
-std::string text_of(const UpdateRecord& update, const Line& line) {
+std::string text_of(const Surrogate& surrogate, const torch::Tensor& advantage) {
+  auto text = "    ratio" + numbers(surrogate.ratio.detach());
+  if (surrogate.clip != kUnclipped) text += fmt::format(", clip {:.6g}", surrogate.clip);
+  if (surrogate.loss.defined()) text += fmt::format(", own loss{}", numbers(surrogate.loss.detach()));
+  if (surrogate.weight.defined()) text += fmt::format(", weight{}", numbers(surrogate.weight));
+  if (surrogate.scale != 1) text += fmt::format(", scale {:.6g}", surrogate.scale);
+  return text + fmt::format(", mean loss {:.6g}\n", surrogate_loss(surrogate, advantage).item<double>());
+}
+
+/// Another method, every loss of which is written into a text with what it was asked for.
+template <class Kind>
+class WatchedMethod : public Kind {
+ public:
+  WatchedMethod(Kind& method, std::string& text) : method_(method), text_(text) {}
+
+  RolloutPlan plan(const PlanContext& context) const override { return method_.plan(context); }
+  std::optional<AdvantageRule> advantage_rule() const override { return method_.advantage_rule(); }
+  ForestAdvantages forest_advantages(const ForestRewards& rewards) const override {
+    return method_.forest_advantages(rewards);
+  }
+  bool takes_first_epochs_unit() const override { return method_.takes_first_epochs_unit(); }
+  std::vector<SnapshotRule> snapshots() const override { return method_.snapshots(); }
+  std::vector<double> step_weights(std::span<const double> s) const override {
+    return method_.step_weights(s);
+  }
+  std::optional<ReferenceKl> reference_kl() const override { return method_.reference_kl(); }
+  bool has_penalty() const override { return method_.has_penalty(); }
+  Penalty penalty(double late_lambda) const override { return method_.penalty(late_lambda); }
+  bool damps_after_clip() const override { return method_.damps_after_clip(); }
+  void after_update(const UpdateOutcome& outcome) override { method_.after_update(outcome); }
+  Json state() const override { return method_.state(); }
+  void restore(const Json& state, const std::string& where) override { method_.restore(state, where); }
+  std::map<std::string, double> statistics() const override { return method_.statistics(); }
+
+ protected:
+  const Kind& method() const { return method_; }
+  void write(const std::string& text) const { text_ += text; }
+
+ private:
+  Kind& method_;
+  std::string& text_;
+};
+
+struct WatchedSteps : WatchedMethod<Method> {
+  using WatchedMethod::WatchedMethod;
+  Surrogate step(const StepStats& stats) const override {
+    auto surrogate = method().step(stats);
+    write(fmt::format("  loss of step {}\n    A{}\n    y{}\n", stats.step, numbers(stats.advantage),
+                      numbers(stats.y.detach())) +
+          text_of(surrogate, stats.advantage));
+    return surrogate;
+  }
+};
+
+struct WatchedTrajectories : WatchedMethod<TrajectoryMethod> {
+  using WatchedMethod::WatchedMethod;
+  std::vector<int> chunks(int steps) const override { return method().chunks(steps); }
+  std::vector<Surrogate> trajectory(const TrajectoryStats& stats) const override {
+    auto surrogates = method().trajectory(stats);
+    write(fmt::format("  loss of a trajectory\n    A{}\n", numbers(stats.advantage)));
+    for (std::int64_t k = 0; k < stats.y.size(0); ++k)
+      write(fmt::format("    y of its step {}{}\n", k, numbers(stats.y[k].detach())));
+    for (const auto& surrogate : surrogates) write(text_of(surrogate, stats.advantage));
+    return surrogates;
+  }
+};
+
+struct WatchedDraws : WatchedMethod<ForwardMethod> {
+  using WatchedMethod::WatchedMethod;
+  ForwardPlan forward_plan() const override { return method().forward_plan(); }
+  Selection select(const RewardGroups& groups) const override { return method().select(groups); }
+  ForwardLoss forward(const ForwardStats& stats) const override {
+    auto loss = method().forward(stats);
+    write(fmt::format("  loss of draws at t{}\n    A{}\n    E(v){}\n", numbers(stats.t),
+                      numbers(stats.advantage), numbers(matching_error(stats.held(), stats.target()))));
+    for (const auto& [name, term] : loss.terms) write(fmt::format("    {}{}\n", name, numbers(term)));
+    write(fmt::format("    loss{}\n", numbers(loss.loss.detach())));
+    return loss;
+  }
+};
+
+std::unique_ptr<Method> watched(Method& method, std::string& text) {
+  if (auto* forward = dynamic_cast<ForwardMethod*>(&method))
+    return std::make_unique<WatchedDraws>(*forward, text);
+  if (auto* trajectory = dynamic_cast<TrajectoryMethod*>(&method))
+    return std::make_unique<WatchedTrajectories>(*trajectory, text);
+  return std::make_unique<WatchedSteps>(method, text);
+}
+
+std::string text_of(const UpdateRecord& update, const Line& line, const std::string& losses) {
   auto text = fmt::format("update {}, epoch {}, {}\n", update.update_index, update.epoch,
                           update.on_policy ? "on-policy"
                           : update.fresh   ? "fresh"
-                                           : "reused samples");
+                                           : "reused samples") +
+              losses;
   for (const auto& [name, value] : update.stats) text += fmt::format("  {} {:.6g}\n", name, value);
   for (const auto& [name, values] : update.per_step) {
     text += fmt::format("  {} by step", name);
@@ -85,10 +181,12 @@ std::string trace_of(const std::string& name) {
       samples(*configured.method, configured.settings) + '\n';
   const TemporaryFolder scratch;
   const auto prompts = static_cast<int>(configured.settings.prompts_per_epoch);
+  std::string losses;
+  const auto inner = std::exchange(configured.method, watched(*configured.method, losses));
   train_line(
       std::move(configured),
       {.folder = scratch.path(), .prompts = prompts, .on_update = [&](const auto& update, const auto& line) {
-         text += text_of(update, line) + '\n';
+         text += text_of(update, line, std::exchange(losses, {})) + '\n';
        }});
   return text;
 }

@@ -1,25 +1,10 @@
 #include "trainers/forward/forward_method.h"
 
-#include <span>
+#include "trainers/advantage.h"
 
 namespace harness {
 
 using torch::Tensor;
-
-namespace {
-
-/// Whether the rewards that are there are all equal.
-bool is_constant(std::span<const std::optional<double>> rewards) {
-  std::optional<double> first;
-  for (const auto& reward : rewards) {
-    if (!reward) continue;
-    if (first && *first != *reward) return false;
-    first = reward;
-  }
-  return true;
-}
-
-}  // namespace
 
 Tensor over_latent(const Tensor& t, const Tensor& x) {
   auto shape = t.sizes().vec();
@@ -46,11 +31,11 @@ RolloutPlan ForwardMethod::plan(const PlanContext& context) const {
 }
 
 Selection ForwardMethod::select(const RewardGroups& groups) const {
+  const auto differs = group_advantages(groups.rewards, groups.group_size).group_differs;
   Selection chosen;
-  const auto size = static_cast<std::size_t>(groups.group_size);
-  for (std::size_t first = 0; first < groups.rewards.size(); first += size) {
-    if (groups.drops_constant && is_constant(std::span(groups.rewards).subspan(first, size))) continue;
-    for (std::size_t i = first; i < first + size; ++i) chosen.rows.push_back(static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < groups.rewards.size(); ++i) {
+    if (groups.drops_constant && !differs[i / static_cast<std::size_t>(groups.group_size)]) continue;
+    chosen.rows.push_back(static_cast<std::int64_t>(i));
   }
   chosen.units = static_cast<std::int64_t>(chosen.rows.size());
   return chosen;

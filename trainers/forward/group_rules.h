@@ -9,14 +9,6 @@ namespace harness {
 // What methods on the forward process make of rewards besides advantages. `rewards`: those of one group of G
 // images, none missing.
 
-/// Optimality in [0, 1] of DiffusionNFT (arXiv 2509.16117): an advantage clamped to +-limit, mapped linearly
-/// so that 0 gives 1/2.
-double optimality(double advantage, double limit);
-
-/// [G] G softmax(A / temperature) with A of AdvantageRule::kGroup, not clamped: mean 1; all 1 where the
-/// rewards are equal.
-std::vector<double> softmax_weights(std::span<const double> rewards, double temperature);
-
 /// Rising indices of the largest reward, of all that tie for it.
 std::vector<std::int64_t> best_of(std::span<const double> rewards);
 

@@ -20,6 +20,11 @@ Tensor softmax_together(const Tensor& x, const Tensor& together) {
   return rows.masked_fill(together.logical_not(), -std::numeric_limits<double>::infinity()).softmax(1);
 }
 
+Tensor softmax_weights(const Tensor& advantage, const Tensor& group, double temperature) {
+  const auto together = same_group(group);
+  return softmax_together(advantage / temperature, together).diagonal() * together.sum(1);
+}
+
 Tensor weighted_sums(const Tensor& x, const Tensor& weights) {
   return (x.unsqueeze(-2) * weights).sum(-1);
 }

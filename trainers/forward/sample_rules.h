@@ -22,6 +22,9 @@ torch::Tensor same_group(const torch::Tensor& group);
 /// [B,B] row i: the softmax of x [B] over the samples that are `together` with i, 0 for the others.
 torch::Tensor softmax_together(const torch::Tensor& x, const torch::Tensor& together);
 
+/// [B] G softmax(A / temperature) over the G samples of a prompt: mean 1. advantage, group: [B].
+torch::Tensor softmax_weights(const torch::Tensor& advantage, const torch::Tensor& group, double temperature);
+
 /// [M,B] sum of x [M,B] or [B] over the samples of each sample's row of `weights` [B,B], times these.
 torch::Tensor weighted_sums(const torch::Tensor& x, const torch::Tensor& weights);
 

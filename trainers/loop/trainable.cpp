@@ -54,15 +54,11 @@ void check_forward(const ForwardMethod& method, const TrainSettings& settings, c
         "leave kl at 0: methods on the forward process have a pull of their own among their settings");
   }
   const auto plan = method.forward_plan();
-  for (const bool is_beyond = plan.rule.high > settings.sampling_steps; is_beyond;) {
+  if (plan.rule.high > settings.sampling_steps) {
     throw Error(fmt::format("takes times of steps up to {}, and a rollout has {}", plan.rule.high,
                             settings.sampling_steps),
                 where, "raise sampling_steps, or take times of earlier steps");
   }
-}
-
-bool compares_in_groups(AdvantageRule rule) {
-  return rule != AdvantageRule::kBatch && rule != AdvantageRule::kTracked && rule != AdvantageRule::kRaw;
 }
 
 }  // namespace
@@ -125,7 +121,7 @@ void require_trainable(const Method& method, const TrainSettings& settings, std:
   }
   if (method.reference_kl() && settings.kl > 0)
     throw Error("setting kl is given, and this method has its own", where, "leave kl at 0");
-  if (compares_in_groups(advantage_rule_of(method, settings)) && settings.group_size < 2)
+  if (compares_within_group(advantage_rule_of(method, settings)) && settings.group_size < 2)
     throw Error("compares the images of a prompt, and group_size is 1", where,
                 "give group_size of 2 or more");
   if (const auto* forward = dynamic_cast<const ForwardMethod*>(&method)) {

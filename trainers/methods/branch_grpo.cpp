@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "trainers/advantage.h"
 #include "trainers/methods/forks.h"
 #include "trainers/methods/plain_clip.h"
 #include "trainers/sampling/tree.h"
@@ -56,7 +57,7 @@ class BranchGrpo : public PlainClip {
     }
     ForestAdvantages advantages;
     const auto compared = over_prompt_ ? rewards.images.size() : leaves;
-    advantages.constant_groups = constant_sets(rewards.images, compared);
+    advantages.constant_groups = group_advantages(rewards.images, static_cast<int>(compared)).zero_std_groups;
     for (const int k : rewards.plan.trained()) advantages.of_edges.push_back(scores_at(values, k + 1));
     return advantages;
   }

@@ -7,14 +7,14 @@
 #include <set>
 
 #include "core/text.h"
-#include "trainers/sampling/tree.h"
+#include "trainers/advantage.h"
 
 namespace harness {
 namespace {
 
 using Values = std::span<const std::optional<double>>;
 
-constexpr double kEps = 1e-4, kUnbiasedEps = 1e-8;
+constexpr double kAnyLimit = 1;  // of what is not read: raw advantages have none
 
 std::vector<int> usual_steps(int steps, double share, int last) {
   std::vector<int> chosen;
@@ -70,39 +70,17 @@ int read_children(Settings& settings, const MethodContext& context, int images_o
   return children;
 }
 
-std::vector<double> child_advantages(Values rewards, int fanout, ChildGroup group) {
-  if (group == ChildGroup::kPrompt) return population_scores(rewards, kEps);
-  std::vector<double> all;
-  for (std::size_t first = 0; first < rewards.size(); first += static_cast<std::size_t>(fanout)) {
-    const auto scores = population_scores(rewards.subspan(first, static_cast<std::size_t>(fanout)), kEps);
-    all.insert(all.end(), scores.begin(), scores.end());
-  }
-  return all;
-}
-
 std::vector<double> granular_advantages(Values rewards, int strides) {
   const auto size = static_cast<std::size_t>(strides), children = rewards.size() / size;
   std::vector<double> sum(children);
   for (std::size_t g = 0; g < size; ++g) {
     std::vector<std::optional<double>> of_stride;
     for (std::size_t c = 0; c < children; ++c) of_stride.push_back(rewards[c * size + g]);
-    const auto scores = unbiased_scores(of_stride, kUnbiasedEps, 0);
+    const auto scores =
+        group_advantages(of_stride, static_cast<int>(children), kAnyLimit, AdvantageRule::kUnbiased).raw;
     for (std::size_t c = 0; c < children; ++c) sum[c] += scores[c];
   }
   return sum;
-}
-
-int constant_sets(Values values, std::size_t size) {
-  int count = 0;
-  for (std::size_t first = 0; first < values.size(); first += size) {
-    const auto set = values.subspan(first, size);
-    std::set<double> there;
-    for (const auto& value : set) {
-      if (value) there.insert(*value);
-    }
-    if (there.size() == 1) ++count;
-  }
-  return count;
 }
 
 }  // namespace harness

@@ -20,19 +20,8 @@ RolloutPlan forked_plan(const PlanContext& context, const std::vector<int>& fork
 /// images_of_a_child: images of a prompt over its children.
 int read_children(Settings& settings, const MethodContext& context, int images_of_a_child);
 
-/// Whose rewards the children of a step are compared with (TempFlow-GRPO): all children of that step of their
-/// prompt, or of their trunk.
-enum class ChildGroup { kPrompt, kTrunk };
-
-/// (r - mean) / (population standard deviation + 1e-4) for the children of one step, trunk after trunk.
-std::vector<double> child_advantages(std::span<const std::optional<double>> rewards, int fanout,
-                                     ChildGroup group);
-
 /// G2RPO: the sum over strides of (r - mean) / (standard deviation with divisor n - 1 + 1e-8) among a step's
 /// children. rewards: children, stride by stride within each.
 std::vector<double> granular_advantages(std::span<const std::optional<double>> rewards, int strides);
-
-/// How many of these sets of values are all equal, as far as they are there.
-int constant_sets(std::span<const std::optional<double>> values, std::size_t size);
 
 }  // namespace harness

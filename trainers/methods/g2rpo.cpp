@@ -1,5 +1,4 @@
-#include <fmt/format.h>
-
+#include "trainers/advantage.h"
 #include "trainers/methods/forks.h"
 #include "trainers/methods/plain_clip.h"
 
@@ -41,7 +40,7 @@ class Granular : public PlainClip {
     for (std::size_t f = 0; f < forks_.size(); ++f) {
       const auto step = std::span(rewards.images).subspan(f * of_step, of_step);
       advantages.of_edges.push_back(granular_advantages(step, static_cast<int>(strides)));
-      advantages.constant_groups += constant_sets(step, of_step);
+      advantages.constant_groups += group_advantages(step, static_cast<int>(of_step)).zero_std_groups;
     }
     return advantages;
   }

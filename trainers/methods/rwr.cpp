@@ -45,10 +45,7 @@ class Rwr : public ForwardMethod {
  private:
   /// [B]
   torch::Tensor weights_of(const ForwardStats& stats) const {
-    if (weights_ == "softmax") {
-      const auto together = same_group(stats.group);
-      return softmax_together(stats.advantage / temperature_, together).diagonal() * together.sum(1);
-    }
+    if (weights_ == "softmax") return softmax_weights(stats.advantage, stats.group, temperature_);
     const auto raw = stats.advantage_raw.to(torch::kFloat64);
     return weights_ == "public" && reference_weight_ == 0 ? torch::ones_like(raw) : raw;
   }

@@ -1,5 +1,6 @@
-#include <fmt/format.h>
+#include <utility>
 
+#include "trainers/advantage.h"
 #include "trainers/methods/forks.h"
 #include "trainers/methods/tempflow_weight.h"
 
@@ -24,7 +25,7 @@ class TempflowGrpo : public TempflowWeight {
             read_steps(settings, "forks", context.sampling_steps, kForkedShare, context.sampling_steps - 1)),
         trunks_(settings.get<int>("trunks")),
         children_(read_children(settings, context, trunks_ * static_cast<int>(forks_.size()))),
-        group_(settings.choice("branch_group") == "trunk" ? ChildGroup::kTrunk : ChildGroup::kPrompt) {
+        compared_(settings.choice("branch_group") == "trunk" ? children_ : trunks_ * children_) {
     if (forks_.empty()) settings.fail("forks", "leaves no step to fork at", "raise sampling_steps");
   }
 
@@ -39,9 +40,9 @@ class TempflowGrpo : public TempflowWeight {
     const auto of_step = static_cast<std::size_t>(trunks_ * children_);
     for (std::size_t f = 0; f < forks_.size(); ++f) {
       const auto step = std::span(rewards.images).subspan(f * of_step, of_step);
-      advantages.of_edges.push_back(child_advantages(step, children_, group_));
-      const auto compared = group_ == ChildGroup::kTrunk ? static_cast<std::size_t>(children_) : of_step;
-      advantages.constant_groups += constant_sets(step, compared);
+      auto of_children = group_advantages(step, compared_);
+      advantages.of_edges.push_back(std::move(of_children.raw));
+      advantages.constant_groups += of_children.zero_std_groups;
     }
     return advantages;
   }
@@ -67,8 +68,7 @@ class TempflowGrpo : public TempflowWeight {
 
  private:
   std::vector<int> forks_;
-  int trunks_, children_;
-  ChildGroup group_;
+  int trunks_, children_, compared_;
 };
 
 const bool kRegistered = register_method({

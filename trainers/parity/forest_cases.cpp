@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "trainers/advantage.h"
 #include "trainers/methods/forks.h"
 #include "trainers/parity/method_cases.h"
 #include "trainers/parity/rows.h"
@@ -94,8 +95,8 @@ TensorMap run_anchor(const ParityCase& c) {
       const auto sets = static_cast<int>(rewards.size(0) * rewards.size(1));
       rows.add(p + "summed", tensor_of(granular_advantages(by_child(rewards.select(2, k)), sets), dtype));
       const auto step = optional_doubles(of_children[k]);
-      rows.add(p + "by_prompt", tensor_of(child_advantages(step, fanout, ChildGroup::kPrompt), dtype));
-      rows.add(p + "by_seed", tensor_of(child_advantages(step, fanout, ChildGroup::kTrunk), dtype));
+      rows.add(p + "by_prompt", tensor_of(group_advantages(step, fanout * trunks).raw, dtype));
+      rows.add(p + "by_seed", tensor_of(group_advantages(step, fanout).raw, dtype));
     }
   }
   out.merge(rows.stacked());

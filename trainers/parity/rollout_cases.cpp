@@ -7,6 +7,7 @@
 
 #include "trainers/advantage.h"
 #include "trainers/forward/group_rules.h"
+#include "trainers/forward/sample_rules.h"
 #include "trainers/parity/method_cases.h"
 #include "trainers/parity/rows.h"
 #include "trainers/sampling/dpm.h"
@@ -210,9 +211,9 @@ Columns advantage_columns(const ParityCase& c, const Groups& groups) {
   Columns out;
   for (const auto& [name, rule] : rules) out[name] = groups.advantages(rewards, rule);
   out["win_rate"] = groups.of_each(rewards, win_rates);
-  for (const double a : out["global_std"]) out["optimality"].push_back(optimality(a, limit));
-  out["softmax_weight"] =
-      groups.of_each(rewards, [&](std::span<const double> r) { return softmax_weights(r, temperature); });
+  const auto numbers = [&](const char* name) { return torch::tensor(out.at(name), torch::kFloat64); };
+  out["optimality"] = doubles(optimality(numbers("global_std"), limit));
+  out["softmax_weight"] = doubles(softmax_weights(numbers("group"), c.input("group"), temperature));
   out["summed"] = weighted_sum(1, out["unbiased"], 1, groups.advantages(second, AdvantageRule::kUnbiased));
   out["weighted_each"] = weighted_sum(weights[0], groups.advantages(rewards, AdvantageRule::kFloor),
                                       weights[1], groups.advantages(second, AdvantageRule::kFloor));

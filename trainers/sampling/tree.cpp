@@ -108,14 +108,6 @@ std::vector<double> unbiased_scores(Values values, double eps, double flat) {
   return scores(values, mean, deviation + eps);
 }
 
-std::vector<double> population_scores(Values values, double eps) {
-  const auto there = present(values);
-  if (there.empty() || std::ranges::min(there) == std::ranges::max(there))
-    return std::vector<double>(values.size());
-  const auto [mean, squares] = spread_of(there);
-  return scores(values, mean, std::sqrt(squares / static_cast<double>(there.size())) + eps);
-}
-
 std::vector<float> strided_grid(std::span<const float> sigmas, int k, int stride) {
   std::vector<float> grid = {sigmas[static_cast<std::size_t>(k) + 1]};
   for (auto i = static_cast<std::size_t>(k) + 2; i < sigmas.size(); i += static_cast<std::size_t>(stride))

@@ -30,9 +30,6 @@ std::vector<std::optional<double>> node_rewards(const Tree& tree,
 /// value, for a missing one and where the deviation is below `flat`.
 std::vector<double> unbiased_scores(std::span<const std::optional<double>> values, double eps, double flat);
 
-/// (r - mean) / (population standard deviation + eps) likewise; 0 where all values are equal.
-std::vector<double> population_scores(std::span<const std::optional<double>> values, double eps);
-
 /// The noise levels on which a child of step k is finished with a stride: sigmas[k + 1], then every
 /// stride-th from sigmas[k + 2] on; the last of them becomes 0, since the image is the clean prediction of
 /// the last evaluation.
