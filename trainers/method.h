@@ -44,6 +44,8 @@ struct Surrogate {
   double scale = 1;           ///< constant factor of the step's loss
   torch::Tensor slope = {};   ///< [B] detached d log(ratio) / dy, for the record
   torch::Tensor loss = {};    ///< [B] a loss of its own in place of the clipped ratio's
+  torch::Tensor left_out =
+      {};  ///< [B] bool: what such a loss does not train on; the clip fraction of the record
 };
 
 /// [B] max(-A r, -A clamp(r, 1 - clip, 1 + clip)) (E12).

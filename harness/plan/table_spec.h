@@ -153,7 +153,7 @@ struct TableSpec {
   std::string prompt_set;         ///< required prompt set, empty for any
   /// Of the program's own sets those that are used without --prompts and --train-prompts; empty: its task's.
   std::string default_prompts, default_training_prompts;
-  SplitRule split;                ///< which of them are for validation; the rest is the test split
+  SplitRule split;  ///< which of them are for validation; the rest is the test split
   std::vector<int> checkpoints;
   SelectionSpec selection;
   std::vector<std::string> required_metrics, optional_metrics;

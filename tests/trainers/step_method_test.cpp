@@ -101,8 +101,9 @@ TEST(FlowDppo, DropsFromTheThresholdOnWhatMovesOutward) {
   const auto method = method_of("flow-dppo", {{"delta", kDelta}});
   // Outward at the threshold, outward below it, inward above it (A is 1.3, -0.7, 0.4, -2).
   const auto stats = stats_of({1e-4, -1e-4, -1e-4, 1e-4}, {2 * kDelta, 1.9 * kDelta, 9 * kDelta, 9 * kDelta});
-  const auto loss = method->step(stats).loss;
-  const auto whole = -stats.advantage * stats.y.exp();
+  const auto surrogate = method->step(stats);
+  const auto &loss = surrogate.loss, whole = -stats.advantage * stats.y.exp();
+  EXPECT_TRUE(surrogate.left_out.equal(torch::tensor({true, false, false, false}))) << "for the record";
   EXPECT_EQ(loss[0].item<double>(), 0);
   EXPECT_TRUE(loss.slice(0, 1).equal(whole.slice(0, 1)));
   EXPECT_TRUE(method_of("flow-dppo", {{"delta", 1e300}})->step(stats).loss.equal(whole));

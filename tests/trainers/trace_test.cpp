@@ -68,6 +68,7 @@ std::string text_of(const Surrogate& surrogate, const torch::Tensor& advantage) 
   auto text = "    ratio" + numbers(surrogate.ratio.detach());
   if (surrogate.clip != kUnclipped) text += fmt::format(", clip {:.6g}", surrogate.clip);
   if (surrogate.loss.defined()) text += fmt::format(", own loss{}", numbers(surrogate.loss.detach()));
+  if (surrogate.left_out.defined()) text += ", left out" + numbers(surrogate.left_out);
   if (surrogate.weight.defined()) text += fmt::format(", weight{}", numbers(surrogate.weight));
   if (surrogate.scale != 1) text += fmt::format(", scale {:.6g}", surrogate.scale);
   return text + fmt::format(", mean loss {:.6g}\n", surrogate_loss(surrogate, advantage).item<double>());

@@ -27,11 +27,6 @@ constexpr std::pair<const char*, double StepLaw::*> kStepStatistics[] = {
     {"path_ess", &StepLaw::path_ess},
     {"clip_fraction", &StepLaw::clip_fraction}};
 
-std::vector<double> to_doubles(const Tensor& x) {
-  const auto wide = x.detach().to(torch::kCPU, torch::kFloat64).contiguous();
-  return {wide.const_data_ptr<double>(), wide.const_data_ptr<double>() + wide.numel()};
-}
-
 std::vector<double> deviations(const SdeSampler& sampler) {
   std::vector<double> s;
   for (const int k : sampler.plan.trained()) s.push_back(sampler.steps[static_cast<std::size_t>(k)].s);
@@ -209,11 +204,7 @@ Tensor StepObjective::policy_loss(const Task& task, const StepStats& stats, cons
   // A sample that is left out has advantage 0, so that the mean over the others is a matter of its divisor.
   auto loss = surrogate_loss(surrogate, stats.advantage) * task.step_weight;
   if (task.share.of_counted != 1) loss = loss * task.share.of_counted;
-  trace.loss = loss.item<double>();
-  trace.ratio = to_doubles(surrogate.ratio);
-  trace.clip = surrogate.clip;
-  if (surrogate.weight.defined()) trace.weight = surrogate.weight.item<double>();
-  if (surrogate.slope.defined()) trace.slope = surrogate.slope.mean().item<double>();
+  record_surrogate(trace, surrogate, loss.item<double>());
   if (pull.defined()) loss = loss + pull;
   return loss * task.share.of_update;
 }

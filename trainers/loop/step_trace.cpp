@@ -8,7 +8,7 @@ namespace harness {
 namespace {
 
 constexpr std::vector<double> StepTrace::*kTraceLists[] = {&StepTrace::y, &StepTrace::lambda_center,
-                                                           &StepTrace::ratio};
+                                                           &StepTrace::ratio, &StepTrace::left_out};
 constexpr double StepTrace::*kTraceNumbers[] = {&StepTrace::loss, &StepTrace::clip, &StepTrace::weight,
                                                 &StepTrace::slope, &StepTrace::lambda_velocity};
 
@@ -39,6 +39,20 @@ StepTrace take_trace(std::span<const double>& rest) {
 
 }  // namespace
 
+std::vector<double> to_doubles(const torch::Tensor& x) {
+  const auto host = x.detach().to(torch::kCPU, torch::kFloat64).contiguous();
+  return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
+}
+
+void record_surrogate(StepTrace& trace, const Surrogate& surrogate, double loss) {
+  trace.loss = loss;
+  trace.ratio = to_doubles(surrogate.ratio);
+  trace.clip = surrogate.clip;
+  if (surrogate.left_out.defined()) trace.left_out = to_doubles(surrogate.left_out);
+  if (surrogate.weight.defined()) trace.weight = surrogate.weight.item<double>();
+  if (surrogate.slope.defined()) trace.slope = surrogate.slope.mean().item<double>();
+}
+
 void gather_traces(StepTraces& traces, const Ranks& ranks) {
   if (ranks.size() == 1) return;
   const auto own = ranks.part_of(traces.size());
@@ -66,6 +80,7 @@ std::vector<StepRecord> step_records(const StepTraces& traces) {
       r.y.insert(r.y.end(), t.y.begin(), t.y.end());
       r.lambda_center.insert(r.lambda_center.end(), t.lambda_center.begin(), t.lambda_center.end());
       r.ratio.insert(r.ratio.end(), t.ratio.begin(), t.ratio.end());
+      r.left_out.insert(r.left_out.end(), t.left_out.begin(), t.left_out.end());
       r.clip = t.clip;
     }
   }

@@ -7,6 +7,7 @@
 
 #include "trainers/law/path_variance.h"
 #include "trainers/loop/train_job.h"
+#include "trainers/method.h"
 #include "trainers/ranks/ranks.h"
 
 namespace harness {
@@ -15,10 +16,16 @@ constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 /// What one (shard, step) of an update leaves for the record.
 struct StepTrace {
-  std::vector<double> y, lambda_center, ratio;
+  std::vector<double> y, lambda_center, ratio, left_out;
   double loss = 0, clip = 0, weight = kNoNumber, slope = kNoNumber;  ///< NaN: the method has none
   double lambda_velocity = kNoNumber;                                ///< NaN where the law is not audited
 };
+
+/// Values of x [B], from whatever device.
+std::vector<double> to_doubles(const torch::Tensor& x);
+
+/// Writes down what a method made of a step or of a chunk of them, whose loss came to `loss`.
+void record_surrogate(StepTrace& trace, const Surrogate& surrogate, double loss);
 
 /// [shard][trained step]
 using StepTraces = std::vector<std::vector<StepTrace>>;

@@ -36,12 +36,7 @@ TrajectoryShare trajectory_share(const TrajectoryMethod& method, TrajectoryStats
 }
 
 Tensor TrajectoryShare::describe(std::size_t k, StepTrace& trace) const {
-  const auto& surrogate = surrogates[of_step[k]];
-  const auto ratio = surrogate.ratio.to(torch::kCPU, torch::kFloat64).contiguous();
-  trace.ratio.assign(ratio.const_data_ptr<double>(), ratio.const_data_ptr<double>() + ratio.numel());
-  trace.clip = surrogate.clip;
-  trace.loss = loss;
-  if (surrogate.slope.defined()) trace.slope = surrogate.slope.mean().item<double>();
+  record_surrogate(trace, surrogates[of_step[k]], loss);
   return derivative[static_cast<std::int64_t>(k)];
 }
 

@@ -45,10 +45,11 @@ class FlowDppo : public Method {
     const auto ratio = stats.y.exp();
     const auto outward =
         (advantage > 0).logical_and(ratio > 1).logical_or((advantage < 0).logical_and(ratio < 1));
-    const auto keep = outward.logical_and(divergence(stats) >= delta_).logical_not();
+    const auto dropped = outward.logical_and(divergence(stats) >= delta_);
     return {.ratio = ratio,
             .slope = torch::ones_like(stats.y.detach()),
-            .loss = -advantage * ratio * keep.to(ratio.scalar_type())};
+            .loss = -advantage * ratio * dropped.logical_not().to(ratio.scalar_type()),
+            .left_out = dropped};
   }
 
   static std::vector<Setting> settings() {
