@@ -32,15 +32,20 @@ double known(const std::optional<double>& value, const Settings& settings, const
   return *value;
 }
 
+/// What turns a radius of the public latents into one of this latent.
+double latent_scale(const MethodContext& context) {
+  return std::sqrt(kPublicLatent / static_cast<double>(context.latent_size));
+}
+
 ClipRadius public_radius(const Settings& settings, const MethodContext& context, RatioFamily family) {
   constexpr auto kHint = "set clip_rule to absolute and give clip";
   const auto values = task_values(context.task);
-  const double dimension = std::sqrt(kPublicLatent / static_cast<double>(context.latent_size));
   switch (family) {
     case RatioFamily::kPlain:
-      return {.constant = kPublicPlainClip * dimension};
+      return {.constant = public_plain_radius(context)};
     case RatioFamily::kRatioNorm:
-      return {.constant = known(values.guard_clip, settings, "clip", context.task, kHint) * dimension};
+      return {.constant =
+                  known(values.guard_clip, settings, "clip", context.task, kHint) * latent_scale(context)};
     case RatioFamily::kLambdaNorm:
       break;
   }
@@ -48,6 +53,10 @@ ClipRadius public_radius(const Settings& settings, const MethodContext& context,
 }
 
 }  // namespace
+
+double public_plain_radius(const MethodContext& context) {
+  return kPublicPlainClip * latent_scale(context);
+}
 
 Setting retention_setting() {
   return {.name = "q",

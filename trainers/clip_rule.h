@@ -27,6 +27,9 @@ enum class RatioFamily {
 /// Settings `clip_rule` and `clip`.
 std::vector<Setting> clip_settings(RatioFamily family);
 
+/// 1e-4 sqrt(65536 / D): the public radius of kPlain at this latent.
+double public_plain_radius(const MethodContext& context);
+
 /// Resolves them. `public` values of kPlain and kRatioNorm are scaled by sqrt(65536 / D): at equal
 /// lambda_center a mean-reduced log-ratio has standard deviation proportional to 1 / sqrt(D). Reports `clip`,
 /// or `clip_over_s` where the radius grows with s_k. Throws Error where a rule has no value for the task.

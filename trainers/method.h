@@ -31,6 +31,10 @@ struct StepStats {
   std::int64_t latent_size = 0;      ///< D
   torch::Tensor advantage = {};      ///< [B] clamped to plus or minus advantage_limit
   torch::Tensor advantage_raw = {};  ///< [B] before that
+  torch::Tensor held_y = {};  ///< [B] in place of y in what the loss holds constant; undefined: y.detach()
+
+  /// y as a constant: where a loss stops the gradient.
+  torch::Tensor held() const { return held_y.defined() ? held_y : y.detach(); }
 };
 
 /// The radius of a ratio that nothing clips.
@@ -38,14 +42,13 @@ constexpr double kUnclipped = std::numeric_limits<double>::infinity();
 
 /// What a method makes of it: the ratio that the clipped loss uses, and its factors.
 struct Surrogate {
-  torch::Tensor ratio = {};   ///< [B], differentiable
-  double clip = kUnclipped;   ///< PPO radius: the ratio is clamped to 1 - clip .. 1 + clip
-  torch::Tensor weight = {};  ///< [] detached factor of the step's loss; undefined: 1
-  double scale = 1;           ///< constant factor of the step's loss
-  torch::Tensor slope = {};   ///< [B] detached d log(ratio) / dy, for the record
-  torch::Tensor loss = {};    ///< [B] a loss of its own in place of the clipped ratio's
-  torch::Tensor left_out =
-      {};  ///< [B] bool: what such a loss does not train on; the clip fraction of the record
+  torch::Tensor ratio = {};    ///< [B], differentiable
+  double clip = kUnclipped;    ///< PPO radius: the ratio is clamped to 1 - clip .. 1 + clip
+  torch::Tensor weight = {};   ///< [] detached factor of the step's loss; undefined: 1
+  double scale = 1;            ///< constant factor of the step's loss
+  torch::Tensor slope = {};    ///< [B] detached d log(ratio) / dy, for the record
+  torch::Tensor loss = {};     ///< [B] a loss of its own in place of the clipped ratio's
+  torch::Tensor clipped = {};  ///< [B] bool: samples whose pull such a loss limits, for the record
 };
 
 /// [B] max(-A r, -A clamp(r, 1 - clip, 1 + clip)) (E12).
@@ -171,6 +174,9 @@ struct TrajectoryStats {
   torch::Tensor lambda_center = {};                  ///< [T,B] without gradient
   std::vector<double> s = {};                        ///< T standard deviations
   torch::Tensor advantage = {}, advantage_raw = {};  ///< [B] as of StepStats
+  torch::Tensor held_y = {};                         ///< [T,B] as of StepStats
+
+  torch::Tensor held() const { return held_y.defined() ? held_y : y.detach(); }
 };
 
 /// A method whose loss joins the log-ratios of several steps of a trajectory. The loop measures them without

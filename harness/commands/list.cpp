@@ -155,7 +155,7 @@ Rows list_evaluators(const ListOptions& options) {
 
 Json setting_row(const std::string& method, const Setting& spec, const SettingValue& value) {
   return {{"name", method.empty() ? spec.name : method + "." + spec.name},
-          {"value", value.effective.is_null() ? Json("by task") : value.effective},
+          {"value", value.effective.is_null() ? Json("not set") : value.effective},
           {"origin", value.origin},
           {"default", spec.default_value},
           {"minimum", or_null(spec.minimum)},

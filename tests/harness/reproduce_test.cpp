@@ -369,7 +369,7 @@ TEST_F(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
     betas[row.at("name")] = row;
   EXPECT_EQ(betas.at("c 0.5.beta_max").at("value"), 5);
   EXPECT_EQ(betas.at("c 0.5.beta_max").at("origin"), "row c 0.5");
-  EXPECT_EQ(betas.at("dual.beta_max").at("value"), "by task");
+  EXPECT_EQ(betas.at("dual.beta_max").at("value"), "not set");
   const auto ids = [&](const Words& more) {
     return job_ids(place, with({"reproduce", "--table", "mine.json", "--seeds", "42"}, more));
   };

@@ -168,8 +168,8 @@ TEST_F(AllMethods, SpendWhatAnEpochOfThemTakes) {
                            {"raft", {{"times", 8}}, 64, 640, 64},
                            {"rwr", {{"times", 4}}, 64, 640, 256}};
   for (const char* one_step :
-       {"flow-grpo", "ratio-norm", "lambda-norm-t", "lambda-controlled", "lambda-z-clip", "reinforce", "rloo",
-        "dr-grpo", "ddpo", "pref-grpo", "spo", "aspo"})
+       {"flow-grpo", "ratio-norm", "lambda-norm-t", "lambda-controlled", "lambda-z-clip", "reinforce",
+        "cispo", "rloo", "dr-grpo", "ddpo", "pref-grpo", "spo", "aspo"})
     rows.push_back({one_step, kNone, 64, 640, 640});
   for (const auto& [method, own, images, forward, backward, loop] : rows) {
     const auto outcome = run(method, with(kEpoch, loop), own, {.unique_rewards = true});

@@ -219,14 +219,19 @@ struct GradientCase {
   bool through_center;  // the gradient flows through lambda_center
 };
 
-/// The loss of given statistics; advantages and radii such that some samples are clipped, some not.
-double loss_of(const Method& method, const std::vector<double>& y, const std::vector<double>& center) {
-  const auto stats = stats_of(y, center);
+/// The loss of given statistics, with `held` in what it holds constant; advantages and radii such that some
+/// samples are clipped, some not.
+double loss_of(const Method& method, const std::vector<double>& y, const std::vector<double>& center,
+               const std::vector<double>& held) {
+  auto stats = stats_of(y, center);
+  stats.held_y = doubles_of(held);
   return surrogate_loss(method.step(stats), stats.advantage).item<double>();
 }
 
-double loss_of(const TrajectoryMethod& method, const std::vector<double>& y) {
-  const auto stats = trajectory_stats(y, kOcr.trained_steps);
+double loss_of(const TrajectoryMethod& method, const std::vector<double>& y,
+               const std::vector<double>& held) {
+  auto stats = trajectory_stats(y, kOcr.trained_steps);
+  stats.held_y = doubles_of(held).view({kOcr.trained_steps, -1});
   return mean_loss(method.trajectory(stats), stats.advantage).item<double>();
 }
 
@@ -237,7 +242,9 @@ void expect_derivative(const std::string& name, const torch::Tensor& gradient,
   for (std::size_t i = 0; i < numeric.size(); ++i)
     EXPECT_NEAR(flat[static_cast<std::int64_t>(i)].item<double>(), numeric[i],
                 tolerance * (1 + std::abs(numeric[i])))
-        << name << ", number " << i;
+        << name << ", number " << i
+        << " of y or lambda_center: the loss' derivative by autograd and by differences."
+        << " A loss that stops the gradient takes stats.held() in place of y there";
 }
 
 /// Holds gradients by y and, where one flows, by lambda_center to central differences; whether one flows.
@@ -246,11 +253,11 @@ bool expect_derivatives(const std::string& name, const Method& method, const std
   const auto stats = stats_of(y, center);
   surrogate_loss(method.step(stats), stats.advantage).backward();
   expect_derivative(name, stats.y.grad(),
-                    numeric_gradient([&](const auto& v) { return loss_of(method, v, center); }, y, h),
+                    numeric_gradient([&](const auto& v) { return loss_of(method, v, center, y); }, y, h),
                     tolerance);
   if (!stats.lambda_center.grad().defined()) return false;
   expect_derivative(name, stats.lambda_center.grad(),
-                    numeric_gradient([&](const auto& v) { return loss_of(method, y, v); }, center, h),
+                    numeric_gradient([&](const auto& v) { return loss_of(method, y, v, y); }, center, h),
                     tolerance);
   return true;
 }
@@ -265,7 +272,7 @@ void expect_derivatives(const std::string& name, const TrajectoryMethod& method)
   const auto stats = trajectory_stats(y, kOcr.trained_steps);
   mean_loss(method.trajectory(stats), stats.advantage).backward();
   expect_derivative(name, stats.y.grad(),
-                    numeric_gradient([&](const auto& v) { return loss_of(method, v); }, y, 1e-7), 1e-6);
+                    numeric_gradient([&](const auto& v) { return loss_of(method, v, y); }, y, 1e-7), 1e-6);
 }
 
 TEST(Methods, TheGradientIsTheDerivativeOfTheLoss) {

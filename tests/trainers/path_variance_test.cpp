@@ -73,9 +73,9 @@ TEST(PathVariance, ClipFractionCountsWhatLiesOutsideTheRadius) {
       .y = {0, 0, 0, 0}, .lambda_center = {0, 0, 0, 0}, .ratio = {0.5, 1.05, 1.2, NAN}, .clip = 0.1};
   EXPECT_EQ(step_laws(std::vector{r}, 1).front().clip_fraction, 0.75);
   auto own = r;
-  own.left_out = {0, 0, 1, 0};
+  own.clipped = {0, 0, 1, 0};
   EXPECT_EQ(step_laws(std::vector{own}, 1).front().clip_fraction, 0.25)
-      << "a loss that says what it leaves out";
+      << "a loss that says itself what it limits";
 }
 
 TEST(PathVariance, OneSampleHasNoVariance) {

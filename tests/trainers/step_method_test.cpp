@@ -39,7 +39,7 @@ TEST(StepMethods, OnPolicyAllButTheWeighedHaveThePolicyGradient) {
   const auto stats = stats_of({0, 0, 0, 0}, {0, 0, 0, 0});
   for (const char* name :
        {"flow-grpo", "flow-grpo-kl", "flow-grpo-fast", "mix-grpo", "dance-grpo", "tempflow-weight",
-        "flow-dppo", "spo", "aspo", "reinforce", "rloo", "dr-grpo", "ddpo", "pref-grpo"})
+        "flow-dppo", "spo", "aspo", "reinforce", "cispo", "rloo", "dr-grpo", "ddpo", "pref-grpo"})
     EXPECT_TRUE(torch::allclose(pull(*method_of(name), stats), -stats.advantage, 0, 1e-15)) << name;
   EXPECT_TRUE(torch::allclose(pull(*method_of("flow-cps"), stats), -stats.advantage * 2 * 0.2 * 0.2));
   EXPECT_TRUE(
@@ -103,7 +103,7 @@ TEST(FlowDppo, DropsFromTheThresholdOnWhatMovesOutward) {
   const auto stats = stats_of({1e-4, -1e-4, -1e-4, 1e-4}, {2 * kDelta, 1.9 * kDelta, 9 * kDelta, 9 * kDelta});
   const auto surrogate = method->step(stats);
   const auto &loss = surrogate.loss, whole = -stats.advantage * stats.y.exp();
-  EXPECT_TRUE(surrogate.left_out.equal(torch::tensor({true, false, false, false}))) << "for the record";
+  EXPECT_TRUE(surrogate.clipped.equal(torch::tensor({true, false, false, false}))) << "for the record";
   EXPECT_EQ(loss[0].item<double>(), 0);
   EXPECT_TRUE(loss.slice(0, 1).equal(whole.slice(0, 1)));
   EXPECT_TRUE(method_of("flow-dppo", {{"delta", 1e300}})->step(stats).loss.equal(whole));
@@ -138,6 +138,20 @@ TEST(ChunkGrpo, ChunksOfOneStepAreFlowGrpo) {
   const auto gradient = pull(*trajectory_of(*method), stats);
   const auto expected = pull(*method_of("flow-grpo", kAbsolute), stats_of(y, {0, 0, 0, 0}));
   for (int k = 0; k < 10; ++k) EXPECT_TRUE(torch::allclose(gradient[k], expected, 1e-14, 0)) << k;
+}
+
+TEST(Cispo, ClipsTheWeightAndKeepsTheGradientOfEverySample) {
+  const auto stats = stats_of({1e-3, -9e-3, -1e-3, 9e-3}, {0, 0, 0, 0});
+  const auto upper = method_of("cispo", {{"eps_high", 3e-3}});
+  const auto both = method_of("cispo", {{"eps_high", 3e-3}, {"eps_low", 2e-3}});
+  const auto expected = [&](double least) {
+    return -stats.y.exp().detach().clamp(least, 1 + 3e-3) * stats.advantage;
+  };
+  EXPECT_TRUE(pull(*upper, stats).equal(expected(0)));
+  EXPECT_TRUE(pull(*both, stats).equal(expected(1 - 2e-3)));
+  EXPECT_TRUE(upper->step(stats).clipped.equal(torch::tensor({false, false, false, true})));
+  EXPECT_TRUE(both->step(stats).clipped.equal(torch::tensor({false, true, false, true})));
+  EXPECT_DOUBLE_EQ(effective("cispo").at("eps_high").get<double>(), 3e-4 * std::sqrt(65536.0 / 1152));
 }
 
 TEST(TempflowWeight, WeighsStepsByTheirNoiseAndDividesTheKlByTheirVariance) {

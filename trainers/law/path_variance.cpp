@@ -15,7 +15,7 @@ double median_ratio(std::vector<double> log_ratios) {
 }
 
 double clipped_share(const StepRecord& record) {
-  if (!record.left_out.empty()) return mean_of(record.left_out);
+  if (!record.clipped.empty()) return mean_of(record.clipped);
   const auto outside =
       std::ranges::count_if(record.ratio, [&](double r) { return !(std::abs(r - 1) <= record.clip); });
   return static_cast<double>(outside) / static_cast<double>(record.ratio.size());

@@ -12,7 +12,7 @@ struct StepRecord {
   std::vector<double> lambda_center = {};  ///< E27
   std::vector<double> ratio = {};          ///< the ratio that the loss uses
   double clip = 0;                         ///< its PPO radius
-  std::vector<double> left_out = {};       ///< 1 for a sample that the loss leaves out; empty: by clip
+  std::vector<double> clipped = {};        ///< 1 for a sample whose pull the loss limits; empty: by clip
 };
 
 /// Statistics of one step over the batch (E58).
@@ -24,7 +24,7 @@ struct StepLaw {
   double ratio_median = 0;    ///< of exp(y)
   double step_ess = 0;        ///< effective sample share with weights exp(y) of this step (E21)
   double path_ess = 0;        ///< the same with the products of exp(y) over this and all earlier given steps
-  double clip_fraction = 0;   ///< share with |ratio - 1| > clip (E59), or of those left out
+  double clip_fraction = 0;   ///< share with |ratio - 1| > clip (E59), or of `clipped`
 };
 
 /// One StepLaw a record. Records: the trained steps in sampling order, of one sample or more each. are_paths:

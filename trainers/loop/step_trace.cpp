@@ -8,7 +8,7 @@ namespace harness {
 namespace {
 
 constexpr std::vector<double> StepTrace::*kTraceLists[] = {&StepTrace::y, &StepTrace::lambda_center,
-                                                           &StepTrace::ratio, &StepTrace::left_out};
+                                                           &StepTrace::ratio, &StepTrace::clipped};
 constexpr double StepTrace::*kTraceNumbers[] = {&StepTrace::loss, &StepTrace::clip, &StepTrace::weight,
                                                 &StepTrace::slope, &StepTrace::lambda_velocity};
 
@@ -48,7 +48,7 @@ void record_surrogate(StepTrace& trace, const Surrogate& surrogate, double loss)
   trace.loss = loss;
   trace.ratio = to_doubles(surrogate.ratio);
   trace.clip = surrogate.clip;
-  if (surrogate.left_out.defined()) trace.left_out = to_doubles(surrogate.left_out);
+  if (surrogate.clipped.defined()) trace.clipped = to_doubles(surrogate.clipped);
   if (surrogate.weight.defined()) trace.weight = surrogate.weight.item<double>();
   if (surrogate.slope.defined()) trace.slope = surrogate.slope.mean().item<double>();
 }
@@ -80,7 +80,7 @@ std::vector<StepRecord> step_records(const StepTraces& traces) {
       r.y.insert(r.y.end(), t.y.begin(), t.y.end());
       r.lambda_center.insert(r.lambda_center.end(), t.lambda_center.begin(), t.lambda_center.end());
       r.ratio.insert(r.ratio.end(), t.ratio.begin(), t.ratio.end());
-      r.left_out.insert(r.left_out.end(), t.left_out.begin(), t.left_out.end());
+      r.clipped.insert(r.clipped.end(), t.clipped.begin(), t.clipped.end());
       r.clip = t.clip;
     }
   }

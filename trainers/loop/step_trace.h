@@ -16,7 +16,7 @@ constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 /// What one (shard, step) of an update leaves for the record.
 struct StepTrace {
-  std::vector<double> y, lambda_center, ratio, left_out;
+  std::vector<double> y, lambda_center, ratio, clipped;
   double loss = 0, clip = 0, weight = kNoNumber, slope = kNoNumber;  ///< NaN: the method has none
   double lambda_velocity = kNoNumber;                                ///< NaN where the law is not audited
 };

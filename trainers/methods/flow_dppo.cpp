@@ -49,7 +49,7 @@ class FlowDppo : public Method {
     return {.ratio = ratio,
             .slope = torch::ones_like(stats.y.detach()),
             .loss = -advantage * ratio * dropped.logical_not().to(ratio.scalar_type()),
-            .left_out = dropped};
+            .clipped = dropped};
   }
 
   static std::vector<Setting> settings() {
