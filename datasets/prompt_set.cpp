@@ -281,11 +281,15 @@ const std::vector<std::string>& own_prompt_sets() {
   return names;
 }
 
+void require_own_prompt_set(const std::string& name, const std::string& where) {
+  if (std::ranges::count(own_prompt_sets(), name) > 0) return;
+  throw Error(fmt::format("no prompt set \"{}\" is part of this program", name), where,
+              suggestion(name, own_prompt_sets()));
+}
+
 PromptSet own_prompt_set(const std::string& name) {
+  require_own_prompt_set(name, "prompts");
   const auto own = std::ranges::find(kOwnSets, name, &OwnSet::name);
-  if (own == kOwnSets.end())
-    throw Error(fmt::format("no prompt set \"{}\" is part of this program", name), "prompts",
-                suggestion(name, own_prompt_sets()));
   return set_of(*own->bytes, task_of_set(name), "generated");
 }
 

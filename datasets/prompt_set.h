@@ -63,6 +63,8 @@ std::string public_source_of(const std::string& set);
 /// harder variants "ocr-dark-generated", "ocr-dark-train-generated", and "geneval-shapes",
 /// "geneval-shapes-train", "geneval-train-generated" (datasets/README.md).
 const std::vector<std::string>& own_prompt_sets();
+/// Throws Error at `where`, with the nearest name, unless it is one of these.
+void require_own_prompt_set(const std::string& name, const std::string& where);
 /// One of these.
 PromptSet own_prompt_set(const std::string& name);
 /// The file that a set of the project is written to: its name with .txt or .jsonl.

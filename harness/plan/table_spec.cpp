@@ -265,9 +265,7 @@ void read_own_set(Fields& fields, const char* key, std::string& name) {
   if (!fields.has(key)) return;
   name = fields.required<std::string>(key);
   const auto where = fields.where() + ": " + key;
-  require(std::ranges::count(own_prompt_sets(), name) > 0,
-          fmt::format("no prompt set \"{}\" is part of this program", name), where,
-          suggestion(name, own_prompt_sets()));
+  require_own_prompt_set(name, where);
   require(task_of_set(name) == kOcrPrompts, name + " holds records of GenEval, which have their own default",
           where, "leave it out");
 }
