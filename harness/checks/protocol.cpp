@@ -82,24 +82,33 @@ void check_selection_of(const CheckedExperiment& experiment, const CheckedRun& r
   check_choice(run, found.front(), scored_candidates(experiment.store, candidates, wanted.metric), findings);
 }
 
-/// The selections within equal evaluations, made again.
+/// The selection of a run within a cut, made again.
+void check_chosen_within(const CheckedExperiment& experiment, const std::string& run_id, double nfe_total,
+                         Findings& findings) {
+  const auto& wanted = experiment.table.selection;
+  const auto run = std::ranges::find(experiment.runs, run_id, &CheckedRun::id);
+  std::vector<const CheckedEvaluation*> candidates;
+  std::vector<std::string> ids;
+  for (const auto& budget : experiment.store.budgets(run_id)) {
+    for (const auto* e : experiment.evaluations_of(run_id, wanted.split)) {
+      if (e->step != budget.checkpoint || !budget.nfe_total || *budget.nfe_total > nfe_total) continue;
+      candidates.push_back(e);
+      ids.push_back(e->id);
+    }
+  }
+  for (const auto& s : experiment.store.selections(run_id)) {
+    if (s.rule == second_view_rule(wanted.rule) && s.candidates == ids)
+      check_choice(*run, s, scored_candidates(experiment.store, candidates, s.metric), findings);
+  }
+}
+
+/// The selections within equal evaluations.
 void check_second_view(const CheckedExperiment& experiment, Findings& findings) {
   const auto checkpoints = evaluated_checkpoints(experiment.store, experiment);
   const auto view = second_view(experiment.store, experiment, checkpoints);
-  for (const auto& chosen : view.checkpoints) {
-    const auto run = std::ranges::find(experiment.runs, chosen.run_id, &CheckedRun::id);
-    std::vector<const CheckedEvaluation*> candidates;
-    for (const auto& budget : experiment.store.budgets(chosen.run_id)) {
-      for (const auto* e : experiment.evaluations_of(chosen.run_id, experiment.table.selection.split)) {
-        if (e->step == budget.checkpoint && budget.nfe_total <= view.nfe_total) candidates.push_back(e);
-      }
-    }
-    std::vector<std::string> ids;
-    for (const auto* candidate : candidates) ids.push_back(candidate->id);
-    for (const auto& s : experiment.store.selections(chosen.run_id)) {
-      if (s.rule == second_view_rule(experiment.table.selection.rule) && s.candidates == ids)
-        check_choice(*run, s, scored_candidates(experiment.store, candidates, s.metric), findings);
-    }
+  for (const auto& [_, cut] : view.cuts) {
+    for (const auto& chosen : cut.checkpoints)
+      check_chosen_within(experiment, chosen.run_id, cut.nfe_total, findings);
   }
 }
 
@@ -168,6 +177,18 @@ void check_folders(const CheckedExperiment& experiment, const CheckedRun& run, F
 
 }  // namespace
 
+namespace {
+
+/// One, and with a second view one more; of the baseline one for each cut, which are no more than its
+/// checkpoints.
+std::size_t most_tests(const CheckedExperiment& experiment, const CheckedRun& run) {
+  if (!experiment.table.has_second_view() || !run.is_trained()) return 1;
+  const bool is_baseline = run.arm == experiment.effective.baseline;
+  return is_baseline ? experiment.effective.checkpoints.size() : 2;
+}
+
+}  // namespace
+
 Findings check_selection(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint =
                         "the tested checkpoint is not the one that the rule chooses: repeat with --fresh"};
@@ -188,7 +209,7 @@ Findings check_test_once(const CheckedExperiment& experiment, Fields&) {
   std::size_t tested = 0;
   for (const auto& run : experiment.runs) {
     const auto tests = experiment.evaluations_of(run.id, "test");
-    const std::size_t most = experiment.table.has_second_view() && run.is_trained() ? 2 : 1;
+    const std::size_t most = most_tests(experiment, run);
     const bool is_right = experiment.table.tests() ? !tests.empty() && tests.size() <= most : tests.empty();
     if (!is_right) {
       findings.add("{}: {} test evaluations in the experiment", run.name, tests.size());
@@ -202,8 +223,8 @@ Findings check_test_once(const CheckedExperiment& experiment, Fields&) {
     tested += tests.size();
   }
   findings.summary = experiment.table.tests()
-                         ? fmt::format("{} test evaluations, one per run{}, each after its selection", tested,
-                                       experiment.table.has_second_view() ? " and view" : "")
+                         ? fmt::format("{} test evaluations, one per {}, each after its selection", tested,
+                                       experiment.table.has_second_view() ? "selection" : "run")
                          : std::string("a table of the validation split: nothing was tested for it");
   return findings;
 }

@@ -357,8 +357,8 @@ std::string test_key(const RunPlan& run) {
   return "test of " + run.job.id;
 }
 
-std::string second_test_key(const RunPlan& run) {
-  return "second test of " + run.job.id;
+std::string second_test_key(const RunPlan& run, int number) {
+  return fmt::format("second test {} of {}", number, run.job.id);
 }
 
 std::string device_name(const std::string& device) {

@@ -133,7 +133,7 @@ void add_runs(Plan& plan, int first_index);
 /// Name of a run's test evaluation before selection has given it an id.
 std::string test_key(const RunPlan& run);
 /// The same of the checkpoint that the table's second view chooses.
-std::string second_test_key(const RunPlan& run);
+std::string second_test_key(const RunPlan& run, int number);
 
 /// What one device is called: "cuda" is "cuda:0". Throws Error for an unknown one.
 std::string device_name(const std::string& device);

@@ -51,6 +51,25 @@ void offer(const Candidate& candidate, Counts counts, Choice& best) {
   best.mean = mean;
 }
 
+/// Nothing without runs, and where one does not say what it spent.
+std::optional<double> most_that_all_reached(const BudgetsOfRow& runs) {
+  std::optional<double> least;
+  for (const auto& [_, run] : runs) {
+    if (run.empty() || !run.back().nfe_total) return std::nullopt;
+    least = std::min(least.value_or(*run.back().nfe_total), *run.back().nfe_total);
+  }
+  return least;
+}
+
+std::vector<int> steps_within(const BudgetsOfRun& run, double nfe_total) {
+  std::vector<int> steps;
+  for (const auto& budget : run) {
+    if (budget.nfe_total && *budget.nfe_total <= nfe_total)
+      steps.push_back(static_cast<int>(budget.checkpoint));
+  }
+  return steps;
+}
+
 }  // namespace
 
 Choice choose_checkpoint(std::span<const Candidate> candidates) {
@@ -86,22 +105,25 @@ std::string second_view_rule(const std::string& rule) {
   return rule + " within nfe_total";
 }
 
-std::optional<double> equal_evaluations(const std::vector<BudgetsOfRun>& runs) {
-  std::optional<double> least;
-  for (const auto& run : runs) {
-    if (run.empty() || !run.back().nfe_total) return std::nullopt;
-    least = std::min(least.value_or(*run.back().nfe_total), *run.back().nfe_total);
-  }
-  return least;
+bool EqualCut::is_complete() const {
+  return std::ranges::none_of(steps, [](const auto& of_run) { return of_run.second.empty(); });
 }
 
-std::vector<int> steps_within(const BudgetsOfRun& run, double nfe_total) {
-  std::vector<int> steps;
-  for (const auto& budget : run) {
-    if (budget.nfe_total && *budget.nfe_total <= nfe_total)
-      steps.push_back(static_cast<int>(budget.checkpoint));
+std::map<std::string, EqualCut> equal_cuts(const std::map<std::string, BudgetsOfRow>& rows,
+                                           const std::string& baseline) {
+  std::map<std::string, EqualCut> cuts;
+  const auto theirs = rows.find(baseline);
+  if (theirs == rows.end()) return cuts;
+  for (const auto& [row, runs] : rows) {
+    if (row == baseline) continue;
+    auto both = runs;
+    both.insert(theirs->second.begin(), theirs->second.end());
+    if (const auto most = most_that_all_reached(both)) {
+      cuts[row].nfe_total = *most;
+      for (const auto& [run, budgets] : both) cuts[row].steps[run] = steps_within(budgets, *most);
+    }
   }
-  return steps;
+  return cuts;
 }
 
 std::string missing_text(const Choice& choice, const std::string& metric) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,19 +43,30 @@ Choice choose_checkpoint(std::span<const Candidate> candidates);
 /// The checkpoint of the highest mean of whatever scores it has, as versions before this one selected.
 Choice choose_by_scores_there(std::span<const Candidate> candidates);
 
-/// The rule of a selection among the checkpoints within the evaluations that every run of a table reached:
-/// its table's second view (LeaderboardSpec). A checkpoint that it alone chose is no selected one elsewhere.
+/// The rule of a selection among the checkpoints within a cut: a table's second view (LeaderboardSpec). A
+/// checkpoint that it alone chose is no selected one elsewhere.
 std::string second_view_rule(const std::string& rule);
 
 /// What the checkpoints of a run that are compared on the split that selects had spent, by step.
 using BudgetsOfRun = std::vector<Budget>;
 
-/// The most nfe_total that every run reached at its last checkpoint. Nothing without runs, and where one does
-/// not say what it spent.
-std::optional<double> equal_evaluations(const std::vector<BudgetsOfRun>& runs);
+/// Those of a row, by run.
+using BudgetsOfRow = std::map<std::string, BudgetsOfRun>;
 
-/// The checkpoints of a run that had spent no more.
-std::vector<int> steps_within(const BudgetsOfRun& run, double nfe_total);
+/// Where a row and the baseline are cut to be compared at equal evaluations.
+struct EqualCut {
+  double nfe_total = 0;  ///< the most that all runs of both reached at their last checkpoint
+  std::map<std::string, std::vector<int>> steps =
+      {};  ///< by run of both: its checkpoints that had spent no more
+
+  /// Every run has such a checkpoint; without one the row is not compared.
+  bool is_complete() const;
+};
+
+/// By row, of all but the baseline. None of a row where one of its runs, or of the baseline's, does not say
+/// what it spent.
+std::map<std::string, EqualCut> equal_cuts(const std::map<std::string, BudgetsOfRow>& rows,
+                                           const std::string& baseline);
 
 /// "6 of 24 prompts (25 %) have no ocr_reward at some checkpoint (checkpoint 4: 6)"
 std::string missing_text(const Choice& choice, const std::string& metric);

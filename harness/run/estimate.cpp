@@ -76,7 +76,7 @@ struct JobList {
   const Plan& plan;
   Store* store;
   const Rates& rates;
-  std::map<std::string, std::vector<int>> second_views = {};  ///< second_view_steps; empty without a store
+  std::optional<StepLists> second_views = {};  ///< second_view_steps; nothing without a store
   std::vector<PlannedJob> jobs = {};
 
   void add(const char* kind, const Job& job, const std::string& key, double seconds) {
@@ -97,21 +97,34 @@ struct JobList {
   }
 
   /// What the second view tests is known once every run has said what it spent; it may be tested already.
-  void add_second_test(const RunPlan& run, std::optional<int> selected) {
+  void add_second_tests(const RunPlan& run, std::optional<int> selected) {
     if (!plan.spec.has_second_view() || !run.is_trained()) return;
-    const auto found = second_views.find(run.job.id);
-    if (found != second_views.end()) {
-      const auto chosen = recorded_second_view(plan, run, found->second, *store);
-      if (found->second.empty() || (chosen && chosen->step == selected)) return;
-      if (chosen) {
-        return add("test", plan.evaluation(run, static_cast<int>(chosen->step), "test"), second_test_key(run),
-                   seconds_on("test"));
-      }
+    if (!second_views) {
+      const bool is_baseline = run.name == plan.baseline;
+      const auto most = is_baseline ? std::max<std::size_t>(run.checkpoints.size(), 2) - 1 : 1;
+      for (std::size_t i = 0; i < most; ++i) add_second_test(run, static_cast<int>(i));
+      return;
     }
+    int number = 0;
+    std::set<std::int64_t> tested;
+    for (const auto& steps : (*second_views)[run.job.id]) {
+      const auto chosen = recorded_second_view(plan, run, steps, *store);
+      if (!chosen) {
+        add_second_test(run, number);
+      } else if (chosen->step != selected && tested.insert(chosen->step).second) {
+        add("test", plan.evaluation(run, static_cast<int>(chosen->step), "test"),
+            second_test_key(run, number), seconds_on("test"));
+      }
+      ++number;
+    }
+  }
+
+  /// Of a checkpoint that nobody knows yet.
+  void add_second_test(const RunPlan& run, int number) {
     const auto label = fmt::format(
         "evaluate the checkpoint of {} selected within equal evaluations on test, if it is another (seed {})",
         run.name, run.seed);
-    jobs.push_back({"test", "", label, second_test_key(run), false, seconds_on("test")});
+    jobs.push_back({"test", "", label, second_test_key(run, number), false, seconds_on("test")});
   }
 
   void add_run(const RunPlan& run) {
@@ -134,7 +147,7 @@ struct JobList {
                     fmt::format("select a checkpoint of {} (seed {}){}", run.name, run.seed, outcome),
                     "select " + run.job.id, selected.has_value(), 0});
     add_test(run, selected);
-    add_second_test(run, selected);
+    add_second_tests(run, selected);
   }
 };
 

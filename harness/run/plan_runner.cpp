@@ -139,8 +139,8 @@ PlanRunner::PlanRunner(const Plan& plan, Store& store, const Shares& shares)
   }
   select_second_views();
   for (const auto& run : plan_.runs) {
-    const auto chosen = second_views_.find(run.job.id);
-    if (chosen != second_views_.end()) catch_up(run, plan_.evaluation(run, chosen->second.first, "test"));
+    for (const auto& [step, _] : second_views_[run.job.id])
+      catch_up(run, plan_.evaluation(run, step, "test"));
   }
 }
 
@@ -260,11 +260,12 @@ std::optional<Task> PlanRunner::next() {
 std::optional<Task> PlanRunner::next_of_second_view() {
   select_second_views();
   for (const auto& run : plan_.runs) {
-    const auto chosen = second_views_.find(run.job.id);
-    if (chosen == second_views_.end()) continue;
-    if (auto task = next_evaluation(run, {chosen->second.first}, "test")) {
-      task->progress_key = second_test_key(run);
-      return task;
+    int number = 0;
+    for (const auto& [step, _] : second_views_[run.job.id]) {
+      auto task = next_evaluation(run, {step}, "test");
+      if (task) task->progress_key = second_test_key(run, number);
+      if (task) return task;
+      ++number;
     }
   }
   return std::nullopt;
@@ -325,11 +326,13 @@ void PlanRunner::record_evaluation(const RunPlan& run, const Job& job) {
   auto row = evaluation_row(job, plan_.images_on(job.split));
   row.table_id = plan_.spec.id;
   row.scale = plan_.scale.name;
-  const bool may_be_selected = job.split == "test" || run.only_checkpoint();
-  for (const auto* selections : {&second_views_, &selections_}) {
-    const auto found = selections->find(run.job.id);
-    if (may_be_selected && found != selections->end() && found->second.first == job.step)
-      row.selection_id = found->second.second;
+  if (job.split == "test" || run.only_checkpoint()) {
+    auto selections = second_views_[run.job.id];
+    if (const auto own = selections_.find(run.job.id); own != selections_.end())
+      selections.push_back(own->second);
+    for (const auto& [step, id] : selections) {
+      if (step == job.step) row.selection_id = id;
+    }
   }
   store_.record_evaluation(row);
   for (const auto& [metric, reason] : plan_.metrics_not_run) store_.record_not_run(job.id, metric, reason);
@@ -384,30 +387,32 @@ void PlanRunner::select(const RunPlan& run) {
 }
 
 void PlanRunner::select_second_views() {
-  if (!plan_.spec.has_second_view() || !second_views_.empty()) return;
+  if (!plan_.spec.has_second_view() || has_second_views_) return;
   const auto is_selected = [&](const RunPlan& run) { return selections_.contains(run.job.id); };
   if (!std::ranges::all_of(plan_.runs, is_selected)) return;
-  const auto& wanted = plan_.spec.selection;
-  const auto steps_of = second_view_steps(plan_, store_);
+  has_second_views_ = true;
+  auto lists = second_view_steps(plan_, store_).value_or(StepLists());
   for (const auto& run : plan_.runs) {
-    const auto steps = steps_of.find(run.job.id);
-    if (steps == steps_of.end()) continue;
-    auto candidates = candidates_of(run);
-    std::erase_if(candidates, [&](const Candidate& c) {
-      return std::ranges::count(steps->second, static_cast<int>(c.step)) == 0;
-    });
-    const auto choice = choose_checkpoint(candidates);
-    if (!choice.mean) continue;
-    SelectionRecord selection{.run_id = run.job.id,
-                              .step = choice.step,
-                              .split = wanted.split,
-                              .metric = wanted.metric,
-                              .rule = second_view_rule(wanted.rule),
-                              .value = choice.mean,
-                              .evaluation_id = choice.evaluation};
-    for (const auto& candidate : candidates) selection.candidates.push_back(candidate.evaluation);
-    second_views_[run.job.id] = {static_cast<int>(choice.step), store_.record_selection(selection)};
+    for (const auto& steps : lists[run.job.id]) select_within(run, steps);
   }
+}
+
+void PlanRunner::select_within(const RunPlan& run, const std::vector<int>& steps) {
+  auto candidates = candidates_of(run);
+  std::erase_if(candidates,
+                [&](const Candidate& c) { return std::ranges::count(steps, static_cast<int>(c.step)) == 0; });
+  const auto choice = choose_checkpoint(candidates);
+  if (!choice.mean) return;
+  const auto& wanted = plan_.spec.selection;
+  SelectionRecord selection{.run_id = run.job.id,
+                            .step = choice.step,
+                            .split = wanted.split,
+                            .metric = wanted.metric,
+                            .rule = second_view_rule(wanted.rule),
+                            .value = choice.mean,
+                            .evaluation_id = choice.evaluation};
+  for (const auto& candidate : candidates) selection.candidates.push_back(candidate.evaluation);
+  second_views_[run.job.id].emplace_back(static_cast<int>(choice.step), store_.record_selection(selection));
 }
 
 /// False where all evaluations that lack scores were run by this process or belong to a finished experiment.
@@ -483,24 +488,24 @@ std::optional<StoredSelection> recorded_second_view(const Plan& plan, const RunP
   return std::nullopt;
 }
 
-std::map<std::string, std::vector<int>> second_view_steps(const Plan& plan, Store& store) {
-  std::map<std::string, std::vector<int>> steps;
-  if (!plan.spec.has_second_view()) return steps;
-  std::map<std::string, BudgetsOfRun> of_runs;
-  std::vector<BudgetsOfRun> all;
+std::optional<StepLists> second_view_steps(const Plan& plan, Store& store) {
+  if (!plan.spec.has_second_view()) return std::nullopt;
+  std::map<std::string, BudgetsOfRow> rows;
   for (const auto& run : plan.runs) {
     if (!run.is_trained()) continue;
     auto budgets = store.budgets(run.job.id);
     std::erase_if(budgets, [&](const Budget& budget) {
       return std::ranges::count(run.checkpoints, static_cast<int>(budget.checkpoint)) == 0;
     });
-    if (budgets.size() < run.checkpoints.size()) return steps;
-    all.push_back(of_runs[run.job.id] = std::move(budgets));
+    if (budgets.size() < run.checkpoints.size()) return std::nullopt;
+    rows[run.name][run.job.id] = std::move(budgets);
   }
-  const auto limit = equal_evaluations(all);
-  if (!limit) return steps;
-  for (const auto& [run, budgets] : of_runs) steps[run] = steps_within(budgets, *limit);
-  return steps;
+  StepLists lists;
+  for (const auto& [_, cut] : equal_cuts(rows, plan.baseline)) {
+    if (!cut.is_complete()) continue;
+    for (const auto& [run, steps] : cut.steps) lists[run].insert(steps);
+  }
+  return lists;
 }
 
 namespace {
@@ -509,12 +514,13 @@ namespace {
 /// where a selection of it is missing.
 std::optional<std::vector<std::string>> second_tests(const Plan& plan, Store& store) {
   std::vector<std::string> ids;
-  for (const auto& [id, steps] : second_view_steps(plan, store)) {
-    if (steps.empty()) continue;
+  for (const auto& [id, lists] : second_view_steps(plan, store).value_or(StepLists())) {
     const auto run = std::ranges::find(plan.runs, id, [](const RunPlan& r) { return r.job.id; });
-    const auto chosen = recorded_second_view(plan, *run, steps, store);
-    if (!chosen) return std::nullopt;
-    ids.push_back(plan.evaluation(*run, static_cast<int>(chosen->step), "test").id);
+    for (const auto& steps : lists) {
+      const auto chosen = recorded_second_view(plan, *run, steps, store);
+      if (!chosen) return std::nullopt;
+      ids.push_back(plan.evaluation(*run, static_cast<int>(chosen->step), "test").id);
+    }
   }
   return ids;
 }

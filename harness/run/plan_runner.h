@@ -55,9 +55,9 @@ class PlanRunner {
   /// The evaluations that a selection compares; empty until all of them are done.
   std::vector<Candidate> candidates_of(const RunPlan& run);
   void select(const RunPlan& run);
-  /// Selects once more within the evaluations that every run reached; nothing until all runs are selected,
-  /// and of a run without a checkpoint within them.
+  /// Selects once more within the cuts of the second view; nothing until all runs are selected.
   void select_second_views();
+  void select_within(const RunPlan& run, const std::vector<int>& steps);
   bool score_again(const RunPlan& run, const Choice& choice);
   [[noreturn]] void refuse_selection(const RunPlan& run, const Choice& choice);
 
@@ -68,8 +68,10 @@ class PlanRunner {
   std::set<std::string> done_, started_;               ///< job ids
   std::set<std::string> ran_;                          ///< evaluations that were handed out to a worker
   std::map<std::string, std::uint64_t> scored_again_;  ///< finished ones to score again -> their logs' size
-  std::map<std::string, std::pair<int, std::int64_t>> selections_;    ///< run id -> step, selection id
-  std::map<std::string, std::pair<int, std::int64_t>> second_views_;  ///< the same within equal evaluations
+  using Selected = std::pair<int, std::int64_t>;       ///< step, selection id
+  std::map<std::string, Selected> selections_;         ///< by run id
+  std::map<std::string, std::vector<Selected>> second_views_;  ///< the same within each of the run's cuts
+  bool has_second_views_ = false;                              ///< they were selected
   std::vector<Note> notes_;
 };
 
@@ -90,9 +92,13 @@ bool is_done(Store& store, const std::string& job);
 /// The selection that the DB holds for exactly these candidates, or nothing. Only reads.
 std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store);
 
-/// By trained run of a plan, the checkpoints that its second view chooses from: none where all of them had
-/// spent too much. Empty without a second view, and until every run has said what it spent.
-std::map<std::string, std::vector<int>> second_view_steps(const Plan& plan, Store& store);
+/// By run, lists of checkpoints.
+using StepLists = std::map<std::string, std::set<std::vector<int>>>;
+
+/// What the second view of a plan chooses from: of each run of a row that is compared there one list, of the
+/// baseline's runs one for each cut. Nothing without a second view, and until every run has said what it
+/// spent.
+std::optional<StepLists> second_view_steps(const Plan& plan, Store& store);
 
 /// The selection of a second view that the DB holds for exactly these checkpoints, or nothing. Only reads.
 std::optional<StoredSelection> recorded_second_view(const Plan& plan, const RunPlan& run,

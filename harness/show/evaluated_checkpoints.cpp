@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <tuple>
 
 #include "core/error.h"
@@ -90,34 +91,39 @@ void leave_to_second_view(Store& store, const Experiment& experiment, Checkpoint
 
 SecondView second_view(Store& store, const Experiment& experiment, const Checkpoints& checkpoints) {
   SecondView view;
-  std::map<std::string, BudgetsOfRun> of_runs;
-  std::vector<BudgetsOfRun> all;
+  std::map<std::string, BudgetsOfRow> rows;
   for (const auto& run : runs_of(store, experiment)) {
     if (!is_trained_here(run.method)) continue;
-    auto& budgets = of_runs[run.id] = store.budgets(run.id);
+    auto& budgets = rows[run.row][run.id] = store.budgets(run.id);
     const auto is_compared = [&](const Budget& budget) {
       return !candidates_of(experiment, checkpoints, run.id, [&](int step) {
                 return step == budget.checkpoint;
               }).empty();
     };
     std::erase_if(budgets, [&](const Budget& budget) { return !is_compared(budget); });
-    all.push_back(budgets);
   }
-  view.nfe_total = equal_evaluations(all);
-  if (!view.nfe_total) return view;
   const auto rule = second_view_rule(experiment.table.selection.rule);
-  for (auto& [run, budgets] : of_runs) {
-    const auto steps = steps_within(budgets, *view.nfe_total);
-    const auto candidates = candidates_of(experiment, checkpoints, run,
-                                          [&](int step) { return std::ranges::count(steps, step) > 0; });
-    const auto step = chosen_step(store, experiment, run, rule, candidates);
-    for (const auto& c : checkpoints) {
-      if (c.run_id != run || c.split != "test" || c.step != step) continue;
-      view.checkpoints.push_back(c);
-      view.checkpoints.back().selected = true;
-      if (!c.selected) ++view.tested_alone;
+  std::set<std::string> tested_alone;
+  for (const auto& [row, cut] : equal_cuts(rows, experiment.effective.baseline)) {
+    if (!cut.is_complete()) {
+      view.cut_too_early.push_back(row);
+      continue;
+    }
+    auto& tests = view.cuts[row];
+    tests.nfe_total = cut.nfe_total;
+    for (const auto& [run, steps] : cut.steps) {
+      const auto candidates = candidates_of(experiment, checkpoints, run,
+                                            [&](int step) { return std::ranges::count(steps, step) > 0; });
+      const auto step = chosen_step(store, experiment, run, rule, candidates);
+      for (const auto& c : checkpoints) {
+        if (c.run_id != run || c.split != "test" || c.step != step) continue;
+        tests.checkpoints.push_back(c);
+        tests.checkpoints.back().selected = true;
+        if (!c.selected) tested_alone.insert(c.evaluation_id);
+      }
     }
   }
+  view.tested_alone = std::ssize(tested_alone);
   return view;
 }
 

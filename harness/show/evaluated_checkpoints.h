@@ -23,11 +23,15 @@ struct EvaluatedCheckpoint {
 /// Its evaluations: base first, then the methods in the experiment's order; by seed, split and step.
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Experiment& experiment);
 
-/// Tests of the checkpoints that were chosen within the evaluations that every run reached.
+/// Tests of the checkpoints that were chosen within equal evaluations.
 struct SecondView {
-  std::optional<double> nfe_total = {};               ///< nothing where a run does not say what it spent
-  std::vector<EvaluatedCheckpoint> checkpoints = {};  ///< all `selected`; none of a run without one within it
-  std::int64_t tested_alone = 0;                      ///< of them, those that are not the run's selected one
+  struct Cut {
+    double nfe_total = 0;                               ///< EqualCut
+    std::vector<EvaluatedCheckpoint> checkpoints = {};  ///< of the row and of the baseline, all `selected`
+  };
+  std::map<std::string, Cut> cuts = {};         ///< by row that is compared there
+  std::vector<std::string> cut_too_early = {};  ///< rows of which, or whose baseline, a run has none within
+  std::int64_t tested_alone = 0;  ///< tests of checkpoints that are not their run's selected ones
 };
 
 /// checkpoints: evaluated_checkpoints of the experiment.

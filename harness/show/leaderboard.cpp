@@ -82,24 +82,19 @@ class Comparer {
         checkpoints_(evaluated_checkpoints(scores.store(), experiment)),
         second_(std::move(second)) {}
 
-  /// At equal evaluations, against the baseline.
+  /// At equal evaluations, against the baseline; nothing unless every seed of both was tested there.
   std::optional<PairedComparison> second(const std::string& method) {
-    if (!has_second(method) || !has_second(model_.baseline)) return std::nullopt;
-    return compare(second_.checkpoints, model_.baseline, method, 0);
+    const auto* cut = second_cut(method);
+    if (cut == nullptr) return std::nullopt;
+    return compare(cut->checkpoints, model_.baseline, method, 0);
   }
 
-  /// Every seed of a row has a checkpoint within the equal evaluations.
-  bool has_second(const std::string& row) const {
-    const auto is_of_row = [&](const auto& of) { return of.method == row; };
-    return std::ranges::count_if(second_.checkpoints, is_of_row) ==
-           std::ranges::count_if(model_.rows, [&](const TableRow& r) { return is_of_row(r) && r.selected; });
-  }
-
-  std::optional<double> second_mean(const std::string& row) {
-    if (!has_second(row)) return std::nullopt;
+  std::optional<double> second_mean(const std::string& method) {
+    const auto* cut = second_cut(method);
+    if (cut == nullptr) return std::nullopt;
     std::vector<std::optional<double>> means;
-    for (const auto& checkpoint : second_.checkpoints) {
-      if (checkpoint.method != row) continue;
+    for (const auto& checkpoint : cut->checkpoints) {
+      if (checkpoint.method != method) continue;
       std::vector<std::optional<double>> values;
       for (const auto& value : scores_.values(checkpoint.evaluation_id, metric()))
         values.push_back(value.value);
@@ -135,6 +130,19 @@ class Comparer {
   }
 
  private:
+  const SecondView::Cut* second_cut(const std::string& method) const {
+    const auto found = second_.cuts.find(method);
+    if (found == second_.cuts.end()) return nullptr;
+    for (const auto& row : {method, model_.baseline}) {
+      const auto is_of_row = [&](const auto& of) { return of.method == row; };
+      const auto tested = std::ranges::count_if(found->second.checkpoints, is_of_row);
+      if (tested !=
+          std::ranges::count_if(model_.rows, [&](const TableRow& r) { return is_of_row(r) && r.selected; }))
+        return nullptr;
+    }
+    return &found->second;
+  }
+
   const std::string& metric() const { return experiment_.table.selection.metric; }
 
   PairedComparison compare(const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& baseline,
@@ -165,11 +173,13 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
   const auto& metric = spec.selection.metric;
   Leaderboard board{.metric = metric, .baseline = model.baseline, .better = experiment.better(metric)};
   SecondView second;
+  std::map<std::string, double> equal_evaluations;
   if (spec.has_second_view()) {
     second = second_view(scores.store(), experiment, evaluated_checkpoints(scores.store(), experiment));
     board.has_second_view = true;
-    board.equal_evaluations = second.nfe_total;
+    board.cut_too_early = second.cut_too_early;
     board.second_tests = second.tested_alone;
+    for (const auto& [row, cut] : second.cuts) equal_evaluations[row] = cut.nfe_total;
   }
   Comparer compare(scores, experiment, model, std::move(second));
   std::vector<LeaderboardEvidence> evidence;
@@ -181,10 +191,10 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
                         .at_images = at_images ? std::optional(at_images->values) : std::nullopt,
                         .worse_guardrails = worse_guardrails(experiment, model, comparisons, row, metric),
                         .notes = notes_of(experiment, model, at_images, row)});
-    if (!board.equal_evaluations) continue;
+    if (const auto cut = equal_evaluations.find(row); cut != equal_evaluations.end())
+      evidence.back().equal_evaluations = cut->second;
     evidence.back().at_evaluations_mean = compare.second_mean(row);
-    if (row != model.baseline) evidence.back().at_evaluations = compare.second(row);
-    if (!compare.has_second(row)) board.cut_too_early.push_back(row);
+    evidence.back().at_evaluations = compare.second(row);
   }
   const bool judges = experiment.judges_methods() && std::ssize(experiment.seeds) >= kFewestRuns;
   return leaderboard(

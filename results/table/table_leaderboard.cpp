@@ -35,7 +35,7 @@ ViewRow row_view(const TableModel& model, const LeaderboardRow& row, const Table
            {delta_text(row.at_images, column)},
            {interval_text(row.at_images, column)},
            {row.at_images ? format_p_value(row.adjusted_p) : ""},
-           {row.at_evaluations_mean ? format_value(row.at_evaluations_mean, column) : ""},
+           {row.at_evaluations && row.equal_evaluations ? fmt::format("{:.0f}", *row.equal_evaluations) : ""},
            {delta_text(row.at_evaluations, column)},
            {interval_text(row.at_evaluations, column)},
            {.text = row.verdict, .strong = wins},
@@ -67,15 +67,21 @@ std::string verdict_note(const Leaderboard& board, double confidence) {
 
 std::string second_view_note(const Leaderboard& board) {
   if (!board.has_second_view) return {};
-  if (!board.equal_evaluations)
+  const bool is_known = !board.cut_too_early.empty() || std::ranges::any_of(board.rows, [](const auto& row) {
+    return row.equal_evaluations.has_value();
+  });
+  if (!is_known)
     return "Equal evaluations: not shown, as a run does not say how many network evaluations it made.";
   auto note = fmt::format(
-      "Equal evaluations: every run cut at {:.0f} evaluations (forward + 3 backward, in images), the most that all "
-      "runs reached; of its checkpoints within them the best on validation was tested. The test split was opened "
-      "once a view: {} for the second one alone.",
-      *board.equal_evaluations, counted(board.second_tests, "checkpoint"));
+      "Equal evaluations: a method and {0} are both cut at the most evaluations (forward + 3 backward, in images) "
+      "that all their runs reached; of each run's checkpoints within them the best on validation was tested. The test "
+      "split was opened once for each selection: {1} for equal evaluations alone.",
+      board.baseline, counted(board.second_tests, "checkpoint"));
   if (!board.cut_too_early.empty())
-    note += fmt::format(" Without a checkpoint within them: {}.", join(board.cut_too_early, ", "));
+    note += fmt::format(
+        " Not compared there, as one of the two had spent more at its first checkpoint than the other "
+        "at its last: {}.",
+        join(board.cut_too_early, ", "));
   return note;
 }
 
@@ -91,8 +97,8 @@ ViewTable leaderboard_view(const TableModel& model) {
                               {"\u0394 at equal images"},
                               {fmt::format("{} % interval", format_percent(model.confidence))},
                               {"Holm"},
-                              {"At equal evaluations"},
-                              {"\u0394"},
+                              {"Cut at"},
+                              {"\u0394 at equal evaluations"},
                               {fmt::format("{} % interval", format_percent(model.confidence))},
                               {"Verdict", false},
                               {"Remarks", false}}};

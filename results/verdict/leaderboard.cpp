@@ -167,19 +167,16 @@ Json leaderboard_json(const Leaderboard& board) {
                     {"verdict", row.verdict},
                     {"at_images", comparison_json(row.at_images)},
                     {"p_holm", or_null(row.adjusted_p)},
+                    {"equal_nfe_total", or_null(row.equal_evaluations)},
                     {"at_evaluations_mean", or_null(row.at_evaluations_mean)},
                     {"at_evaluations", comparison_json(row.at_evaluations)},
                     {"worse_guardrails", row.worse_guardrails},
                     {"notes", row.notes}});
   }
-  return {{"metric", board.metric},
-          {"baseline", board.baseline},
-          {"compared", board.compared},
-          {"pairs", board.pairs},
-          {"equal_nfe_total", or_null(board.equal_evaluations)},
-          {"cut_too_early", board.cut_too_early},
-          {"second_tests", board.second_tests},
-          {"rows", std::move(rows)}};
+  return {
+      {"metric", board.metric}, {"baseline", board.baseline},           {"compared", board.compared},
+      {"pairs", board.pairs},   {"cut_too_early", board.cut_too_early}, {"second_tests", board.second_tests},
+      {"rows", std::move(rows)}};
 }
 
 }  // namespace harness

@@ -28,6 +28,7 @@ struct LeaderboardEvidence {
   std::string method;
   std::optional<double> mean = {};                      ///< of the metric at the selected checkpoints
   std::optional<PairedComparison> at_images = {};       ///< method - baseline at equal images
+  std::optional<double> equal_evaluations = {};         ///< nfe_total at which it and the baseline were cut
   std::optional<double> at_evaluations_mean = {};       ///< mean of the second view
   std::optional<PairedComparison> at_evaluations = {};  ///< method - baseline at equal evaluations
   /// Guardrail metrics of which the method is worse than the baseline, with an interval beyond 0.
@@ -53,12 +54,12 @@ struct Leaderboard {
   Better better = Better::kUp;
   std::vector<LeaderboardRow> rows = {};  ///< group by group; within equal letters in the table's order
   bool has_groups = false;
-  std::size_t pairs = 0;                         ///< that Holm adjusts for in the groups
-  std::size_t compared = 0;                      ///< likewise in the verdicts
-  bool has_second_view = false;                  ///< the table asks for it
-  std::optional<double> equal_evaluations = {};  ///< nfe_total at which every run was cut
-  std::vector<std::string> cut_too_early = {};   ///< rows with a run that has no checkpoint within it
-  std::int64_t second_tests = 0;                 ///< checkpoints tested for the second view alone
+  std::size_t pairs = 0;         ///< that Holm adjusts for in the groups
+  std::size_t compared = 0;      ///< likewise in the verdicts
+  bool has_second_view = false;  ///< the table asks for it
+  std::vector<std::string> cut_too_early =
+      {};                         ///< rows that have no second view, as the other had spent more
+  std::int64_t second_tests = 0;  ///< checkpoints tested for the second view alone
 };
 
 /// Decides every row: Holm over the comparisons with the baseline. A method is better where, of methods

@@ -77,20 +77,31 @@ TEST(Selection, ANumberBeyondAllScoresIsNone) {
   EXPECT_EQ(choice.left_out, 1);
 }
 
-TEST(Selection, CutsEveryRunAtTheEvaluationsThatAllOfThemReached) {
+TEST(Selection, CutsARowAndTheBaselineAtTheEvaluationsThatBothReached) {
   const auto run = [](const std::vector<double>& spent) {
     BudgetsOfRun budgets;
     for (std::size_t i = 0; i < spent.size(); ++i)
       budgets.push_back({.checkpoint = static_cast<std::int64_t>(10 * (i + 1)), .nfe_total = spent[i]});
     return budgets;
   };
-  const auto dear = run({100, 200, 300}), cheap = run({40, 80, 120});
-  EXPECT_EQ(equal_evaluations({dear, cheap}), 120);
-  EXPECT_EQ(steps_within(dear, 120), std::vector<int>{10});
-  EXPECT_EQ(steps_within(cheap, 120), (std::vector<int>{10, 20, 30}));
-  EXPECT_EQ(steps_within(dear, 90), std::vector<int>{});
-  EXPECT_EQ(equal_evaluations({}), std::nullopt);
-  EXPECT_EQ(equal_evaluations({dear, {{.checkpoint = 10}}}), std::nullopt) << "one run does not say";
+  const std::map<std::string, BudgetsOfRow> rows = {
+      {"baseline", {{"b1", run({100, 200, 300})}, {"b2", run({100, 210, 310})}}},
+      {"cheap", {{"c1", run({40, 80, 120})}, {"c2", run({40, 80, 105})}}},
+      {"dear", {{"d1", run({290, 580, 870})}}},
+      {"cheapest", {{"e1", run({1, 2, 3})}}},
+      {"silent", {{"s1", {{.checkpoint = 10}}}}}};
+  const auto cuts = equal_cuts(rows, "baseline");
+  using Steps = std::map<std::string, std::vector<int>>;
+  ASSERT_EQ(cuts.size(), 3U) << "none of the baseline, and of a row that does not say what it spent";
+  EXPECT_EQ(cuts.at("cheap").nfe_total, 105) << "by the run that spent least";
+  EXPECT_EQ(cuts.at("cheap").steps,
+            (Steps{{"b1", {10}}, {"b2", {10}}, {"c1", {10, 20}}, {"c2", {10, 20, 30}}}));
+  EXPECT_EQ(cuts.at("dear").nfe_total, 300);
+  EXPECT_EQ(cuts.at("dear").steps, (Steps{{"b1", {10, 20, 30}}, {"b2", {10, 20}}, {"d1", {10}}}));
+  EXPECT_TRUE(cuts.at("dear").is_complete());
+  EXPECT_FALSE(cuts.at("cheapest").is_complete()) << "the baseline had spent more at its first checkpoint";
+  EXPECT_TRUE(equal_cuts(rows, "silent").empty());
+  EXPECT_TRUE(equal_cuts(rows, "unknown").empty());
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ PairedComparison comparison(double delta, int runs = 3, double noise = 0.02) {
 }
 
 Leaderboard empty_board() {
-  return {.metric = "ocr_reward", .baseline = "flow-grpo", .has_second_view = true, .equal_evaluations = 100};
+  return {.metric = "ocr_reward", .baseline = "flow-grpo", .has_second_view = true};
 }
 
 LeaderboardEvidence evidence(const std::string& method, double mean, std::optional<PairedComparison> images,
