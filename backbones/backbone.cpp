@@ -73,6 +73,10 @@ std::unique_ptr<Backbone> Backbone::load(const BackboneSource& source) {
 
 Tensor Backbone::decode_pixels(const Tensor& latents, const std::vector<PromptText>& prompts) {
   const torch::NoGradGuard no_grad;
+  return decode_with_gradient(latents, prompts);
+}
+
+Tensor Backbone::decode_with_gradient(const Tensor& latents, const std::vector<PromptText>& prompts) {
   if (const auto row = first_not_finite(latents)) {
     throw Error("what was drawn is not finite", fmt::format("the latents of {}", image_name(prompts, *row)),
                 "check the weights, and for a trained checkpoint the learning rate", Status::kFailed);

@@ -97,6 +97,9 @@ class Backbone {
   std::vector<Image> decode(const torch::Tensor& latents, const std::vector<PromptText>& prompts = {});
   /// The same as pixels [B,3,H,W] in 0..1.
   torch::Tensor decode_pixels(const torch::Tensor& latents, const std::vector<PromptText>& prompts = {});
+  /// The same with gradient by the latents.
+  torch::Tensor decode_with_gradient(const torch::Tensor& latents,
+                                     const std::vector<PromptText>& prompts = {});
 
   /// The network whose parameters are trained, or adapted.
   virtual torch::nn::Module& velocity_network() = 0;

@@ -89,6 +89,7 @@ struct Evaluator {
   std::optional<ModelFolder> folder = {};    ///< nothing: it needs none from outside
   bool guardrail = false;                    ///< computed in every evaluation, named by its table or not
   bool needs_target = false;                 ///< images of prompts that quote no text get no value
+  bool has_gradient = false;                 ///< its scorers are DifferentiableScorers too (clip/)
   /// Files of the tree that its values come from, whose sum is in the identity of jobs; empty: the one that
   /// registers it.
   std::vector<std::string> sources = {};

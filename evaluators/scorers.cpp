@@ -29,6 +29,11 @@ void Scorers::add(const std::string& name, std::unique_ptr<Scorer> scorer) {
   scorers_.emplace_back(name, std::move(scorer));
 }
 
+Scorer* Scorers::find(const std::string& name) const {
+  const auto found = std::ranges::find(scorers_, name, [](const auto& entry) { return entry.first; });
+  return found == scorers_.end() ? nullptr : found->second.get();
+}
+
 std::future<SampleScore> Scorers::score(const ScorerText& text, const Image& image) const {
   std::vector<std::future<SampleScore>> parts;
   for (auto& [_, scorer] : scorers_) parts.push_back(scorer->score(text, image));

@@ -13,6 +13,9 @@ class Scorers {
  public:
   void add(const std::string& name, std::unique_ptr<Scorer> scorer);
 
+  /// nullptr for a name that is none of theirs.
+  Scorer* find(const std::string& name) const;
+
   /// All metrics of an image of a prompt. The future may be waited for from any thread, and not longer than
   /// this object lives.
   std::future<SampleScore> score(const ScorerText& text, const Image& image) const;

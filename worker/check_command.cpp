@@ -10,6 +10,7 @@
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 #include "worker/commands.h"
+#include "worker/reward_gradient.h"
 
 namespace harness {
 namespace {
@@ -45,6 +46,7 @@ class Check {
       const auto given = read_train_settings(without_model_choices(row.at("loop"), backbone_), where);
       const auto context = method_context(task, kAnyLatentSize, given);
       const auto configured = make_method(row.at("method"), row.at("settings"), context, where);
+      require_reward_gradient(*configured.method, task, where);
       require_trainable(*configured.method, given, kAnySeed, where);
       const auto train = with_forests(given, *configured.method, kAnySeed, where);
       require_shared_folds(train, ranks_, where + ": --ranks");

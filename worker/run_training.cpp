@@ -14,6 +14,7 @@
 #include "trainers/method.h"
 #include "worker/backbone_source.h"
 #include "worker/commands.h"
+#include "worker/reward_gradient.h"
 #include "worker/scoring.h"
 
 namespace harness {
@@ -115,6 +116,7 @@ bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) 
                         return reward;
                       });
   };
+  hooks.reward_gradient = reward_gradient_of(task, scoring);
   hooks.on_resume = [&](std::int64_t update) {
     reporter.event({{"type", "resumed"}, {"resumed_from", update}});
   };

@@ -3,6 +3,7 @@
 #include "core/sha256.h"
 #include "core/weights/weights_folder.h"
 #include "evaluators/clip/clip_scorer.h"
+#include "evaluators/clip/differentiable_scorer.h"
 #include "evaluators/evaluator.h"
 #include "evaluators/planned_files.h"
 #include "models/nn/device.h"
@@ -11,7 +12,7 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-class ClipOfJob : public Scorer {
+class ClipOfJob : public Scorer, public DifferentiableScorer {
  public:
   ClipOfJob(const fs::path& folder, const ClipScorerInfo& scorer, const ClipProfile& profile,
             const std::string& device)
@@ -19,6 +20,10 @@ class ClipOfJob : public Scorer {
 
   std::future<SampleScore> score(const ScorerText& text, const Image& image) override {
     return clip_.submit(text.prompt, image);
+  }
+  torch::Tensor score_with_gradient(const std::vector<std::string>& texts,
+                                    const torch::Tensor& pixels) override {
+    return clip_.score_with_gradient(texts, pixels);
   }
 
  private:
@@ -54,6 +59,7 @@ bool register_clip(const ClipScorerInfo& scorer, int place) {
                  .summary = fmt::format("draw what the scorer {} rates high; rewarded by {}: {}", scorer.name,
                                         scorer.metric, scorer.profiles.front().formula),
                  .metric = scorer.metric}},
+      .has_gradient = true,
       .sources = {"evaluators/clip/clip_scorer.cpp"},
       .identity = [&scorer] { return known_identity(scorer); },
       .open = [&scorer](const ScorerSetup& setup) { return open(scorer, setup); },

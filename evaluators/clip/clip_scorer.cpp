@@ -19,6 +19,7 @@ ClipScorer::ClipScorer(const std::filesystem::path& folder, const ClipScorerInfo
       batches_(
           kBatch, [this](const auto& pairs) { return scores_of(pairs); },
           [this](const std::string& reason) { return without_score(reason); }) {
+  for (auto& weight : clip_.model->parameters()) weight.requires_grad_(false);
   const auto learned = clip_.model->logit_scale().detach().exp().item<float>();
   scale_ = profile.factor * (profile.learned_scale ? learned : 1.0F);
 }
@@ -45,6 +46,14 @@ std::future<SampleScore> ClipScorer::submit(const std::string& text, const Image
   return batches_.submit({profile_.whole_bytes ? clip_pixel_values(clip_.images, image)
                                                : clip_pixel_values_without_rounding(clip_.images, image),
                           unit_text(text)});
+}
+
+Tensor ClipScorer::score_with_gradient(const std::vector<std::string>& texts, const Tensor& pixels) {
+  std::vector<Tensor> rows;
+  for (const auto& text : texts) rows.push_back(unit_text(text));
+  const auto prepared = clip_pixel_values(clip_.images, pixels.to(device_), profile_.whole_bytes);
+  const auto images = unit_rows(clip_.model->image_embeds(prepared));
+  return (images * torch::stack(rows).to(device_)).sum(1) * scale_ / profile_.divisor;
 }
 
 std::vector<SampleScore> ClipScorer::scores_of(const std::vector<Pair>& pairs) {

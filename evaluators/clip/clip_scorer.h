@@ -33,6 +33,9 @@ class ClipScorer {
   /// outlive the future, which may be waited for from any thread.
   std::future<SampleScore> submit(const std::string& text, const Image& image);
 
+  /// As of DifferentiableScorer. On the CPU an image's score depends on no neighbour either.
+  torch::Tensor score_with_gradient(const std::vector<std::string>& texts, const torch::Tensor& pixels);
+
  private:
   struct Pair {
     torch::Tensor pixels;  ///< [3,S,S]

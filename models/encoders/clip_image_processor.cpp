@@ -12,12 +12,18 @@ namespace {
 
 using torch::Tensor;
 
-ImageSize resized_size(const ClipImageConfig& config, const Image& image) {
+constexpr double kLargestByte = 255;
+
+ImageSize resized_size(const ClipImageConfig& config, ImageSize image) {
   if (!config.shortest_edge) return config.size;
   const std::int64_t shorter = std::min(image.width, image.height),
                      longer = std::max(image.width, image.height), edge = *config.shortest_edge;
   const int other = static_cast<int>(edge * longer / shorter), side = static_cast<int>(edge);
   return image.width <= image.height ? ImageSize{other, side} : ImageSize{side, other};
+}
+
+ImageSize size_of(const Image& image) {
+  return {.height = image.height, .width = image.width};
 }
 
 /// Half of a lack, rounded up.
@@ -77,7 +83,7 @@ Tensor unit_pixels(const Image& image) {
 Image clip_crop(const ClipImageConfig& config, const Image& image, CropBegin begin) {
   Image resized = image;
   if (config.resize) {
-    const auto size = resized_size(config, image);
+    const auto size = resized_size(config, size_of(image));
     resized = pillow_resize(image, size.width, size.height, config.filter);
   }
   return config.crop ? centre_crop(resized, config.crop_size, begin) : resized;
@@ -99,7 +105,7 @@ Tensor clip_pixel_values_without_rounding(const ClipImageConfig& config, const I
     throw Error("the path without rounding needs size {\"shortest_edge\"}, a centre crop and normalisation",
                 "preprocessor_config.json");
   }
-  const auto size = resized_size(config, image);
+  const auto size = resized_size(config, size_of(image));
   const auto crop = config.crop_size;
   if (size.height < crop.height || size.width < crop.width)
     throw Error("the crop is larger than the resized image", "preprocessor_config.json: crop_size");
@@ -108,6 +114,43 @@ Tensor clip_pixel_values_without_rounding(const ClipImageConfig& config, const I
   const auto cropped = resized.narrow(1, even_begin(size.height, crop.height), crop.height)
                            .narrow(2, even_begin(size.width, crop.width), crop.width);
   return ((cropped - per_channel(config.mean)) / per_channel(config.std)).contiguous();
+}
+
+namespace {
+
+/// [B,3,H,W] resized, with the values that a byte can have.
+Tensor resized(const ClipImageConfig& config, const Tensor& pixels, bool by_pillow) {
+  const auto size = resized_size(
+      config, {.height = static_cast<int>(pixels.size(2)), .width = static_cast<int>(pixels.size(3))});
+  const std::array<std::int64_t, 2> to{size.height, size.width};
+  if (!by_pillow || config.filter == PillowFilter::kBilinear)
+    return at::_upsample_bilinear2d_aa(pixels, to, /*align_corners=*/false);
+  return at::_upsample_bicubic2d_aa(pixels, to, /*align_corners=*/false).clamp(0, 1);
+}
+
+/// Of one axis: the middle `wanted` of what is there, with black where there is less.
+Tensor cropped(const Tensor& pixels, std::int64_t axis, int wanted, bool by_pillow) {
+  const auto there = static_cast<int>(pixels.size(axis));
+  if (there < wanted) {
+    const int before = margin_before(wanted, there), after = wanted - there - before;
+    return torch::constant_pad_nd(pixels, axis == 3 ? std::vector<std::int64_t>{before, after}
+                                                    : std::vector<std::int64_t>{0, 0, before, after});
+  }
+  const auto begin = by_pillow ? (there - wanted) / 2 : even_begin(there, wanted);
+  return pixels.narrow(axis, begin, wanted);
+}
+
+}  // namespace
+
+Tensor clip_pixel_values(const ClipImageConfig& config, const Tensor& pixels, bool by_pillow) {
+  auto x = config.resize ? resized(config, pixels, by_pillow) : pixels;
+  if (config.crop) {
+    x = cropped(x, 2, config.crop_size.height, by_pillow);
+    x = cropped(x, 3, config.crop_size.width, by_pillow);
+  }
+  if (by_pillow) x = x * (config.rescale ? kLargestByte * config.rescale_factor : kLargestByte);
+  if (!config.normalize) return x;
+  return (x - per_channel(config.mean).to(x)) / per_channel(config.std).to(x);
 }
 
 Image image_of(const Tensor& pixels) {

@@ -26,6 +26,10 @@ torch::Tensor clip_pixel_values(const ClipImageConfig& config, const Image& imag
 /// configuration does not resize by the shortest edge, or the crop is larger than the resized image.
 torch::Tensor clip_pixel_values_without_rounding(const ClipImageConfig& config, const Image& image);
 
+/// The first or the second path as a function with gradient: pixels [B,3,H,W] in 0..1 -> [B,3,h,w], of the
+/// pixels' type. Pillow's filters without its rounding to bytes; what they overshoot is cut off, as there.
+torch::Tensor clip_pixel_values(const ClipImageConfig& config, const torch::Tensor& pixels, bool by_pillow);
+
 /// [height,width,3] uint8 -> Image.
 Image image_of(const torch::Tensor& pixels);
 

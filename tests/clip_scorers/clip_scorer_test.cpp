@@ -64,6 +64,49 @@ TEST(ClipScorer, EveryProfileGivesTheScoresOfTransformers) {
   EXPECT_STREQ(info("clip_score").profiles.front().name, "clip") << "the default";
 }
 
+/// [1,3,H,W] in 0..1.
+torch::Tensor pixels_of(const Image& image) {
+  const auto bytes = torch::tensor(at::ArrayRef<std::uint8_t>(image.rgb), torch::kUInt8);
+  return (bytes.view({1, image.height, image.width, 3}).permute({0, 3, 1, 2}).to(torch::kFloat32) / 255)
+      .contiguous();
+}
+
+TEST(ClipScorer, TheScoreWithGradientIsTheScoreButForRoundingToBytes) {
+  for (const auto& [name, profile, column] : {std::array{"pickscore", "pickscore", "pickscore"},
+                                              {"clip_score", "clip", "clip"},
+                                              {"clip_score", "flow-grpo", "flow-grpo"}}) {
+    const auto one = scorer(name, profile);
+    const auto rows = expected_scores(column);
+    double spread = 0;
+    for (const auto& row : rows) spread = std::max(spread, std::abs(row.score - rows[0].score));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const torch::NoGradGuard no_grad;
+      const auto value = one->score_with_gradient({rows[i].prompt}, pixels_of(rows[i].image));
+      EXPECT_NEAR(value.item<double>(), rows[i].score, 0.02 * spread) << profile << " " << i;
+    }
+  }
+}
+
+// Float32: a step along the gradient itself, long enough to be seen.
+TEST(ClipScorer, ItsGradientIsTheDerivativeOfTheScore) {
+  for (const auto& [name, profile] : {std::pair{"pickscore", "pickscore"}, {"clip_score", "flow-grpo"}}) {
+    const auto one = scorer(name, profile);
+    const auto row = expected_scores("clip")[1];
+    const auto pixels = (0.8 * pixels_of(row.image) + 0.1).requires_grad_();
+    const auto score = [&](const torch::Tensor& x) {
+      return one->score_with_gradient({row.prompt}, x).sum();
+    };
+    const auto gradient = torch::autograd::grad({score(pixels)}, {pixels})[0];
+    const double length = gradient.norm().item<double>();
+    ASSERT_GT(length, 0) << profile;
+    const torch::NoGradGuard no_grad;
+    const double h = 0.02;
+    const auto step = gradient * (h / length);
+    const double numeric = (score(pixels + step) - score(pixels - step)).item<double>() / (2 * h);
+    EXPECT_NEAR(numeric, length, 0.02 * length) << profile;
+  }
+}
+
 TEST(ClipScorer, AScoreDependsOnNeitherItsNeighboursNorItsPlaceInABatch) {
   const auto rows = expected_scores("clip");
   const auto together = scores(*scorer("clip_score", "clip"), "clip_score", rows);

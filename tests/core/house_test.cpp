@@ -50,7 +50,7 @@ datasets
 models/configs models/tokenizers models/nn models/encoders models/diffusion models/detection models models/parity
 embedded/pictures embedded
 backbones
-trainers/law trainers/ranks trainers/optimisation trainers/sampling trainers trainers/forward trainers/methods trainers/loop trainers/parity
+trainers/law trainers/ranks trainers/optimisation trainers/sampling trainers trainers/forward trainers/direct trainers/methods trainers/loop trainers/parity
 evaluators/metrics evaluators evaluators/geneval evaluators/given evaluators/built_in evaluators/clip evaluators/detection evaluators/scorer
 worker
 results/schema results/statistics results/store results/verdict results/paper

@@ -80,11 +80,11 @@ TEST_F(AllMethods, GoOnAfterAnInterruptionWithTheSameBits) {
 }
 
 // One of each kind of work: single steps, a penalty, whole trajectories, draws of the forward process,
-// selections of samples, children and trees.
+// selections of samples, children and trees, the reward's gradient.
 TEST_F(AllMethods, ShareTheirWorkAmongRanksWithoutChangingABit) {
   const auto loop = with(kShort, {{"group_size", 8}, {"updates_per_epoch", 1}, {"checkpoints", {6}}});
   for (const char* name : {"flow-grpo", "dual", "gspo", "diffusion-nft", "awm", "raft", "online-dpo",
-                           "tempflow-grpo", "branch-grpo"}) {
+                           "tempflow-grpo", "branch-grpo", "srpo"}) {
     const Json own = std::string(name) == "tempflow-grpo" ? Json{{"children", 4}} : kNone;
     const auto alone = run(name, loop, own);
     LineOutcome root;
@@ -166,7 +166,11 @@ TEST_F(AllMethods, SpendWhatAnEpochOfThemTakes) {
                            {"awm", {{"times", 4}}, 64, 1408, 256},
                            {"online-dpo", {{"times", 8}}, 64, 768, 128},
                            {"raft", {{"times", 8}}, 64, 640, 64},
-                           {"rwr", {{"times", 4}}, 64, 640, 256}};
+                           {"rwr", {{"times", 4}}, 64, 640, 256},
+                           {"refl", {{"first_step", 9}}, 64, 576, 64},
+                           {"draft-k", kNone, 64, 576, 64},
+                           {"draft-k", {{"k", 3}}, 64, 448, 192},
+                           {"srpo", kNone, 64, 640, 64}};
   for (const char* one_step :
        {"flow-grpo", "ratio-norm", "lambda-norm-t", "lambda-controlled", "lambda-z-clip", "reinforce",
         "cispo", "rloo", "dr-grpo", "ddpo", "pref-grpo", "spo", "aspo"})
@@ -202,7 +206,13 @@ TEST_F(AllMethods, AreRefusedWithSettingsThatTheyCannotTrainWith) {
            {"tempflow-grpo", {{"group_size", 16}, {"zero_std_groups", "drop"}}, kNone, "leave it at keep"},
            {"diffusion-nft", {{"kl", 0.1}}, kNone, "leave kl at 0"},
            {"flow-grpo-kl", {{"kl", 0.1}}, kNone, "leave kl at 0"},
-           {"gspo", {{"step_weight", "score"}}, kNone, "step_weight"}}) {
+           {"gspo", {{"step_weight", "score"}}, kNone, "step_weight"},
+           {"refl", kNone, {{"first_step", 5}}, "behind the last step, 4"},
+           {"draft-k", kNone, {{"k", 6}}, "more than the 5 sampling steps"},
+           {"draft-k", {{"kl", 0.1}}, kNone, "leave kl at 0"},
+           {"draft-k", {{"advantage", "centred"}}, kNone, "leave it out"},
+           {"srpo", kNone, {{"low", 0.9}}, "is not below high"},
+           {"srpo", kNone, {{"positive", "sharp"}, {"negative", "sharp"}}, "would cancel"}}) {
     const auto settings = with(kShort, loop);
     const auto message = message_of([&] { LineMethod::make(method, settings, own); });
     EXPECT_THAT(message, HasSubstr(expected)) << method << " " << own;

@@ -519,7 +519,7 @@ TEST(ForwardTimes, RefuseARolloutWithTooFewNoiseLevels) {
 
 TEST(ForwardMethods, RepeatTheRecordedCases) {
   for (const char* name :
-       {"nft", "nft_on_policy", "awm", "dgpo", "crd", "dpo", "regression", "snapshots", "times"}) {
+       {"nft", "nft_on_policy", "awm", "dgpo", "crd", "dpo", "regression", "direct", "snapshots", "times"}) {
     const auto report = check_case(case_folder(std::string("method_") + name), forward_parity_kinds());
     EXPECT_TRUE(report.known && report.passed()) << name << ": " << report.message;
   }

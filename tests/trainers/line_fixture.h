@@ -113,6 +113,9 @@ inline LineOutcome train_line(LineMethod configured, const LineRun& run, const R
     const double reward = run.unique_rewards ? std::fmod(kGolden * ++images, 1.0) : brightness(image);
     return std::async(std::launch::deferred, [=]() -> std::optional<double> { return reward; });
   };
+  hooks.reward_gradient = [](const std::vector<std::string>&, const torch::Tensor& pixels) {
+    return pixels.mean({1, 2, 3});
+  };
   hooks.on_resume = [](std::int64_t) {};
   hooks.on_checkpoint = [&](const WrittenCheckpoint& c) { outcome.checkpoints.push_back(c); };
   hooks.on_update = [&](const UpdateRecord& update) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "trainers/direct/direct_method.h"
 #include "trainers/forward/forward_method.h"
 #include "trainers/method.h"
 
@@ -28,9 +29,10 @@ inline const TrajectoryMethod* trajectory_of(const Method& method) {
   return dynamic_cast<const TrajectoryMethod*>(&method);
 }
 
-/// On the forward process: it has no recorded steps (forward_method_test.cpp).
-inline bool is_forward(const Method& method) {
-  return dynamic_cast<const ForwardMethod*>(&method) != nullptr;
+/// Others are on the forward process (forward_test.cpp) or follow the reward's gradient (direct_test.cpp).
+inline bool has_recorded_steps(const Method& method) {
+  return dynamic_cast<const ForwardMethod*>(&method) == nullptr &&
+         dynamic_cast<const DirectMethod*>(&method) == nullptr;
 }
 
 inline torch::Tensor doubles_of(const std::vector<double>& values) {

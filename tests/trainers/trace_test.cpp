@@ -12,6 +12,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "tests/trainers/line_fixture.h"
+#include "trainers/direct/direct_method.h"
 #include "trainers/forward/forward_method.h"
 #include "trainers/rollout.h"
 
@@ -147,9 +148,26 @@ struct WatchedDraws : WatchedMethod<ForwardMethod> {
   }
 };
 
+struct WatchedImages : WatchedMethod<DirectMethod> {
+  using WatchedMethod::WatchedMethod;
+  DirectImages images(const DirectSampling& sampling) const override {
+    auto images = method().images(sampling);
+    write(fmt::format("  clean latents{}\n", numbers(images.clean.detach())));
+    if (images.discount != 1) write(fmt::format("    discount {:.6g}\n", images.discount));
+    return images;
+  }
+  torch::Tensor loss(const torch::Tensor& reward) const override {
+    auto loss = method().loss(reward);
+    write(fmt::format("    reward{}\n    loss{}\n", numbers(reward.detach()), numbers(loss.detach())));
+    return loss;
+  }
+};
+
 std::unique_ptr<Method> watched(Method& method, std::string& text) {
   if (auto* forward = dynamic_cast<ForwardMethod*>(&method))
     return std::make_unique<WatchedDraws>(*forward, text);
+  if (auto* direct = dynamic_cast<DirectMethod*>(&method))
+    return std::make_unique<WatchedImages>(*direct, text);
   if (auto* trajectory = dynamic_cast<TrajectoryMethod*>(&method))
     return std::make_unique<WatchedTrajectories>(*trajectory, text);
   return std::make_unique<WatchedSteps>(method, text);
@@ -240,7 +258,7 @@ TEST(Trace, EveryMethodsNumbersAreTheRecordedOnes) {
     ++recorded;
   }
   EXPECT_EQ(recorded, std::distance(fs::directory_iterator(folder), {})) << "a record is of no method";
-  EXPECT_GE(recorded, 34);
+  EXPECT_GE(recorded, 37);
 }
 
 }  // namespace

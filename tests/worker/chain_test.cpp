@@ -320,6 +320,15 @@ TEST_F(Chain, ProcessesThatCannotShareTheFoldsAreRefusedBeforeAnythingRuns) {
   EXPECT_PROBLEM(refused.out, "3 processes cannot share the 4 gradient folds of an update; take 1 or 2 or 4");
 }
 
+TEST_F(Chain, AMethodThatFollowsTheRewardsGradientIsRefusedOnATaskWithoutOne) {
+  const auto refused = shell(reproduce("none", "--methods ratio-norm,refl 2>&1"));
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_PROBLEM(
+      refused.out,
+      "settings of refl: this method follows the gradient of the reward, and that of task ocr has none");
+  EXPECT_PROBLEM(refused.out, "train it on a task of pickscore, clip_score, glyph-clip");
+}
+
 /// The embedded weights with those numbers of a part replaced (F16) whose names begin with `tensors`.
 void copy_weights_with(const fs::path& folder, const std::string& part, const std::string& tensors,
                        std::uint16_t number) {

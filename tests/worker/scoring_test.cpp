@@ -9,6 +9,7 @@
 
 #include "core/event_log.h"
 #include "core/sha256.h"
+#include "core/source_sums/source_sums.h"
 #include "core/text.h"
 #include "core/weights/weights_folder.h"
 #include "evaluators/clip/clip_scorers.h"
@@ -18,6 +19,7 @@
 #include "tests/programs.h"
 #include "tests/recorded_cases.h"
 #include "tests/refusals.h"
+#include "trainers/method.h"
 #include "worker/scored_images.h"
 
 namespace harness {
@@ -186,6 +188,28 @@ class WorkerWithScorers : public testing::Test {
     return found;
   }
 
+  /// Statistics of the updates of a training that PickScore rewards.
+  std::vector<Json> trained(const std::string& method, const Json& settings) const {
+    Json identity = common("train");
+    identity["task"] = "pickscore";
+    identity["method"] = method;
+    identity["method_settings"] = Json::object();
+    identity["method_source"] = source_of({methods().at(method).file}).at("identity");
+    identity["train_prompts_sha256"] = sha256_hex(prompts_);
+    identity["settings"] = {{"prompts_per_epoch", 2},
+                            {"group_size", 3},
+                            {"shard_prompts", 1},
+                            {"updates_per_epoch", 2},
+                            {"late_steps", 3}};
+    identity["settings"].update(settings);
+    std::vector<Json> updates;
+    for (const auto& event :
+         run("train", identity, {{"pickscore", identity_of("pickscore", "pickscore")}}, 2)) {
+      if (event.at("type") == "update") updates.push_back(event.at("stats"));
+    }
+    return updates;
+  }
+
   std::map<int, Json> evaluate(const std::string& name, int threads, int shard) const {
     return evaluated(name, threads, shard,
                      {{"pickscore", identity_of("pickscore", "pickscore")},
@@ -266,24 +290,29 @@ TEST_F(WorkerWithScorers, AnEvaluationStoresTheScoresOfItsImages) {
 }
 
 TEST_F(WorkerWithScorers, PickScoreRewardsATraining) {
-  Json identity = common("train");
-  identity["task"] = "pickscore";
-  identity["method"] = "lambda-norm-t";
-  identity["method_settings"] = Json::object();
-  identity["train_prompts_sha256"] = sha256_hex(prompts_);
-  identity["settings"] = {{"prompts_per_epoch", 2}, {"group_size", 3}, {"shard_prompts", 1},
-                          {"updates_per_epoch", 2}, {"updates", 4},    {"checkpoints", {4}},
-                          {"sampling_steps", 6},    {"late_steps", 3}};
-  int updates = 0;
-  for (const auto& event :
-       run("train", identity, {{"pickscore", identity_of("pickscore", "pickscore")}}, 2)) {
-    if (event.at("type") != "update") continue;
-    ++updates;
-    EXPECT_NE(event.at("stats").at("reward_mean").get<double>(), 0);
-    EXPECT_GT(event.at("stats").at("reward_std").get<double>(), 0);
-    EXPECT_EQ(event.at("stats").at("missing_rewards").get<double>(), 0);
+  const auto updates =
+      trained("lambda-norm-t", {{"sampling_steps", 6}, {"updates", 4}, {"checkpoints", {4}}});
+  EXPECT_EQ(updates.size(), 4U);
+  for (const auto& stats : updates) {
+    EXPECT_NE(stats.at("reward_mean").get<double>(), 0);
+    EXPECT_GT(stats.at("reward_std").get<double>(), 0);
+    EXPECT_EQ(stats.at("missing_rewards").get<double>(), 0);
   }
-  EXPECT_EQ(updates, 4);
+}
+
+// Of the same images in every update, which are sampled anew by the weights of then.
+TEST_F(WorkerWithScorers, TheGradientOfPickScoreRaisesIt) {
+  const auto updates = trained("draft-k", {{"sampling_steps", 4},
+                                           {"prompts_per_epoch", 2},
+                                           {"updates_per_epoch", 1},
+                                           {"inner_epochs", 8},
+                                           {"updates", 8},
+                                           {"checkpoints", {8}},
+                                           {"lr", 1e-3}});
+  ASSERT_EQ(updates.size(), 8U);
+  const auto reward = [&](std::size_t i) { return updates[i].at("reward_mean").get<double>(); };
+  EXPECT_GT(reward(7), reward(0));
+  EXPECT_EQ(updates[7].at("images"), 48);
 }
 
 TEST_F(WorkerWithScorers, CheckReadsTheFoldersAndCountsTheirMemoryOnce) {

@@ -7,31 +7,15 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "trainers/direct/direct_method.h"
 #include "trainers/law/path_variance.h"
 #include "trainers/loop/packing.h"
+#include "trainers/loop/shard_prompts.h"
 
 namespace harness {
 namespace {
 
 constexpr double kMissingLimit = 0.05;  // share of an epoch's rewards that may be missing
-
-/// What the images of a shard are made from, prompt after prompt.
-struct ShardPrompts {
-  std::vector<SampleAddress> rows;
-  std::vector<PromptText> texts;
-  std::vector<const TrainingPrompt*> sources;
-
-  ShardPrompts(const TrainJob& job, std::span<const int> chosen) {
-    for (const int place : chosen) {
-      const auto& prompt = job.prompts[static_cast<std::size_t>(place)];
-      for (std::int64_t j = 0; j < job.settings.group_size; ++j) {
-        rows.push_back({static_cast<std::uint32_t>(prompt.position), static_cast<std::uint32_t>(j)});
-        texts.push_back(prompt.prompt);
-        sources.push_back(&prompt);
-      }
-    }
-  }
-};
 
 void expect_rewards(int missing, std::size_t all, std::int64_t epoch) {
   if (static_cast<double>(missing) <= kMissingLimit * static_cast<double>(all)) return;
@@ -87,6 +71,7 @@ Epoch EpochSource::next(std::int64_t number) {
   const auto of_shard = static_cast<std::size_t>(settings.shard_prompts);
   Epoch epoch{.number = number, .sampler = SdeSampler::make(schedule_, plan)};
   epoch.shards.resize(chosen.size() / of_shard);
+  if (dynamic_cast<const DirectMethod*>(&parts_.method) != nullptr) return epoch;  // updates sample
   std::vector<std::vector<std::future<std::optional<double>>>> rewards(epoch.shards.size());
   const auto own = own_shards(parts_.ranks.rank());
   {

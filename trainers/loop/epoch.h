@@ -39,7 +39,8 @@ class EpochSource {
  public:
   explicit EpochSource(const RunParts& parts);
 
-  /// Throws Error (Status::kFailed) where more than 5 % of the rewards are missing.
+  /// For a DirectMethod, whose updates sample, shards without anything in them. Throws Error
+  /// (Status::kFailed) where more than 5 % of the rewards are missing.
   Epoch next(std::int64_t number);
 
   std::int64_t images() const { return images_; }            ///< decoded and scored by this process so far

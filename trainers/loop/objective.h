@@ -28,6 +28,9 @@ class Objective {
   virtual void begin(const Epoch& /*epoch*/) {}
 
   virtual Contribution contribute(const UpdatePart& part) = 0;
+
+  /// Decoded and scored by this process so far, besides those of epochs.
+  virtual std::int64_t images() const { return 0; }
 };
 
 /// Statistics of the samples of an epoch.

@@ -33,8 +33,13 @@ double peak_bytes(torch::Device device) {
 
 }  // namespace
 
-Spending::Spending(const RunParts& parts, const EpochSource& source, const Backbone* reference)
-    : parts_(parts), source_(source), reference_(reference), at_start_(parts.backbone.evaluations()) {
+Spending::Spending(const RunParts& parts, const EpochSource& source, const Objective& objective,
+                   const Backbone* reference)
+    : parts_(parts),
+      source_(source),
+      objective_(objective),
+      reference_(reference),
+      at_start_(parts.backbone.evaluations()) {
   time_.weight_copies = static_cast<double>(parts.snapshots.count() + (reference != nullptr ? 1 : 0));
 }
 
@@ -50,7 +55,7 @@ Spending::Numbers Spending::sum_over_processes(const Numbers& own) const {
 std::map<std::string, double> Spending::counts() {
   const auto own = parts_.backbone.evaluations();
   const auto other = reference_ != nullptr ? reference_->evaluations() : Backbone::Evaluations{};
-  counted_ = sum_over_processes({static_cast<double>(source_.images()),
+  counted_ = sum_over_processes({static_cast<double>(source_.images() + objective_.images()),
                                  static_cast<double>(own.forward - at_start_.forward + other.forward),
                                  static_cast<double>(own.backward - at_start_.backward)});
   std::map<std::string, double> named;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "trainers/loop/epoch.h"
+#include "trainers/loop/objective.h"
 
 namespace harness {
 
@@ -12,7 +13,8 @@ namespace harness {
 class Spending {
  public:
   /// reference: a second network that the run evaluates, or null.
-  Spending(const RunParts& parts, const EpochSource& source, const Backbone* reference);
+  Spending(const RunParts& parts, const EpochSource& source, const Objective& objective,
+           const Backbone* reference);
 
   /// The same numbers in every run of the same id: "images" decoded and scored, "nfe_forward" and
   /// "nfe_backward" evaluations of the velocity network without and with gradient, in images (2 for one with
@@ -32,6 +34,7 @@ class Spending {
 
   const RunParts& parts_;
   const EpochSource& source_;
+  const Objective& objective_;
   const Backbone* reference_;
   const Backbone::Evaluations at_start_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

@@ -7,6 +7,7 @@
 #include "core/streams.h"
 #include "trainers/forward/snapshots.h"
 #include "trainers/law/path_variance.h"
+#include "trainers/loop/direct_objective.h"
 #include "trainers/loop/epoch.h"
 #include "trainers/loop/forward_objective.h"
 #include "trainers/loop/packing.h"
@@ -69,12 +70,14 @@ class GrpoLoop {
     require_trainable(method, settings_, job.seed, "method");
     if (const auto* forward = dynamic_cast<const ForwardMethod*>(&method)) {
       objective_ = std::make_unique<ForwardObjective>(parts_, *forward);
+    } else if (const auto* direct = dynamic_cast<const DirectMethod*>(&method)) {
+      objective_ = std::make_unique<DirectObjective>(parts_, *direct);
     } else {
       const double kl = method.reference_kl().value_or(ReferenceKl{.weight = settings_.kl}).weight;
       if (kl > 0 && backbone.adapter() == nullptr) reference_ = Backbone::load(job.source);
       objective_ = std::make_unique<StepObjective>(parts_, audit_, reference_.get());
     }
-    spending_ = std::make_unique<Spending>(parts_, source_, reference_.get());
+    spending_ = std::make_unique<Spending>(parts_, source_, *objective_, reference_.get());
   }
 
   TrainOutcome run() {

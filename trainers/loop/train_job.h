@@ -55,6 +55,10 @@ struct WrittenCheckpoint {
 struct TrainHooks {
   /// Scores one image; nothing where the scorer failed. Called in the same order whatever the threads.
   std::function<std::future<std::optional<double>>(const TrainingPrompt&, Image)> reward;
+  /// [B] rewards of pixels [B,3,H,W] in 0..1 for a text each, with gradient by the pixels; null where the
+  /// task's scorer has none. Safe to call from several threads.
+  std::function<torch::Tensor(const std::vector<std::string>& texts, const torch::Tensor& pixels)>
+      reward_gradient;
   std::function<void(const UpdateRecord&)> on_update;
   std::function<void(const WrittenCheckpoint&)> on_checkpoint;
   std::function<void(const std::string& message)> on_warning = [](const std::string&) {};

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "trainers/direct/direct_method.h"
 #include "trainers/forward/forward_method.h"
 #include "trainers/loop/epoch.h"
 
@@ -61,6 +62,18 @@ void check_forward(const ForwardMethod& method, const TrainSettings& settings, c
   }
 }
 
+/// Settings of what such a method does not have.
+void check_direct(const TrainSettings& settings, const std::string& where) {
+  const auto refuse = [&](bool given, const char* setting, const char* of, const char* hint) {
+    if (given)
+      throw Error(fmt::format("setting {} is of {}, and this method has none", setting, of), where, hint);
+  };
+  refuse(settings.kl > 0, "kl", "recorded steps", "leave kl at 0");
+  refuse(settings.score_weight.has_value(), "step_weight", "recorded steps", "leave step_weight at none");
+  refuse(settings.advantage.has_value(), "advantage", "compared rewards", "leave it out");
+  refuse(settings.drop_zero_std_groups, "zero_std_groups", "compared rewards", "leave it at keep");
+}
+
 }  // namespace
 
 MethodContext method_context(const std::string& task, std::int64_t latent_size,
@@ -107,6 +120,10 @@ TrainSettings with_forests(TrainSettings settings, const Method& method, std::ui
 
 void require_trainable(const Method& method, const TrainSettings& settings, std::uint32_t seed,
                        const std::string& where) {
+  if (dynamic_cast<const DirectMethod*>(&method) != nullptr) {
+    check_direct(settings, where);
+    return;
+  }
   if (settings.score_weight) {
     const std::vector<double> s(static_cast<std::size_t>(settings.trained_steps), 1.0);
     if (dynamic_cast<const TrajectoryMethod*>(&method) != nullptr ||

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trainers/advantage.h"
+#include "trainers/direct/direct_method.h"
 #include "trainers/forward/forward_method.h"
 #include "trainers/forward/snapshots.h"
 #include "trainers/forward/times.h"
@@ -254,6 +255,25 @@ void run_regression(const PreciseCase& p) {
   p.add("matching", softmax.loss.terms.at("matching")[0]);
 }
 
+/// What the images of refl and srpo are, under a reward that is linear in the clean latents.
+void run_direct(const PreciseCase& p) {
+  auto params = p.c.param_fields();
+  const auto margin = params.required<double>("margin");
+  const auto t = p.input("t"), noise = p.input("noise");
+  const auto x_t = noised(p.input("x0"), t, noise);
+  for (const std::string name : {"one_step", "recovered"}) {
+    const auto v = p.input("v").clone().requires_grad_();
+    const auto clean =
+        name == "one_step" ? one_step_clean(x_t, t, v) : recovered_clean(x_t, t, p.input("t_to"), v, noise);
+    const auto reward = (clean * p.input("slope")).flatten(1).sum(1);
+    const auto loss = margin_loss(margin, reward).mean();
+    p.add(name + ".clean", clean);
+    p.add(name + ".reward", reward);
+    p.add(name + ".loss", loss);
+    p.add(name + ".grad_v", torch::autograd::grad({loss}, {v})[0]);
+  }
+}
+
 void run_snapshots(const PreciseCase& p) {
   auto params = p.c.param_fields();
   const auto first = params.required<std::int64_t>("first_step"),
@@ -311,6 +331,7 @@ const ParityKinds& forward_parity_kinds() {
       {"method_crd", [](const ParityCase& c) { return in_both_precisions(c, run_crd); }},
       {"method_dpo", [](const ParityCase& c) { return in_both_precisions(c, run_dpo); }},
       {"method_regression", [](const ParityCase& c) { return in_both_precisions(c, run_regression); }},
+      {"method_direct", [](const ParityCase& c) { return in_both_precisions(c, run_direct); }},
       {"method_snapshots", [](const ParityCase& c) { return in_both_precisions(c, run_snapshots); }},
       {"method_times", [](const ParityCase& c) { return in_both_precisions(c, run_times); }}};
   return kinds;

@@ -1,0 +1,184 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/error_of.h"
+#include "tests/recorded_cases.h"
+#include "tests/trainers/line_fixture.h"
+#include "tests/trainers/method_fixture.h"
+#include "trainers/direct/direct_method.h"
+#include "trainers/forward/forward_method.h"
+#include "trainers/sampling/noise.h"
+#include "trainers/sampling/sde.h"
+
+namespace harness {
+namespace {
+
+using ::testing::HasSubstr;
+using torch::Tensor;
+
+constexpr std::int64_t kImages = 3, kLatent = 4;
+
+Tensor normals(std::uint32_t sample, torch::IntArrayRef shape) {
+  auto out = torch::empty(shape);
+  fill_normal({.seed = 5, .sample = sample}, {out.data_ptr<float>(), static_cast<std::size_t>(out.numel())});
+  return out.to(torch::kFloat64);
+}
+
+/// A velocity network of two layers in float64, whose weights are `weights`, on latents of four numbers.
+class SmallSampling : public DirectSampling {
+ public:
+  explicit SmallSampling(Tensor weights, int drawn = 0) : weights_(std::move(weights)), drawn_(drawn) {}
+
+  const std::vector<float>& sigmas() const override { return sigmas_; }
+  const Tensor& noise() const override { return noise_; }
+  Tensor sampled(int steps) const override {
+    const torch::NoGradGuard no_grad;
+    auto x = noise_;
+    for (std::size_t k = 0; k < static_cast<std::size_t>(steps); ++k)
+      x = euler_step(sigmas_[k], sigmas_[k + 1], x, network(held_, x, sigmas_[k]));
+    return x;
+  }
+  Tensor velocity(const Tensor& x, double sigma) const override { return network(weights_, x, sigma); }
+  int drawn(int which, int low, int high) const override {
+    return which == 1 ? drawn_ : std::min(high, low + 1);
+  }
+
+  /// What sampling without gradient goes by, however the weights are moved.
+  static Tensor weights() { return 0.5 * normals(1, {2 * kLatent * kLatent + kLatent}); }
+
+ private:
+  static Tensor network(const Tensor& weights, const Tensor& x, double sigma) {
+    const auto parts = weights.split_with_sizes({kLatent * kLatent, kLatent * kLatent, kLatent});
+    const auto hidden =
+        torch::tanh(x.flatten(1).matmul(parts[0].view({kLatent, kLatent})) + sigma * parts[2]);
+    return hidden.matmul(parts[1].view({kLatent, kLatent})).view_as(x);
+  }
+
+  Tensor weights_, held_ = weights();
+  int drawn_;
+  std::vector<float> sigmas_ = {1.0F, 0.8F, 0.6F, 0.4F, 0.2F, 0.0F};
+  Tensor noise_ = normals(2, {kImages, 1, 2, 2});
+};
+
+/// The method's loss through a decoder and a scorer of two layers.
+double loss_of(const DirectMethod& method, const SmallSampling& sampling, Tensor* loss = nullptr) {
+  const auto images = method.images(sampling);
+  const auto decoded = torch::tanh(images.clean.flatten(1).matmul(normals(3, {kLatent, 6})));
+  const auto scores = decoded.matmul(normals(4, {6, 1})).squeeze(1);
+  Tensor reward = torch::zeros({kImages}, torch::kFloat64);
+  for (const auto& term : images.terms)
+    reward = reward + term.weight * (1 + 0.1 * static_cast<double>(term.words.size())) * scores;
+  const auto mean = (method.loss(reward) * images.discount).mean();
+  if (loss != nullptr) *loss = mean;
+  return mean.item<double>();
+}
+
+void expect_derivative(const std::string& label, const DirectMethod& method, int drawn = 0) {
+  const auto at = SmallSampling::weights();
+  const auto weights = at.clone().requires_grad_();
+  Tensor loss;
+  loss_of(method, SmallSampling(weights, drawn), &loss);
+  const auto gradient = torch::autograd::grad({loss}, {weights})[0];
+  const double largest = gradient.abs().max().item<double>(), h = 1e-6;
+  EXPECT_GT(largest, 0) << label;
+  for (std::int64_t i = 0; i < at.numel(); ++i) {
+    const auto step = torch::zeros_like(at).index_fill(0, torch::tensor({i}), h);
+    const double numeric = (loss_of(method, SmallSampling(at + step, drawn)) -
+                            loss_of(method, SmallSampling(at - step, drawn))) /
+                           (2 * h);
+    EXPECT_NEAR(gradient[i].item<double>(), numeric, 1e-6 * largest) << label << ", weight " << i;
+  }
+}
+
+MethodContext five_steps() {
+  auto context = kOcr;
+  context.sampling_steps = context.trained_steps = 5;
+  return context;
+}
+
+// A new method needs no line here.
+TEST(DirectMethods, EveryMethodsGradientIsTheDerivativeOfItsLoss) {
+  int found = 0;
+  for (const auto& [name, info] : methods()) {
+    const auto method = method_of(name, Json::object(), five_steps());
+    const auto* direct = dynamic_cast<const DirectMethod*>(method.get());
+    if (direct == nullptr) continue;
+    ++found;
+    expect_derivative(name, *direct);
+    expect_derivative(name + ", the other choice", *direct, 1);
+  }
+  EXPECT_GE(found, 3);
+}
+
+TEST(DirectMethods, TheGradientIsTheDerivativeWithOtherSettingsToo) {
+  for (const auto& [name, given] : std::vector<std::pair<std::string, Json>>{
+           {"draft-k", {{"k", 2}}},
+           {"draft-k", {{"k", 5}}},
+           {"refl", {{"first_step", 0}, {"margin", 0.1}}},
+           {"srpo", {{"branch", "invert"}, {"positive", "sharp"}, {"negative", "dim"}, {"k", 0.5}}}}) {
+    const auto method = method_of(name, given, five_steps());
+    expect_derivative(name + given.dump(), dynamic_cast<const DirectMethod&>(*method));
+  }
+}
+
+TEST(DirectMethods, AVelocityOfTheFlowItselfLeavesEachImageWhereItIs) {
+  const auto x0 = normals(6, {2, 1, 2, 2}), eps = normals(7, {2, 1, 2, 2});
+  const auto t = doubles_of({0.6, 0.3}), t_to = doubles_of({0.2, 0.5});
+  const auto x_t = noised(x0, t, eps), v = eps - x0;
+  EXPECT_TRUE(one_step_clean(x_t, t, v).allclose(x0, 0, 1e-14));
+  EXPECT_TRUE(recovered_clean(x_t, t, t_to, v, eps).allclose(x0, 0, 1e-14));
+}
+
+TEST(DirectMethods, ARewardAboveTheMarginHasNoGradient) {
+  const auto reward = doubles_of({0.2, 0.9}).requires_grad_();
+  const auto loss = margin_loss(0.7, reward).sum();
+  EXPECT_DOUBLE_EQ(loss.item<double>(), 0.5);
+  EXPECT_TRUE(torch::autograd::grad({loss}, {reward})[0].equal(doubles_of({-1, 0})));
+}
+
+TEST(DirectMethods, SrpoExchangesItsWordsWhereItGoesUp) {
+  const Json words = {{"positive", "sharp"}, {"negative", "dim"}, {"k", 0.5}};
+  const auto terms = [&](int drawn) {
+    const auto method = method_of("srpo", words, five_steps());
+    return dynamic_cast<const DirectMethod&>(*method)
+        .images(SmallSampling(SmallSampling::weights(), drawn))
+        .terms;
+  };
+  const auto down = terms(0), up = terms(1);
+  ASSERT_EQ(down.size(), 2U);
+  EXPECT_EQ(down[0].words, "sharp");
+  EXPECT_EQ(down[0].weight, 1.5);
+  EXPECT_EQ(down[1].weight, -1);
+  EXPECT_EQ(up[0].words, "dim");
+  EXPECT_EQ(up[1].words, "sharp");
+}
+
+// Brightness is linear in the bias of the line: each method finds the way up.
+TEST(DirectMethods, RaiseTheReward) {
+  for (const char* name : {"refl", "draft-k", "srpo"}) {
+    const TemporaryFolder scratch;
+    const Json loop = {
+        {"prompts_per_epoch", 4}, {"group_size", 2}, {"shard_prompts", 2}, {"updates_per_epoch", 1},
+        {"sampling_steps", 5},    {"updates", 10},   {"lr", 0.05},         {"checkpoints", {10}}};
+    const auto outcome = train_line(LineMethod::make(name, loop), {.folder = scratch.path()});
+    ASSERT_TRUE(outcome.done) << name;
+    const auto reward = [&](std::size_t i) { return outcome.updates[i].stats.at("reward_mean"); };
+    EXPECT_GT(reward(9), reward(0) + 0.05) << name;
+    EXPECT_EQ(outcome.updates[0].stats.at("trained_units"), 8) << name;
+  }
+}
+
+TEST(DirectMethods, AreRefusedWhereTheRewardHasNoGradient) {
+  Line line;
+  TrainJob job;
+  job.settings = read_train_settings(Json::object(), "test");
+  const auto method = method_of("refl");
+  WorkerPool pool(1, [] {});
+  const auto message = message_of([&] { train(job, line, *method, pool, Ranks(), TrainHooks()); });
+  EXPECT_THAT(message, HasSubstr("this run's rewards have none"));
+}
+
+}  // namespace
+}  // namespace harness

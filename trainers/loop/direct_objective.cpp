@@ -1,0 +1,150 @@
+#include "trainers/loop/direct_objective.h"
+
+#include <cmath>
+
+#include "core/error.h"
+#include "trainers/law/path_variance.h"
+#include "trainers/loop/packing.h"
+#include "trainers/loop/shard_prompts.h"
+
+namespace harness {
+namespace {
+
+using torch::Tensor;
+
+class ShardSampling : public DirectSampling {
+ public:
+  ShardSampling(const RunParts& parts, const Epoch& epoch, std::size_t shard, const ShardPrompts& prompts)
+      : parts_(parts),
+        epoch_(epoch),
+        shard_(static_cast<int>(shard)),
+        condition_(parts.backbone.encode(prompts.texts)),
+        noise_(shard_noise(parts.job.seed, static_cast<std::uint32_t>(epoch.number),
+                           NoiseStream::kInitialLatent, 0, prompts.rows, parts.backbone.latent(),
+                           parts.backbone.device())) {}
+
+  const std::vector<float>& sigmas() const override { return epoch_.sampler.sigmas; }
+  const Tensor& noise() const override { return noise_; }
+
+  Tensor sampled(int steps) const override {
+    const torch::NoGradGuard no_grad;
+    auto x = noise_;
+    for (std::size_t k = 0; k < static_cast<std::size_t>(steps); ++k)
+      x = euler_step(sigmas()[k], sigmas()[k + 1], x, velocity(x, sigmas()[k]));
+    return x;
+  }
+
+  Tensor velocity(const Tensor& x, double sigma) const override {
+    return parts_.backbone.velocity(x, sigma, condition_, epoch_.sampler.plan.guidance);
+  }
+
+  int drawn(int which, int low, int high) const override {
+    TORCH_CHECK(which == 0 || which == 1, "a shard has two choices");
+    return drawn_integer(plan_context(parts_.settings, parts_.job.seed, epoch_.number), 2 * shard_ + which,
+                         low, high);
+  }
+
+ private:
+  const RunParts& parts_;
+  const Epoch& epoch_;
+  int shard_;
+  TextCondition condition_;
+  Tensor noise_;
+};
+
+}  // namespace
+
+DirectObjective::DirectObjective(const RunParts& parts, const DirectMethod& method)
+    : parts_(parts), method_(method) {
+  if (parts.hooks.reward_gradient) return;
+  throw Error("follows the gradient of the reward, and this run's rewards have none", "method",
+              "train it on a task whose scorer has one, or take another method");
+}
+
+Contribution DirectObjective::contribute(const UpdatePart& part) {
+  const auto& settings = parts_.settings;
+  const auto chosen = prompts_of_epoch(parts_.job, part.epoch.number);
+  const auto of_shard = static_cast<std::size_t>(settings.shard_prompts);
+  const double share = 1.0 / static_cast<double>(static_cast<std::int64_t>(part.count) *
+                                                 settings.shard_prompts * settings.group_size);
+  Contribution result;
+  result.sum = std::make_unique<FoldSum>(parts_.parameters.size(), part.count,
+                                         static_cast<std::size_t>(settings.gradient_folds), parts_.ranks);
+  std::vector<Trace> traces(part.count);
+  const auto own = parts_.ranks.part_of(part.count);
+  parts_.pool.run(own.count(), [&](std::size_t i) {
+    const auto task = own.first + i, shard = part.first + task;
+    const ShardPrompts prompts(parts_.job, std::span(chosen).subspan(shard * of_shard, of_shard));
+    const auto images = method_.images(ShardSampling(parts_, part.epoch, shard, prompts));
+    const auto reward = reward_of(images, prompts.texts);
+    const auto contribution = (method_.loss(reward) * images.discount).sum() * share;
+    images_ += reward.numel();
+    traces[task] = {.loss = contribution.item<double>(), .rewards = to_doubles(reward)};
+    if (!std::isfinite(traces[task].loss)) fail_not_finite("the loss", -1, part.update);
+    result.sum->add(task,
+                    torch::autograd::grad({contribution}, parts_.parameters, {}, std::nullopt, false, true));
+  });
+  result.sum->gather(parts_.parameters);
+  gather(traces);
+  result.record = describe(part, traces);
+  return result;
+}
+
+/// [B], by the weights of its terms.
+Tensor DirectObjective::reward_of(const DirectImages& images, const std::vector<PromptText>& prompts) const {
+  const auto pixels = parts_.backbone.decode_with_gradient(images.clean, prompts);
+  Tensor sum;
+  for (const auto& [weight, words] : images.terms) {
+    std::vector<std::string> texts;
+    for (const auto& prompt : prompts)
+      texts.push_back(words.empty() ? prompt.text : words + ". " + prompt.text);
+    const auto term = parts_.hooks.reward_gradient(texts, pixels).to(pixels.device()) * weight;
+    sum = sum.defined() ? sum + term : term;
+  }
+  return sum;
+}
+
+/// Fills up what the shards of other processes left.
+void DirectObjective::gather(std::vector<Trace>& traces) const {
+  if (parts_.ranks.size() == 1) return;
+  const auto own = parts_.ranks.part_of(traces.size());
+  std::vector<double> numbers;
+  for (auto i = own.first; i < own.last; ++i) {
+    numbers.push_back(traces[i].loss);
+    numbers.insert(numbers.end(), traces[i].rewards.begin(), traces[i].rewards.end());
+  }
+  const auto of_shard = static_cast<std::size_t>(parts_.settings.shard_prompts * parts_.settings.group_size);
+  const auto received = parts_.ranks.gather(packed(numbers));
+  for (int rank = 0; rank < parts_.ranks.size(); ++rank) {
+    const auto theirs = unpacked(received[static_cast<std::size_t>(rank)]);
+    const auto part = parts_.ranks.part_of(traces.size(), rank);
+    auto next = theirs.begin();
+    for (auto i = part.first; i < part.last; ++i) {
+      const auto rewards = next + 1, end = rewards + static_cast<std::ptrdiff_t>(of_shard);
+      traces[i] = {.loss = *next, .rewards = {rewards, end}};
+      next = end;
+    }
+  }
+}
+
+UpdateRecord DirectObjective::describe(const UpdatePart& part, const std::vector<Trace>& traces) const {
+  UpdateRecord record;
+  record.fresh = part.fresh;
+  std::vector<double> rewards;
+  double loss = 0;
+  for (const auto& trace : traces) {
+    loss += trace.loss;
+    rewards.insert(rewards.end(), trace.rewards.begin(), trace.rewards.end());
+  }
+  auto& s = record.stats;
+  s["loss"] = loss;
+  s["reward_mean"] = mean_of(rewards);
+  s["reward_std"] = std::sqrt(sample_variance(rewards));
+  s["missing_rewards"] = 0;
+  s["trained_steps"] = 0;
+  s["trained_units"] = static_cast<double>(rewards.size());
+  for (const auto& [name, value] : method_.statistics()) s[name] = value;
+  return record;
+}
+
+}  // namespace harness
