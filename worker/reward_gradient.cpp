@@ -41,9 +41,8 @@ std::vector<std::string> tasks_with_gradient() {
 
 void require_reward_gradient(const Method& method, const std::string& task, const std::string& where) {
   if (dynamic_cast<const DirectMethod*>(&method) == nullptr || with_gradient(task) != nullptr) return;
-  throw Error(
-      fmt::format("this method follows the gradient of the reward, and that of task {} has none", task),
-      where, fmt::format("train it on a task of {}", join(tasks_with_gradient(), ", ")));
+  throw Error(fmt::format("this method needs a differentiable reward, and that of task {} is not", task),
+              where, fmt::format("train it on a task of {}", join(tasks_with_gradient(), ", ")));
 }
 
 decltype(TrainHooks::reward_gradient) reward_gradient_of(const std::string& task, const Scorers& scorers) {

@@ -51,8 +51,9 @@ std::future<SampleScore> ClipScorer::submit(const std::string& text, const Image
 Tensor ClipScorer::score_with_gradient(const std::vector<std::string>& texts, const Tensor& pixels) {
   std::vector<Tensor> rows;
   for (const auto& text : texts) rows.push_back(unit_text(text));
-  const auto prepared = clip_pixel_values(clip_.images, pixels.to(device_), profile_.whole_bytes);
-  const auto images = unit_rows(clip_.model->image_embeds(prepared));
+  // On the CPU: a GPU has no deterministic gradient of these interpolations.
+  const auto prepared = clip_pixel_values(clip_.images, pixels.to(torch::kCPU), profile_.whole_bytes);
+  const auto images = unit_rows(clip_.model->image_embeds(prepared.to(device_)));
   return (images * torch::stack(rows).to(device_)).sum(1) * scale_ / profile_.divisor;
 }
 

@@ -106,9 +106,12 @@ void check_chosen_within(const CheckedExperiment& experiment, const std::string&
 void check_second_view(const CheckedExperiment& experiment, Findings& findings) {
   const auto checkpoints = evaluated_checkpoints(experiment.store, experiment);
   const auto view = second_view(experiment.store, experiment, checkpoints);
+  std::set<std::pair<std::string, double>> checked;  // rows of equal cost share the baseline's cut
   for (const auto& [_, cut] : view.cuts) {
-    for (const auto& chosen : cut.checkpoints)
-      check_chosen_within(experiment, chosen.run_id, cut.nfe_total, findings);
+    for (const auto& chosen : cut.checkpoints) {
+      if (checked.emplace(chosen.run_id, cut.nfe_total).second)
+        check_chosen_within(experiment, chosen.run_id, cut.nfe_total, findings);
+    }
   }
 }
 
@@ -144,14 +147,19 @@ void check_allowed(const CheckedExperiment& experiment, const CheckedEvaluation&
   }
 }
 
+/// The second view of a leaderboard opens the test split for further checkpoints.
+bool is_of_second_view(Store& store, const StoredEvaluation& test) {
+  const auto selection = test.selection_id ? store.selection(*test.selection_id) : std::nullopt;
+  return selection && selection->rule.ends_with(second_view_rule(""));
+}
+
 /// Test evaluations of the run on these prompts, whichever experiment asked for them.
 void check_opened_once(const CheckedExperiment& experiment, const CheckedRun& run,
                        const StoredEvaluation& ours, Findings& findings) {
   for (const auto& other : experiment.store.evaluations(run.id)) {
     const bool same_prompts = other.split == "test" && other.prompt_set_sha256 == ours.prompt_set_sha256;
-    // The second view of a leaderboard opens it for one further checkpoint.
     const bool is_ours = std::ranges::count(experiment.evaluations, other.id, &CheckedEvaluation::id) > 0;
-    if (!same_prompts || is_ours) continue;
+    if (!same_prompts || is_ours || is_of_second_view(experiment.store, other)) continue;
     const auto name = fmt::format("{} on test at {} (evaluation {})", run.name, other.step, other.id);
     if (other.step != ours.step) {
       findings.add("{}: the test split was opened for a second checkpoint", name);
@@ -160,6 +168,15 @@ void check_opened_once(const CheckedExperiment& experiment, const CheckedRun& ru
       findings.add("{}: the test split was opened twice", name);
     }
   }
+}
+
+/// One; with a second view one more, and of the baseline one for each row's cut, as many as it has
+/// checkpoints.
+std::size_t most_tests(const CheckedExperiment& experiment, const CheckedRun& run) {
+  if (!experiment.table.has_second_view() || !run.is_trained()) return 1;
+  const auto checkpoints = experiment.effective.checkpoints.size();
+  const bool is_baseline = run.arm == experiment.effective.baseline;
+  return std::min(checkpoints, is_baseline ? experiment.methods.size() : 2);
 }
 
 /// Folders of test evaluations that the DB does not know.
@@ -173,18 +190,6 @@ void check_folders(const CheckedExperiment& experiment, const CheckedRun& run, F
     if (name.starts_with("eval-test-") && !known.contains(name))
       findings.add("{}: {} is a test evaluation that the DB does not know", run.name, entry.path().string());
   }
-}
-
-}  // namespace
-
-namespace {
-
-/// One, and with a second view one more; of the baseline one for each cut, which are no more than its
-/// checkpoints.
-std::size_t most_tests(const CheckedExperiment& experiment, const CheckedRun& run) {
-  if (!experiment.table.has_second_view() || !run.is_trained()) return 1;
-  const bool is_baseline = run.arm == experiment.effective.baseline;
-  return is_baseline ? experiment.effective.checkpoints.size() : 2;
 }
 
 }  // namespace

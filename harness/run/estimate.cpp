@@ -100,8 +100,7 @@ struct JobList {
   void add_second_tests(const RunPlan& run, std::optional<int> selected) {
     if (!plan.spec.has_second_view() || !run.is_trained()) return;
     if (!second_views) {
-      const bool is_baseline = run.name == plan.baseline;
-      const auto most = is_baseline ? std::max<std::size_t>(run.checkpoints.size(), 2) - 1 : 1;
+      const auto most = run.name == plan.baseline ? std::min(run.checkpoints.size(), other_rows()) : 1;
       for (std::size_t i = 0; i < most; ++i) add_second_test(run, static_cast<int>(i));
       return;
     }
@@ -117,6 +116,15 @@ struct JobList {
       }
       ++number;
     }
+  }
+
+  /// That are trained, besides the baseline: each may have a cut of its own.
+  std::size_t other_rows() const {
+    std::set<std::string> rows;
+    for (const auto& run : plan.runs) {
+      if (run.is_trained() && run.name != plan.baseline) rows.insert(run.name);
+    }
+    return rows.size();
   }
 
   /// Of a checkpoint that nobody knows yet.
@@ -205,7 +213,8 @@ void print_scorers(const Plan& plan) {
   for (const auto& [metric, reason] : plan.metrics_not_run) put("Not run: {}: {}.\n", metric, reason);
 }
 
-/// Megabytes that the plan's run folders will take: images, encoded prompts, checkpoints and resume points.
+/// Megabytes that the plan's run folders will take: images, encoded prompts, checkpoints, and the resume
+/// points of one run, which go when it is done.
 double estimated_disk_mb(const Plan& plan, const Json& resources) {
   const Json stored = resources.value("stored", Json::object());
   // Shipped as float16, kept as float32; random weights are those of a debug model.
@@ -215,17 +224,16 @@ double estimated_disk_mb(const Plan& plan, const Json& resources) {
   const double sample = stored.contains("image") ? stored["image"].get<double>() / 1e6 : kSampleKb / 1e3;
   double megabytes = stored.value("prompt", 0.0) / 1e6 *
                      static_cast<double>(plan.inputs.validation.size() + plan.inputs.test.size());
+  bool trains = false;
   const auto tested = plan.spec.tests() ? plan.inputs.test.size() : 0;
   for (const auto& run : plan.runs) {
     const auto evaluations = run.checkpoints.size();
     megabytes += sample * static_cast<double>(evaluations * plan.inputs.validation.size() + tested);
     if (!run.takes_a_worker()) continue;
-    const auto copies =
-        run.checkpoints.size() * kWeightCopiesPerCheckpoint +
-        (run.is_trained() ? static_cast<std::size_t>(kResumePoints * kWeightCopiesPerResume) : 0);
-    megabytes += weights * static_cast<double>(copies);
+    megabytes += weights * static_cast<double>(run.checkpoints.size() * kWeightCopiesPerCheckpoint);
+    trains |= run.is_trained();
   }
-  return megabytes;
+  return megabytes + (trains ? weights * kResumePoints * kWeightCopiesPerResume : 0);
 }
 
 std::set<std::string> jobs_of_finished_experiments(Store& store) {

@@ -67,21 +67,26 @@ std::string verdict_note(const Leaderboard& board, double confidence) {
 
 std::string second_view_note(const Leaderboard& board) {
   if (!board.has_second_view) return {};
-  const bool is_known = !board.cut_too_early.empty() || std::ranges::any_of(board.rows, [](const auto& row) {
-    return row.equal_evaluations.has_value();
-  });
-  if (!is_known)
-    return "Equal evaluations: not shown, as a run does not say how many network evaluations it made.";
+  std::vector<std::string> without_counts;
+  for (const auto& row : board.rows) {
+    const bool is_named = std::ranges::count(board.cut_too_early, row.method) > 0;
+    if (row.method != board.baseline && !row.equal_evaluations && !is_named)
+      without_counts.push_back(row.method);
+  }
+  if (without_counts.size() + 1 >= board.rows.size())
+    return "Equal evaluations: not shown, as the runs do not say how many network evaluations they made.";
   auto note = fmt::format(
-      "Equal evaluations: a method and {0} are both cut at the most evaluations (forward + 3 backward, in images) "
-      "that all their runs reached; of each run's checkpoints within them the best on validation was tested. The test "
-      "split was opened once for each selection: {1} for equal evaluations alone.",
+      "Equal evaluations: a method and {0} are compared within the largest number of evaluations (forward + 3 "
+      "backward, in images) that all their runs reached; of each run's checkpoints within it the best on validation "
+      "was tested. The test split was opened once for each selection: {1} for equal evaluations alone.",
       board.baseline, counted(board.second_tests, "checkpoint"));
   if (!board.cut_too_early.empty())
     note += fmt::format(
-        " Not compared there, as one of the two had spent more at its first checkpoint than the other "
-        "at its last: {}.",
+        " Not compared, as one of the two had spent more at its first checkpoint than the other at its last: {}.",
         join(board.cut_too_early, ", "));
+  if (!without_counts.empty())
+    note +=
+        fmt::format(" Not compared, as a run does not say what it spent: {}.", join(without_counts, ", "));
   return note;
 }
 
@@ -97,7 +102,7 @@ ViewTable leaderboard_view(const TableModel& model) {
                               {"\u0394 at equal images"},
                               {fmt::format("{} % interval", format_percent(model.confidence))},
                               {"Holm"},
-                              {"Cut at"},
+                              {"Evaluations"},
                               {"\u0394 at equal evaluations"},
                               {fmt::format("{} % interval", format_percent(model.confidence))},
                               {"Verdict", false},

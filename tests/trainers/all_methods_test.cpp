@@ -170,7 +170,8 @@ TEST_F(AllMethods, SpendWhatAnEpochOfThemTakes) {
                            {"refl", {{"first_step", 9}}, 64, 576, 64},
                            {"draft-k", kNone, 64, 576, 64},
                            {"draft-k", {{"k", 3}}, 64, 448, 192},
-                           {"srpo", kNone, 64, 640, 64}};
+                           {"srpo", kNone, 64, 640, 64},
+                           {"srpo", {{"branch", "both"}}, 128, 640, 128}};
   for (const char* one_step :
        {"flow-grpo", "ratio-norm", "lambda-norm-t", "lambda-controlled", "lambda-z-clip", "reinforce",
         "cispo", "rloo", "dr-grpo", "ddpo", "pref-grpo", "spo", "aspo"})

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "tests/error_of.h"
 #include "tests/recorded_cases.h"
@@ -29,7 +30,7 @@ Tensor normals(std::uint32_t sample, torch::IntArrayRef shape) {
 /// A velocity network of two layers in float64, whose weights are `weights`, on latents of four numbers.
 class SmallSampling : public DirectSampling {
  public:
-  explicit SmallSampling(Tensor weights, int drawn = 0) : weights_(std::move(weights)), drawn_(drawn) {}
+  explicit SmallSampling(Tensor weights) : weights_(std::move(weights)) {}
 
   const std::vector<float>& sigmas() const override { return sigmas_; }
   const Tensor& noise() const override { return noise_; }
@@ -41,9 +42,7 @@ class SmallSampling : public DirectSampling {
     return x;
   }
   Tensor velocity(const Tensor& x, double sigma) const override { return network(weights_, x, sigma); }
-  int drawn(int which, int low, int high) const override {
-    return which == 1 ? drawn_ : std::min(high, low + 1);
-  }
+  int drawn(int which, int low, int high) const override { return std::min(high, low + 1 + 40 * which); }
 
   /// What sampling without gradient goes by, however the weights are moved.
   static Tensor weights() { return 0.5 * normals(1, {2 * kLatent * kLatent + kLatent}); }
@@ -57,37 +56,37 @@ class SmallSampling : public DirectSampling {
   }
 
   Tensor weights_, held_ = weights();
-  int drawn_;
   std::vector<float> sigmas_ = {1.0F, 0.8F, 0.6F, 0.4F, 0.2F, 0.0F};
   Tensor noise_ = normals(2, {kImages, 1, 2, 2});
 };
 
 /// The method's loss through a decoder and a scorer of two layers.
 double loss_of(const DirectMethod& method, const SmallSampling& sampling, Tensor* loss = nullptr) {
-  const auto images = method.images(sampling);
-  const auto decoded = torch::tanh(images.clean.flatten(1).matmul(normals(3, {kLatent, 6})));
-  const auto scores = decoded.matmul(normals(4, {6, 1})).squeeze(1);
-  Tensor reward = torch::zeros({kImages}, torch::kFloat64);
-  for (const auto& term : images.terms)
-    reward = reward + term.weight * (1 + 0.1 * static_cast<double>(term.words.size())) * scores;
-  const auto mean = (method.loss(reward) * images.discount).mean();
-  if (loss != nullptr) *loss = mean;
-  return mean.item<double>();
+  Tensor sum = torch::zeros({}, torch::kFloat64);
+  for (const auto& images : method.images(sampling)) {
+    const auto decoded = torch::tanh(images.clean.flatten(1).matmul(normals(3, {kLatent, 6})));
+    const auto scores = decoded.matmul(normals(4, {6, 1})).squeeze(1);
+    Tensor reward = torch::zeros({kImages}, torch::kFloat64);
+    for (const auto& term : images.terms)
+      reward = reward + term.weight * (1 + 0.1 * static_cast<double>(term.words.size())) * scores;
+    sum = sum + method.loss(reward * images.factor).mean();
+  }
+  if (loss != nullptr) *loss = sum;
+  return sum.item<double>();
 }
 
-void expect_derivative(const std::string& label, const DirectMethod& method, int drawn = 0) {
+void expect_derivative(const std::string& label, const DirectMethod& method) {
   const auto at = SmallSampling::weights();
   const auto weights = at.clone().requires_grad_();
   Tensor loss;
-  loss_of(method, SmallSampling(weights, drawn), &loss);
+  loss_of(method, SmallSampling(weights), &loss);
   const auto gradient = torch::autograd::grad({loss}, {weights})[0];
   const double largest = gradient.abs().max().item<double>(), h = 1e-6;
   EXPECT_GT(largest, 0) << label;
   for (std::int64_t i = 0; i < at.numel(); ++i) {
     const auto step = torch::zeros_like(at).index_fill(0, torch::tensor({i}), h);
-    const double numeric = (loss_of(method, SmallSampling(at + step, drawn)) -
-                            loss_of(method, SmallSampling(at - step, drawn))) /
-                           (2 * h);
+    const double numeric =
+        (loss_of(method, SmallSampling(at + step)) - loss_of(method, SmallSampling(at - step))) / (2 * h);
     EXPECT_NEAR(gradient[i].item<double>(), numeric, 1e-6 * largest) << label << ", weight " << i;
   }
 }
@@ -107,7 +106,6 @@ TEST(DirectMethods, EveryMethodsGradientIsTheDerivativeOfItsLoss) {
     if (direct == nullptr) continue;
     ++found;
     expect_derivative(name, *direct);
-    expect_derivative(name + ", the other choice", *direct, 1);
   }
   EXPECT_GE(found, 3);
 }
@@ -117,7 +115,8 @@ TEST(DirectMethods, TheGradientIsTheDerivativeWithOtherSettingsToo) {
            {"draft-k", {{"k", 2}}},
            {"draft-k", {{"k", 5}}},
            {"refl", {{"first_step", 0}, {"margin", 0.1}}},
-           {"srpo", {{"branch", "invert"}, {"positive", "sharp"}, {"negative", "dim"}, {"k", 0.5}}}}) {
+           {"srpo", {{"branch", "invert"}}},
+           {"srpo", {{"branch", "both"}, {"positive", "sharp"}, {"negative", "dim"}, {"k", 0.5}}}}) {
     const auto method = method_of(name, given, five_steps());
     expect_derivative(name + given.dump(), dynamic_cast<const DirectMethod&>(*method));
   }
@@ -139,34 +138,50 @@ TEST(DirectMethods, ARewardAboveTheMarginHasNoGradient) {
 }
 
 TEST(DirectMethods, SrpoExchangesItsWordsWhereItGoesUp) {
-  const Json words = {{"positive", "sharp"}, {"negative", "dim"}, {"k", 0.5}};
-  const auto terms = [&](int drawn) {
-    const auto method = method_of("srpo", words, five_steps());
-    return dynamic_cast<const DirectMethod&>(*method)
-        .images(SmallSampling(SmallSampling::weights(), drawn))
-        .terms;
-  };
-  const auto down = terms(0), up = terms(1);
+  const Json words = {{"branch", "both"}, {"positive", "sharp"}, {"negative", "dim"}, {"k", 0.5}};
+  const auto method = method_of("srpo", words, five_steps());
+  const auto images =
+      dynamic_cast<const DirectMethod&>(*method).images(SmallSampling(SmallSampling::weights()));
+  ASSERT_EQ(images.size(), 2U);
+  const auto &down = images[0].terms, &up = images[1].terms;
   ASSERT_EQ(down.size(), 2U);
   EXPECT_EQ(down[0].words, "sharp");
   EXPECT_EQ(down[0].weight, 1.5);
+  EXPECT_EQ(down[1].words, "dim");
   EXPECT_EQ(down[1].weight, -1);
   EXPECT_EQ(up[0].words, "dim");
   EXPECT_EQ(up[1].words, "sharp");
+  EXPECT_GT(images[0].factor, 0);
+  EXPECT_GT(images[1].factor, 0) << "the words have changed sides";
+}
+
+TEST(DirectMethods, WordsReachTheScorerBeforeThePrompt) {
+  const TemporaryFolder scratch;
+  const Json loop = {{"prompts_per_epoch", 1}, {"group_size", 2},     {"shard_prompts", 1},
+                     {"updates_per_epoch", 1}, {"sampling_steps", 4}, {"updates", 1},
+                     {"checkpoints", {1}}};
+  std::set<std::string> texts;
+  train_line(LineMethod::make("srpo", loop, {{"positive", "sharp"}, {"negative", "dim"}}),
+             {.folder = scratch.path(), .prompts = 1, .scored_texts = &texts});
+  EXPECT_EQ(texts, (std::set<std::string>{"sharp. line 0", "dim. line 0"}));
 }
 
 // Brightness is linear in the bias of the line: each method finds the way up.
 TEST(DirectMethods, RaiseTheReward) {
-  for (const char* name : {"refl", "draft-k", "srpo"}) {
+  const Json loop = {
+      {"prompts_per_epoch", 4}, {"group_size", 2}, {"shard_prompts", 2}, {"updates_per_epoch", 1},
+      {"sampling_steps", 5},    {"updates", 10},   {"lr", 0.05},         {"checkpoints", {10}}};
+  for (const auto& [name, own] :
+       std::vector<std::pair<std::string, Json>>{{"refl", Json::object()},
+                                                 {"draft-k", Json::object()},
+                                                 {"srpo", Json::object()},
+                                                 {"srpo", {{"branch", "invert"}}}}) {
     const TemporaryFolder scratch;
-    const Json loop = {
-        {"prompts_per_epoch", 4}, {"group_size", 2}, {"shard_prompts", 2}, {"updates_per_epoch", 1},
-        {"sampling_steps", 5},    {"updates", 10},   {"lr", 0.05},         {"checkpoints", {10}}};
-    const auto outcome = train_line(LineMethod::make(name, loop), {.folder = scratch.path()});
+    const auto outcome = train_line(LineMethod::make(name, loop, own), {.folder = scratch.path()});
     ASSERT_TRUE(outcome.done) << name;
-    const auto reward = [&](std::size_t i) { return outcome.updates[i].stats.at("reward_mean"); };
-    EXPECT_GT(reward(9), reward(0) + 0.05) << name;
+    EXPECT_LT(outcome.bias, -0.1) << name << own << ": an Euler step subtracts velocities";
     EXPECT_EQ(outcome.updates[0].stats.at("trained_units"), 8) << name;
+    EXPECT_TRUE(outcome.updates[9].on_policy) << name;
   }
 }
 

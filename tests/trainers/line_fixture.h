@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <future>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,7 @@ struct LineRun {
   int prompts = 20;
   std::int64_t stop_after = 1'000'000;  ///< updates
   bool unique_rewards = false;          ///< no two images have the same; else the image's mean brightness
+  std::set<std::string>* scored_texts = nullptr;  ///< gets those whose reward's gradient was asked for
   std::function<void(const UpdateRecord&, const Line&)> on_update = [](const auto&, const auto&) {};
 };
 
@@ -113,7 +115,8 @@ inline LineOutcome train_line(LineMethod configured, const LineRun& run, const R
     const double reward = run.unique_rewards ? std::fmod(kGolden * ++images, 1.0) : brightness(image);
     return std::async(std::launch::deferred, [=]() -> std::optional<double> { return reward; });
   };
-  hooks.reward_gradient = [](const std::vector<std::string>&, const torch::Tensor& pixels) {
+  hooks.reward_gradient = [&](const std::vector<std::string>& texts, const torch::Tensor& pixels) {
+    if (run.scored_texts != nullptr) run.scored_texts->insert(texts.begin(), texts.end());
     return pixels.mean({1, 2, 3});
   };
   hooks.on_resume = [](std::int64_t) {};

@@ -150,11 +150,12 @@ struct WatchedDraws : WatchedMethod<ForwardMethod> {
 
 struct WatchedImages : WatchedMethod<DirectMethod> {
   using WatchedMethod::WatchedMethod;
-  DirectImages images(const DirectSampling& sampling) const override {
-    auto images = method().images(sampling);
-    write(fmt::format("  clean latents{}\n", numbers(images.clean.detach())));
-    if (images.discount != 1) write(fmt::format("    discount {:.6g}\n", images.discount));
-    return images;
+  std::vector<DirectImages> images(const DirectSampling& sampling) const override {
+    auto all = method().images(sampling);
+    for (const auto& images : all)
+      write(fmt::format("  clean latents{}\n    factor {:.6g}\n", numbers(images.clean.detach()),
+                        images.factor));
+    return all;
   }
   torch::Tensor loss(const torch::Tensor& reward) const override {
     auto loss = method().loss(reward);

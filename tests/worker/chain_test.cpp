@@ -323,9 +323,8 @@ TEST_F(Chain, ProcessesThatCannotShareTheFoldsAreRefusedBeforeAnythingRuns) {
 TEST_F(Chain, AMethodThatFollowsTheRewardsGradientIsRefusedOnATaskWithoutOne) {
   const auto refused = shell(reproduce("none", "--methods ratio-norm,refl 2>&1"));
   EXPECT_EQ(refused.status, 2);
-  EXPECT_PROBLEM(
-      refused.out,
-      "settings of refl: this method follows the gradient of the reward, and that of task ocr has none");
+  EXPECT_PROBLEM(refused.out,
+                 "settings of refl: this method needs a differentiable reward, and that of task ocr is not");
   EXPECT_PROBLEM(refused.out, "train it on a task of pickscore, clip_score, glyph-clip");
 }
 

@@ -49,11 +49,11 @@ struct RewardTerm {
   std::string words = {};
 };
 
-/// What is decoded and scored.
+/// What is decoded and scored: an image each.
 struct DirectImages {
   torch::Tensor clean = {};              ///< [B, ...] with gradient
-  std::vector<RewardTerm> terms = {{}};  ///< their sum is the reward
-  double discount = 1;                   ///< factor of the loss
+  std::vector<RewardTerm> terms = {{}};  ///< their sum is the reward, as it is recorded
+  double factor = 1;                     ///< of the reward, in the loss
 };
 
 class DirectMethod : public Method {
@@ -61,9 +61,10 @@ class DirectMethod : public Method {
   /// Euler's steps from noise to data, of which nothing is recorded.
   RolloutPlan plan(const PlanContext& context) const override;
 
-  virtual DirectImages images(const DirectSampling& sampling) const = 0;
+  /// One or more of each of the shard's images.
+  virtual std::vector<DirectImages> images(const DirectSampling& sampling) const = 0;
 
-  /// [B] of rewards [B]; the mean over an update's images is minimised.
+  /// [B] of rewards [B]; what is minimised is the sum over `images` of the mean over an update's.
   virtual torch::Tensor loss(const torch::Tensor& reward) const = 0;
 
   /// Not called: there are no recorded steps.

@@ -75,14 +75,17 @@ Contribution DirectObjective::contribute(const UpdatePart& part) {
   parts_.pool.run(own.count(), [&](std::size_t i) {
     const auto task = own.first + i, shard = part.first + task;
     const ShardPrompts prompts(parts_.job, std::span(chosen).subspan(shard * of_shard, of_shard));
-    const auto images = method_.images(ShardSampling(parts_, part.epoch, shard, prompts));
-    const auto reward = reward_of(images, prompts.texts);
-    const auto contribution = (method_.loss(reward) * images.discount).sum() * share;
-    images_ += reward.numel();
-    traces[task] = {.loss = contribution.item<double>(), .rewards = to_doubles(reward)};
+    Tensor loss;
+    for (const auto& images : method_.images(ShardSampling(parts_, part.epoch, shard, prompts))) {
+      const auto reward = reward_of(images, prompts.texts);
+      const auto own_loss = method_.loss(reward * images.factor).sum() * share;
+      loss = loss.defined() ? loss + own_loss : own_loss;
+      images_ += reward.numel();
+      if (traces[task].rewards.empty()) traces[task].rewards = to_doubles(reward);
+    }
+    traces[task].loss = loss.item<double>();
     if (!std::isfinite(traces[task].loss)) fail_not_finite("the loss", -1, part.update);
-    result.sum->add(task,
-                    torch::autograd::grad({contribution}, parts_.parameters, {}, std::nullopt, false, true));
+    result.sum->add(task, torch::autograd::grad({loss}, parts_.parameters, {}, std::nullopt, false, true));
   });
   result.sum->gather(parts_.parameters);
   gather(traces);

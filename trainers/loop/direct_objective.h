@@ -17,11 +17,12 @@ class DirectObjective : public Objective {
 
   Contribution contribute(const UpdatePart& part) override;
   std::int64_t images() const override { return images_; }
+  bool samples_anew() const override { return true; }
 
  private:
   struct Trace {
     double loss = 0;              ///< summand of the update's
-    std::vector<double> rewards;  ///< B
+    std::vector<double> rewards;  ///< B, of the first of the method's images
   };
 
   torch::Tensor reward_of(const DirectImages& images, const std::vector<PromptText>& prompts) const;

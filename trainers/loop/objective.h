@@ -29,6 +29,9 @@ class Objective {
 
   virtual Contribution contribute(const UpdatePart& part) = 0;
 
+  /// Whether an update samples by the weights that it begins with, so that none is off-policy.
+  virtual bool samples_anew() const { return false; }
+
   /// Decoded and scored by this process so far, besides those of epochs.
   virtual std::int64_t images() const { return 0; }
 };

@@ -109,8 +109,8 @@ class GrpoLoop {
                           .first = static_cast<std::size_t>(number % settings_.updates_per_epoch) * shards,
                           .count = shards,
                           .update = update_ + 1,
-                          .fresh = number < settings_.updates_per_epoch,
-                          .on_policy = number == 0};
+                          .fresh = objective_->samples_anew() || number < settings_.updates_per_epoch,
+                          .on_policy = objective_->samples_anew() || number == 0};
     auto [sum, record, damping, takes_out_weights] = objective_->contribute(part);
     record.epoch = epoch.number;
     record.fresh = part.fresh;

@@ -66,7 +66,8 @@ void check_forward(const ForwardMethod& method, const TrainSettings& settings, c
 void check_direct(const TrainSettings& settings, const std::string& where) {
   const auto refuse = [&](bool given, const char* setting, const char* of, const char* hint) {
     if (given)
-      throw Error(fmt::format("setting {} is of {}, and this method has none", setting, of), where, hint);
+      throw Error(fmt::format("setting {} applies to {}, which this method does not use", setting, of), where,
+                  hint);
   };
   refuse(settings.kl > 0, "kl", "recorded steps", "leave kl at 0");
   refuse(settings.score_weight.has_value(), "step_weight", "recorded steps", "leave step_weight at none");

@@ -21,12 +21,12 @@ class DraftK : public DirectMethod {
                     "lower it, or raise sampling_steps");
   }
 
-  DirectImages images(const DirectSampling& sampling) const override {
+  std::vector<DirectImages> images(const DirectSampling& sampling) const override {
     const auto& sigmas = sampling.sigmas();
     auto x = sampling.sampled(sampling.steps() - k_);
     for (auto i = sigmas.size() - 1 - static_cast<std::size_t>(k_); i + 1 < sigmas.size(); ++i)
       x = euler_step(sigmas[i], sigmas[i + 1], x, sampling.velocity(x, sigmas[i]));
-    return {.clean = x};
+    return {{.clean = x}};
   }
 
   torch::Tensor loss(const torch::Tensor& reward) const override { return -reward; }

@@ -25,12 +25,12 @@ class Refl : public DirectMethod {
                     "lower it, or raise sampling_steps");
   }
 
-  DirectImages images(const DirectSampling& sampling) const override {
+  std::vector<DirectImages> images(const DirectSampling& sampling) const override {
     const int j = sampling.drawn(0, first_, last_);
     const double sigma = sampling.sigmas()[static_cast<std::size_t>(j)];
     const auto x = sampling.sampled(j);
     const auto t = torch::full({x.size(0)}, sigma, torch::kFloat64);
-    return {.clean = one_step_clean(x, t, sampling.velocity(x, sigma))};
+    return {{.clean = one_step_clean(x, t, sampling.velocity(x, sigma))}};
   }
 
   torch::Tensor loss(const torch::Tensor& reward) const override { return margin_loss(margin_, reward); }
