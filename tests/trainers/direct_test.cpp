@@ -159,7 +159,7 @@ TEST(DirectMethods, WordsReachTheScorerBeforeThePrompt) {
   const TemporaryFolder scratch;
   const Json loop = {{"prompts_per_epoch", 1}, {"group_size", 2},     {"shard_prompts", 1},
                      {"updates_per_epoch", 1}, {"sampling_steps", 4}, {"updates", 1},
-                     {"checkpoints", {1}}};
+                     {"checkpoints", {1}},     {"late_steps", 2}};
   std::set<std::string> texts;
   train_line(LineMethod::make("srpo", loop, {{"positive", "sharp"}, {"negative", "dim"}}),
              {.folder = scratch.path(), .prompts = 1, .scored_texts = &texts});
