@@ -62,8 +62,9 @@ std::optional<Experiment> linked_experiment(Store& store, const fs::path& link) 
 /// What must be there; figures need not.
 std::vector<std::string> required_files(const Experiment& experiment) {
   std::vector<std::string> required;
-  if (!experiment.is_training()) required = {"grid.png", "grid.html"};
   const auto columns = experiment.methods.size() + (experiment.table.has_base ? 1 : 0);
+  if (!experiment.is_training()) required = {"grid.html"};
+  if (!experiment.is_training() && fits_picture(columns)) required.emplace_back("grid.png");
   if (!experiment.is_training() && fits_width(columns, FigureWidth().points()))
     required.insert(required.end(), {"grid.pdf", "grid-float.tex"});
   for (const auto& format : table_formats()) required.push_back(format.file);

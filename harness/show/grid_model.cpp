@@ -215,7 +215,8 @@ std::map<std::string, std::string> write_grid(const Grid& grid, const fs::path& 
     write_file_atomically(folder / name, bytes);
     paths[name] = (folder / name).string();
   };
-  write(".png", png_bytes(render_grid(shown, files.bare)));
+  if (!files.may_lack_page || fits_picture(grid.columns.size()))
+    write(".png", png_bytes(render_grid(shown, files.bare)));
   if (pdf) {
     write(".pdf", *pdf);
     write("-float.tex", grid_latex(paper, files.stem + ".pdf", folder.string(), files.width.is_wide()));

@@ -39,8 +39,8 @@ std::string grid_stem(const GridChoice& choice);
 struct GridFiles {
   std::string stem = "grid";
   FigureWidth width = {};  ///< of the PDF
-  bool may_lack_page =
-      false;          ///< no PDF and no LaTeX of a grid that is too wide for one, rather than an Error
+  /// Of a grid that is too wide for them no PDF and LaTeX, and no PNG, rather than an Error.
+  bool may_lack_page = false;
   bool bare = false;  ///< the PNG without title, caption and signature, as the PDF always is
   DisplayNames names = DisplayNames{};  ///< in PDF, LaTeX and the bare PNG
 };

@@ -120,6 +120,9 @@ Image render_grid(const Grid& grid, bool bare = false);
 /// groups are left out.
 Grid fitted_to_page(Grid grid, double width);
 
+/// Whether so many columns can be one picture (render_grid).
+bool fits_picture(std::size_t columns);
+
 /// Whether so many columns fit this width, each with room for a score beside its text.
 bool fits_width(std::size_t columns, double width);
 

@@ -25,7 +25,6 @@ struct ObjectRelease {
   void operator()(PangoFontDescription* font) const { pango_font_description_free(font); }
 };
 
-constexpr int kMaxSide = 32767;  // Cairo's limit for image surfaces
 // Fonts, texts and the images of a large grid; and the room that each of Pango's threads reserves.
 constexpr std::size_t kMemory = std::size_t{256} << 20;
 
@@ -155,7 +154,7 @@ void GridCanvas::line(double x, double y, double width, Color color) {
 }
 
 Image GridCanvas::finish(int width, int height) {
-  if (std::max(width, height) > kMaxSide) {
+  if (std::max(width, height) > GridCanvas::kMaxSide) {
     throw Error(fmt::format("a grid of {} x {} pixels is too large", width, height), "grid",
                 "show fewer rows with -n");
   }

@@ -27,6 +27,8 @@ struct TextStyle {
 /// A page of known width that grows downwards while it is drawn on (Cairo recording surface, Pango text).
 class GridCanvas {
  public:
+  static constexpr int kMaxSide = 32767;  ///< pixels of an image: Cairo's limit
+
   explicit GridCanvas(std::string font = "DejaVu Sans");
 
   /// Draws text in a box of `width` pixels; its height in whole pixels, so that what follows stays on the

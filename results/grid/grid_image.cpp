@@ -268,6 +268,10 @@ Grid fitted_to_page(Grid grid, double width) {
   return grid;
 }
 
+bool fits_picture(std::size_t columns) {
+  return 2 * kScreen.margin + column_x(kScreen, columns) <= GridCanvas::kMaxSide;
+}
+
 bool fits_width(std::size_t columns, double width) {
   constexpr double kLeastCell = 36;  // points; a narrower column holds no score beside its text
   Grid grid;

@@ -240,6 +240,20 @@ TEST_F(GridFigure, LargeImagesAreShrunkToTheirCell) {
   EXPECT_EQ(render_grid(large).width, render_grid(grid()).width);
 }
 
+TEST_F(GridFigure, HasAsManyColumnsAsAPictureCanHold) {
+  auto wide = grid();
+  const auto set_columns = [&](std::size_t count) {
+    wide.columns.resize(count, wide.columns[0]);
+    for (auto& row : wide.rows) row.cells.resize(count, row.cells[0]);
+  };
+  set_columns(105);
+  EXPECT_TRUE(fits_picture(105));
+  EXPECT_NO_THROW(render_grid(wide));
+  set_columns(106);
+  EXPECT_FALSE(fits_picture(106));
+  EXPECT_THAT(error_of([&] { render_grid(wide); }).what(), HasSubstr("is too large"));
+}
+
 TEST_F(GridFigure, FailedScorersAndEmptyTranscriptsAreDrawn) {
   auto failed = grid();
   failed.rows[0].cells[0].transcript = "";
