@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -13,42 +15,33 @@
 namespace harness {
 namespace {
 
-bool has_gradient(const Evaluator& evaluator, const RewardTask& task) {
-  return evaluator.has_gradient && task.reward == nullptr;
-}
-
-/// The evaluator of a task whose reward has a gradient; nullptr where it has none.
-const Evaluator* with_gradient(const std::string& task) {
-  for (const auto& evaluator : evaluators()) {
-    for (const auto& own : evaluator.tasks) {
-      if (own.name == task && has_gradient(evaluator, own)) return &evaluator;
-    }
-  }
-  return nullptr;
-}
-
-std::vector<std::string> tasks_with_gradient() {
-  std::vector<std::string> names;
+/// Tasks whose reward has a gradient, with their evaluators.
+std::vector<std::pair<std::string, const Evaluator*>> tasks_with_gradient() {
+  std::vector<std::pair<std::string, const Evaluator*>> tasks;
   for (const auto& evaluator : evaluators()) {
     for (const auto& task : evaluator.tasks) {
-      if (has_gradient(evaluator, task)) names.push_back(task.name);
+      if (evaluator.has_gradient && task.reward == nullptr) tasks.emplace_back(task.name, &evaluator);
     }
   }
-  return names;
+  return tasks;
 }
 
 }  // namespace
 
 void require_reward_gradient(const Method& method, const std::string& task, const std::string& where) {
-  if (dynamic_cast<const DirectMethod*>(&method) == nullptr || with_gradient(task) != nullptr) return;
+  if (dynamic_cast<const DirectMethod*>(&method) == nullptr) return;
+  std::vector<std::string> names;
+  for (const auto& [name, _] : tasks_with_gradient()) names.push_back(name);
+  if (std::ranges::count(names, task) > 0) return;
   throw Error(fmt::format("this method needs a differentiable reward, and that of task {} is not", task),
-              where, fmt::format("train it on a task of {}", join(tasks_with_gradient(), ", ")));
+              where, fmt::format("train it on a task of {}", join(names, ", ")));
 }
 
 decltype(TrainHooks::reward_gradient) reward_gradient_of(const std::string& task, const Scorers& scorers) {
-  const auto* evaluator = with_gradient(task);
-  if (evaluator == nullptr) return nullptr;
-  auto* scorer = dynamic_cast<DifferentiableScorer*>(scorers.find(evaluator->name));
+  const auto tasks = tasks_with_gradient();
+  const auto found = std::ranges::find(tasks, task, [](const auto& entry) { return entry.first; });
+  if (found == tasks.end()) return nullptr;
+  auto* scorer = dynamic_cast<DifferentiableScorer*>(scorers.find(found->second->name));
   if (scorer == nullptr) return nullptr;
   return
       [scorer](const auto& texts, const auto& pixels) { return scorer->score_with_gradient(texts, pixels); };

@@ -82,6 +82,11 @@ class Comparer {
         checkpoints_(evaluated_checkpoints(scores.store(), experiment)),
         second_(std::move(second)) {}
 
+  std::optional<double> equal_evaluations(const std::string& method) const {
+    const auto found = second_.cuts.find(method);
+    return found == second_.cuts.end() ? std::nullopt : std::optional(found->second.nfe_total);
+  }
+
   /// At equal evaluations, against the baseline; nothing unless every seed of both was tested there.
   std::optional<PairedComparison> second(const std::string& method) {
     const auto* cut = second_cut(method);
@@ -173,13 +178,11 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
   const auto& metric = spec.selection.metric;
   Leaderboard board{.metric = metric, .baseline = model.baseline, .better = experiment.better(metric)};
   SecondView second;
-  std::map<std::string, double> equal_evaluations;
   if (spec.has_second_view()) {
     second = second_view(scores.store(), experiment, evaluated_checkpoints(scores.store(), experiment));
     board.has_second_view = true;
     board.cut_too_early = second.cut_too_early;
     board.second_tests = second.tested_alone;
-    for (const auto& [row, cut] : second.cuts) equal_evaluations[row] = cut.nfe_total;
   }
   Comparer compare(scores, experiment, model, std::move(second));
   std::vector<LeaderboardEvidence> evidence;
@@ -189,12 +192,11 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
     evidence.push_back({.method = row,
                         .mean = mean_of_row(model, row, metric),
                         .at_images = at_images ? std::optional(at_images->values) : std::nullopt,
+                        .equal_evaluations = compare.equal_evaluations(row),
+                        .at_evaluations_mean = compare.second_mean(row),
+                        .at_evaluations = compare.second(row),
                         .worse_guardrails = worse_guardrails(experiment, model, comparisons, row, metric),
                         .notes = notes_of(experiment, model, at_images, row)});
-    if (const auto cut = equal_evaluations.find(row); cut != equal_evaluations.end())
-      evidence.back().equal_evaluations = cut->second;
-    evidence.back().at_evaluations_mean = compare.second_mean(row);
-    evidence.back().at_evaluations = compare.second(row);
   }
   const bool judges = experiment.judges_methods() && std::ssize(experiment.seeds) >= kFewestRuns;
   return leaderboard(

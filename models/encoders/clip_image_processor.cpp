@@ -109,11 +109,7 @@ Tensor clip_pixel_values_without_rounding(const ClipImageConfig& config, const I
   const auto crop = config.crop_size;
   if (size.height < crop.height || size.width < crop.width)
     throw Error("the crop is larger than the resized image", "preprocessor_config.json: crop_size");
-  const auto resized = at::_upsample_bilinear2d_aa(unit_pixels(image).unsqueeze(0), {size.height, size.width},
-                                                   /*align_corners=*/false)[0];
-  const auto cropped = resized.narrow(1, even_begin(size.height, crop.height), crop.height)
-                           .narrow(2, even_begin(size.width, crop.width), crop.width);
-  return ((cropped - per_channel(config.mean)) / per_channel(config.std)).contiguous();
+  return clip_pixel_values(config, unit_pixels(image).unsqueeze(0), /*by_pillow=*/false)[0].contiguous();
 }
 
 namespace {

@@ -154,7 +154,7 @@ void GridCanvas::line(double x, double y, double width, Color color) {
 }
 
 Image GridCanvas::finish(int width, int height) {
-  if (std::max(width, height) > GridCanvas::kMaxSide) {
+  if (std::max(width, height) > kMaxSide) {
     throw Error(fmt::format("a grid of {} x {} pixels is too large", width, height), "grid",
                 "show fewer rows with -n");
   }

@@ -17,8 +17,7 @@ Tensor recovered_clean(const Tensor& x_t, const Tensor& t, const Tensor& t_to, c
 }
 
 RolloutPlan DirectMethod::plan(const PlanContext& context) const {
-  const PlannedStep step{.rule = {.kind = StepRule::Kind::kOde}};
-  return {.steps = std::vector(static_cast<std::size_t>(context.steps), step), .guidance = context.guidance};
+  return window_plan(context, {}, /*start=*/0, /*length=*/0);
 }
 
 Setting margin_setting(double usual) {

@@ -26,8 +26,7 @@ Tensor matching_error(const Tensor& w, const Tensor& target) {
 }
 
 RolloutPlan ForwardMethod::plan(const PlanContext& context) const {
-  const PlannedStep step{.rule = {.kind = StepRule::Kind::kOde}};
-  return {.steps = std::vector(static_cast<std::size_t>(context.steps), step), .guidance = context.guidance};
+  return window_plan(context, {}, /*start=*/0, /*length=*/0);
 }
 
 Selection ForwardMethod::select(const RewardGroups& groups) const {
