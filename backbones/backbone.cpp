@@ -116,14 +116,19 @@ std::vector<NamedTensor> Backbone::trainable() {
 
 LoraAdapter& Backbone::add_adapter(const LoraConfig& config, std::uint64_t seed, const std::string& where) {
   adapter_.reset();
-  adapter_ = std::make_unique<LoraAdapter>(velocity_network(), config, where);
-  adapter_->initialise(seed);
-  return *adapter_;
+  auto& adapter = take(std::make_unique<LoraAdapter>(velocity_network(), config, where));
+  adapter.initialise(seed);
+  return adapter;
 }
 
 LoraAdapter& Backbone::load_adapter(const std::filesystem::path& place) {
   adapter_.reset();
-  adapter_ = load_lora(place, velocity_network());
+  return take(load_lora(place, velocity_network()));
+}
+
+LoraAdapter& Backbone::take(std::unique_ptr<LoraAdapter> adapter) {
+  adapter_ = std::move(adapter);
+  if (adapter_products_) adapter_->compute_in(*adapter_products_);
   return *adapter_;
 }
 
@@ -193,10 +198,6 @@ std::vector<Setting> backbone_settings() {
 Json estimate_resources(const BackboneSource& source, const Workload& workload) {
   const auto& type = backbone_type(source.name);
   return type.resources == nullptr ? Json::object() : type.resources(source, workload);
-}
-
-torch::ScalarType large_model_dtype(torch::Device device) {
-  return device.is_cuda() ? torch::kBFloat16 : torch::kFloat32;
 }
 
 }  // namespace harness

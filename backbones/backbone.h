@@ -62,8 +62,8 @@ struct Fallback {
 };
 
 /// A text-to-image flow model: text encoder, velocity network, image decoder. Only the velocity network is
-/// trained, or a low-rank adapter of it. float32 on the CPU; on a GPU the velocity network and text encoders
-/// of large models are bfloat16, while latents, velocities and the image decoder stay float32. Safe to use
+/// trained, or a low-rank adapter of it. Latents, velocities and the image decoder are float32, the velocity
+/// network and text encoders of large models what ModelChoices::precision says. Safe to use
 /// from several threads at once as long as nobody changes weights meanwhile.
 class Backbone {
  public:
@@ -111,6 +111,8 @@ class Backbone {
   LoraAdapter& add_adapter(const LoraConfig& config, std::uint64_t seed, const std::string& where);
   /// The same with the adapter of a folder or file (load_lora).
   LoraAdapter& load_adapter(const std::filesystem::path& place);
+  /// The type of the products of adapters that are added from now on; at first that of the network.
+  void compute_adapters_in(torch::ScalarType type) { adapter_products_ = type; }
   /// Takes it away: the whole network is what training changes.
   void drop_adapter() { adapter_.reset(); }
   /// The velocity network's adapter, or null.
@@ -140,7 +142,10 @@ class Backbone {
  private:
   LatentShape latent_;
   torch::Device device_;
+  LoraAdapter& take(std::unique_ptr<LoraAdapter> adapter);
+
   std::unique_ptr<LoraAdapter> adapter_;
+  std::optional<torch::ScalarType> adapter_products_;
   std::atomic<std::int64_t> forward_ = 0, backward_ = 0;  ///< evaluations
 };
 
@@ -189,8 +194,5 @@ std::vector<Setting> backbone_settings();
 /// "runtime" (what CUDA and its libraries take), "total"}, encoders one at a time; "stored":
 /// {"trained_weights", "image", "prompt"}, each of one. Throws as Backbone::load.
 Json estimate_resources(const BackboneSource& source, const Workload& workload);
-
-/// The precision of large networks on a device.
-torch::ScalarType large_model_dtype(torch::Device device);
 
 }  // namespace harness

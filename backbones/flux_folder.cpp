@@ -39,15 +39,21 @@ std::int64_t latent_size(const ModelChoices& choices, std::int64_t reduction) {
   return size / reduction;
 }
 
-// What a single block keeps for its gradient, in copies of the stream.
-constexpr std::int64_t kKeptBySingleBlock = 26;
+/// Bytes that a single block keeps for its gradient, of one image.
+std::int64_t kept_by_single_block(const StreamSize& stream) {
+  constexpr double kByOperators = 26;
+  // The norm's input, queries and keys before theirs (2), what attention reads and gives (4), and the
+  // feed-forward's activation (4).
+  constexpr double kByFused = 11;
+  return stream.block(stream.is_fused ? kByFused : kByOperators);
+}
 
 std::int64_t training_kept(const FluxConfig& c, const StreamSize& stream, std::int64_t batch,
                            bool recompute) {
-  const auto joint = stream.block(kKeptByJointBlock), single = stream.block(kKeptBySingleBlock);
-  if (!recompute) return batch * (c.num_layers * joint + c.num_single_layers * single);
+  const auto joint = kept_by_joint_block(stream, false);
+  if (!recompute) return batch * (c.num_layers * joint + c.num_single_layers * kept_by_single_block(stream));
   // The block that is computed again, the gradients within it, and what every block was given.
-  return batch * (2 * joint + stream.values(2 * (c.num_layers + c.num_single_layers)));
+  return batch * (2 * joint + stream.values(2.0 * static_cast<double>(c.num_layers + c.num_single_layers)));
 }
 
 /// Tokenizers and scheduler, which no header of weights speaks of.
@@ -93,25 +99,27 @@ std::unique_ptr<FluxBackbone> load_flux_folder(const BackboneSource& source) {
 Json flux_folder_resources(const BackboneSource& source, const Workload& workload) {
   const auto backbone = load_flux_folder(by_headers(source));
   check_texts(source.folder);
-  const auto dtype = large_model_dtype(source.device);
+  const auto dtype = source.choices.network_type(source.device);
   const auto transformer = backbone->transformer();
   const auto& config = transformer->config();
   const auto text_tokens = source.choices.text_tokens;
-  const StreamSize stream{.tokens = backbone->image_tokens() + text_tokens,
-                          .width = config.width(),
-                          .heads = config.num_attention_heads,
-                          .text_tokens = text_tokens,
-                          .dtype = dtype,
-                          .keeps_attention = source.device.is_cpu()};
+  const auto stream = StreamSize{.tokens = backbone->image_tokens() + text_tokens,
+                                 .width = config.width(),
+                                 .heads = config.num_attention_heads,
+                                 .text_tokens = text_tokens,
+                                 .dtype = dtype}
+                          .of(source.device);
   const auto batch = workload.shards_at_once * workload.training_images;
   return folder_resources(
       *backbone,
       {.device = source.device,
+       .dtype = dtype,
        .network = transformer.get(),
        .vae = backbone->autoencoder(),
        .largest_encoder = largest_encoder(source.folder, dtype),
        .training_kept = training_kept(config, stream, batch, source.choices.recompute) +
-                        batch * adapter_inputs(*backbone->adapter(), stream, source.choices.recompute),
+                        batch * adapter_inputs(*backbone->adapter(), stream, source.choices.float32_adapter,
+                                               source.choices.recompute),
        .text_values = text_tokens * config.joint_attention_dim + config.pooled_projection_dim},
       workload);
 }

@@ -3,6 +3,13 @@
 #include "core/text.h"
 
 namespace harness {
+namespace {
+
+Choices<std::optional<torch::ScalarType>> precisions() {
+  return {{kPrecisionOfDevice, std::nullopt}, {"fp32", torch::kFloat32}, {"bf16", torch::kBFloat16}};
+}
+
+}  // namespace
 
 /// Evaluations take the adapter's shape from the checkpoint.
 SettingRows<ModelChoices> choice_rows(const ModelChoices& defaults) {
@@ -15,6 +22,14 @@ SettingRows<ModelChoices> choice_rows(const ModelChoices& defaults) {
       Row("gradient_checkpointing", defaults.recompute, {}, &ModelChoices::recompute,
           "recompute the blocks of the velocity network for the gradient instead of keeping their "
           "activations: less memory, more time"),
+      Row("precision", kPrecisionOfDevice, precisions(), &ModelChoices::precision,
+          "numbers of the velocity network and the text encoders; device: bf16 on a GPU, fp32 on a CPU",
+          {.silent_default = true, .used_by = "both"}),
+      Row("lora_precision", "network", Choices<bool>{{"network", false}, {"fp32", true}},
+          &ModelChoices::float32_adapter,
+          "numbers that an adapter is multiplied in; network: its own, as in the public trainers; the "
+          "adapter itself and its gradients are fp32",
+          {.silent_default = true, .used_by = "both"}),
       Row("lora_rank", defaults.lora.rank, {1, 1024}, in(&ModelChoices::lora, &LoraConfig::rank),
           "rank of the low-rank update that is trained in place of the weights"),
       Row("lora_alpha", defaults.lora.alpha, {1e-6, 1e6}, in(&ModelChoices::lora, &LoraConfig::alpha),

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "models/nn/gpu_ops.h"
 #include "models/nn/random_weights.h"
 
 namespace harness {
@@ -25,11 +26,25 @@ std::string block_of(const std::string& layer) {
   return layer.substr(0, layer.find('.', number));
 }
 
+bool is_of_text(const std::string& layer) {
+  return layer.find("add_") != std::string::npos || layer.find("_context") != std::string::npos;
+}
+
 std::int64_t tokens_into(const std::string& layer, const StreamSize& stream) {
   if (layer.starts_with("single_")) return stream.tokens;
-  const bool is_of_text =
-      layer.find("add_") != std::string::npos || layer.find("_context") != std::string::npos;
-  return is_of_text ? stream.text_tokens : stream.tokens - stream.text_tokens;
+  return is_of_text(layer) ? stream.text_tokens : stream.tokens - stream.text_tokens;
+}
+
+/// One name for the layers of a block that read the same input.
+std::string input_of(const std::string& layer) {
+  constexpr std::string_view kOfNorm[] = {
+      ".attn.to_q",       ".attn.to_k",  ".attn.to_v",  ".attn.add_q_proj", ".attn.add_k_proj",
+      ".attn.add_v_proj", ".attn2.to_q", ".attn2.to_k", ".attn2.to_v",      ".proj_mlp"};
+  const bool is_of_norm = std::ranges::any_of(
+      kOfNorm, [&](std::string_view part) { return layer.find(part) != std::string::npos; });
+  if (!is_of_norm) return layer;
+  const bool is_second = layer.find(".attn2.") != std::string::npos;
+  return block_of(layer) + (is_of_text(layer) ? " text" : is_second ? " second" : " image");
 }
 
 std::int64_t decoding(const AutoencoderConfig& c, std::int64_t pixels, std::int64_t images) {
@@ -46,7 +61,9 @@ std::int64_t trained_bytes(Backbone& backbone) {
 }  // namespace
 
 Placement large_placement(const BackboneSource& source) {
-  return {.device = source.device, .dtype = large_model_dtype(source.device), .read = !source.headers_only};
+  return {.device = source.device,
+          .dtype = source.choices.network_type(source.device),
+          .read = !source.headers_only};
 }
 
 TextSource text_source(const BackboneSource& source) {
@@ -64,28 +81,55 @@ BackboneSource by_headers(BackboneSource source) {
 }
 
 void add_new_adapter(Backbone& backbone, const BackboneSource& source) {
+  if (source.choices.float32_adapter) backbone.compute_adapters_in(torch::kFloat32);
   backbone.add_adapter(source.choices.lora, mixed_seed({source.seed, 301}),
                        "settings lora_targets, lora_rank");
 }
 
-std::int64_t StreamSize::values(std::int64_t units) const {
-  return bytes(units * tokens * width, dtype);
+StreamSize StreamSize::of(torch::Device device) const {
+  auto there = *this;
+  there.is_fused = device.is_cuda() && gpu::has_kernels();
+  return there;
 }
 
-std::int64_t StreamSize::block(std::int64_t units) const {
+std::int64_t StreamSize::values(double units) const {
+  return bytes(static_cast<std::int64_t>(units * static_cast<double>(tokens * width)), dtype);
+}
+
+std::int64_t StreamSize::block(double units) const {
+  const bool keeps_attention = !is_fused && dtype == torch::kFloat32;
   return values(units) + (keeps_attention ? bytes(2 * heads * tokens * tokens, dtype) : 0);
 }
 
-std::int64_t adapter_inputs(const LoraAdapter& adapter, const StreamSize& stream, bool recompute) {
+std::int64_t kept_by_joint_block(const StreamSize& stream, bool dual) {
+  // Inputs of the norms, products and activations of both streams, counted for the network with dual
+  // attention.
+  constexpr double kByOperators = 34;
+  // Inputs of the two norms (2), queries and keys before theirs (2), what attention reads and gives (4), and
+  // the feed-forward's activation (4); a second attention of the image has six of these and no feed-forward.
+  constexpr double kByFused = 12, kBySecondAttention = 6;
+  if (!stream.is_fused) return stream.block(kByOperators);
+  const auto of_image =
+      static_cast<double>(stream.tokens - stream.text_tokens) / static_cast<double>(stream.tokens);
+  return stream.block(kByFused + (dual ? kBySecondAttention * of_image : 0));
+}
+
+std::int64_t adapter_inputs(const LoraAdapter& adapter, const StreamSize& stream, bool float32_products,
+                            bool recompute) {
   if (stream.dtype == torch::kFloat32) return 0;
-  std::map<std::string, std::int64_t> by_block;
+  const auto type = float32_products ? torch::kFloat32 : stream.dtype;
+  std::map<std::string, std::map<std::string, std::int64_t>> by_block;  // bytes by input
   for (const auto& weight : adapter.parameters()) {
-    if (!weight.name.ends_with(".lora_A.weight")) continue;
-    by_block[block_of(weight.name)] +=
-        bytes(weight.tensor.size(1) * tokens_into(weight.name, stream), torch::kFloat32);
+    constexpr std::string_view kMatrix = ".lora_A.weight";
+    if (!weight.name.ends_with(kMatrix)) continue;
+    const auto layer = weight.name.substr(0, weight.name.size() - kMatrix.size());
+    const auto input = bytes(weight.tensor.size(1) * tokens_into(layer, stream), type);
+    by_block[block_of(layer)][float32_products ? layer : input_of(layer)] = input;
   }
   std::int64_t sum = 0, largest = 0;
-  for (const auto& [_, block] : by_block) {
+  for (const auto& [_, inputs] : by_block) {
+    std::int64_t block = 0;
+    for (const auto& [name, input] : inputs) block += input;
     sum += block;
     largest = std::max(largest, block);
   }
@@ -99,7 +143,7 @@ std::int64_t weight_bytes(const torch::nn::Module& module, torch::ScalarType dty
 }
 
 Json folder_resources(Backbone& backbone, const FolderCosts& costs, const Workload& workload) {
-  const auto dtype = large_model_dtype(costs.device);
+  const auto dtype = costs.dtype;
   const auto& latent = backbone.latent();
   const auto& vae = costs.vae->config();
   const auto pixels = latent.rows * latent.columns * vae.reduction() * vae.reduction();

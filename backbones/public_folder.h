@@ -22,7 +22,8 @@ BackboneSource by_headers(BackboneSource source);
 
 /// What a public folder's model, loaded by its headers alone, brings to an estimate.
 struct FolderCosts {
-  torch::Device device = torch::kCPU;  ///< that the work is for; nothing is put there
+  torch::Device device = torch::kCPU;         ///< that the work is for; nothing is put there
+  torch::ScalarType dtype = torch::kFloat32;  ///< of the large networks
   const torch::nn::Module* network = nullptr;
   AutoencoderKl vae{nullptr};
   std::int64_t largest_encoder = 0;  ///< bytes
@@ -35,20 +36,25 @@ struct StreamSize {
   std::int64_t tokens = 0, width = 0, heads = 0;
   std::int64_t text_tokens = 0;  ///< of `tokens`
   torch::ScalarType dtype = torch::kFloat32;
-  bool keeps_attention = false;  ///< the matrix of attention weights: on the CPU
+  /// Blocks are computed by the fused functions of a GPU (models/nn/gpu_ops.h), which keep less than
+  /// LibTorch's operators, and no matrix of attention weights.
+  bool is_fused = false;
 
-  std::int64_t values(std::int64_t units) const;  ///< bytes of `units` copies of the stream
-  /// What a block keeps for its gradient: `units` copies, and attention weights.
-  std::int64_t block(std::int64_t units) const;
+  StreamSize of(torch::Device device) const;
+  std::int64_t values(double units) const;  ///< bytes of so many copies of the stream
+  /// What a block keeps for its gradient: copies, and attention weights where they are kept.
+  std::int64_t block(double units) const;
 };
 
-/// Values that a joint block keeps for its gradient, in copies of the stream: inputs of its norms, products
-/// and activations of both streams, counted for the network with dual attention.
-inline constexpr std::int64_t kKeptByJointBlock = 34;
+/// Bytes that a joint block keeps for its gradient, of one image, without adapter_inputs.
+std::int64_t kept_by_joint_block(const StreamSize& stream, bool dual);
 
-/// Bytes of an adapter's inputs, which each of its layers takes as float32 and keeps for its gradient, of one
-/// image; 0 where the stream is float32 itself. recompute: of the largest block alone.
-std::int64_t adapter_inputs(const LoraAdapter& adapter, const StreamSize& stream, bool recompute);
+/// Bytes of the layers' inputs that an adapter keeps for its gradient, of one image: once for layers of one
+/// input, as the network has it; a float32 copy a layer where its products are float32 and the network is
+/// not; 0 where the stream is float32 itself, whose blocks keep them anyway. recompute: of the largest block
+/// alone.
+std::int64_t adapter_inputs(const LoraAdapter& adapter, const StreamSize& stream, bool float32_products,
+                            bool recompute);
 
 std::int64_t weight_bytes(const torch::nn::Module& module, torch::ScalarType dtype);
 

@@ -65,9 +65,11 @@ std::int64_t image_size_of(const ModelChoices& choices, const Sd3Config& config,
 constexpr std::int64_t kClipTokens = 77;
 
 std::int64_t training_kept(const Sd3Config& c, const StreamSize& stream, std::int64_t batch, bool recompute) {
-  const auto a_block = stream.block(kKeptByJointBlock);
+  const auto dual = static_cast<std::int64_t>(c.dual_attention_layers.size());
+  const auto widest = kept_by_joint_block(stream, dual > 0);
   // The block that is computed again, the gradients within it, and what every block was given.
-  return batch * (recompute ? 2 * a_block + stream.values(2 * c.num_layers) : c.num_layers * a_block);
+  if (recompute) return batch * (2 * widest + stream.values(2.0 * static_cast<double>(c.num_layers)));
+  return batch * (dual * widest + (c.num_layers - dual) * kept_by_joint_block(stream, false));
 }
 
 /// Tokenizers and scheduler, which no header of weights speaks of.
@@ -115,27 +117,30 @@ std::unique_ptr<Sd3Backbone> load_sd3_folder(const BackboneSource& source) {
 Json sd3_folder_resources(const BackboneSource& source, const Workload& workload) {
   const auto backbone = load_sd3_folder(by_headers(source));
   check_texts(source.folder);
-  const auto dtype = large_model_dtype(source.device);
+  const auto dtype = source.choices.network_type(source.device);
   const auto transformer = backbone->transformer();
   const auto& config = transformer->config();
   const auto& latent = backbone->latent();
   const auto text_tokens = kClipTokens + source.choices.text_tokens;
-  const StreamSize stream{
-      .tokens = latent.rows / config.patch_size * (latent.columns / config.patch_size) + text_tokens,
-      .width = config.width(),
-      .heads = config.num_attention_heads,
-      .text_tokens = text_tokens,
-      .dtype = dtype,
-      .keeps_attention = source.device.is_cpu()};
+  const auto stream =
+      StreamSize{
+          .tokens = latent.rows / config.patch_size * (latent.columns / config.patch_size) + text_tokens,
+          .width = config.width(),
+          .heads = config.num_attention_heads,
+          .text_tokens = text_tokens,
+          .dtype = dtype}
+          .of(source.device);
   const auto batch = (workload.guided ? 2 : 1) * workload.shards_at_once * workload.training_images;
   return folder_resources(
       *backbone,
       {.device = source.device,
+       .dtype = dtype,
        .network = transformer.get(),
        .vae = backbone->autoencoder(),
        .largest_encoder = largest_encoder(source.folder, dtype),
        .training_kept = training_kept(config, stream, batch, source.choices.recompute) +
-                        batch * adapter_inputs(*backbone->adapter(), stream, source.choices.recompute),
+                        batch * adapter_inputs(*backbone->adapter(), stream, source.choices.float32_adapter,
+                                               source.choices.recompute),
        .text_values = text_tokens * config.joint_attention_dim + config.pooled_projection_dim},
       workload);
 }

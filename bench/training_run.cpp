@@ -25,12 +25,11 @@ double seconds_since(Clock::time_point start) {
 std::vector<EpochSeconds> time_epochs(const TimedRun& run, Backbone& model) {
   const auto scratch = std::filesystem::temp_directory_path() / fmt::format("bench.{}", ::getpid());
   std::filesystem::create_directories(scratch);
-  TrainJob job{.settings = run.settings,
-               .seed = 1,
-               .prompts = {},
-               .folder = scratch,
-               .source = {},
-               .resume_key = "bench"};
+  TrainJob job;
+  job.settings = run.settings;
+  job.seed = 1;
+  job.folder = scratch;
+  job.resume_key = "bench";
   job.settings.trained_steps = job.settings.sampling_steps;
   job.settings.updates = job.settings.updates_of_an_epoch() * (run.epochs + 1);
   for (int i = 0; i < 64; ++i)

@@ -1,11 +1,16 @@
 // bench-transformer: a Stable Diffusion 3 or FLUX.1 folder timed on recorded inputs; the counterpart of
 // transformer_peer.py, whose `make` wrote both. Prints one JSON line: medians of seconds for a velocity, for
-// a guided velocity with the gradient of a LoRA adapter, and for sampling with guidance and decoding.
+// a guided velocity with the gradient of a LoRA adapter, for sampling with guidance and decoding, and for
+// decoding alone; with --profile, on a GPU, also where a velocity's and a training step's time goes.
+#include <c10/core/CachingDeviceAllocator.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <torch/csrc/autograd/profiler_kineto.h>
 #include <torch/cuda.h>
 
+#include <algorithm>
 #include <chrono>
+#include <map>
 
 #include "core/command_line/command_line.h"
 #include "core/json.h"
@@ -25,18 +30,57 @@ using torch::Tensor;
 struct Options {
   std::string folder, device = "cpu", velocity_file;
   int threads = 2, steps = 10, repeats = 3;
-  bool checkpointing = false;
+  bool checkpointing = false, profile = false;
 };
 
-struct Condition {
-  Tensor text, pooled;
-};
-
-/// Largest resident set of this process so far.
-double peak_gigabytes() {
+/// The most memory so far: on a GPU what its allocator gave out, since the last call; elsewhere this
+/// process's resident set.
+double peak_gigabytes(torch::Device device) {
+  if (device.is_cuda()) {
+    auto* allocator = at::getDeviceAllocator(device.type());
+    const auto stats = allocator->getDeviceStats(0);
+    allocator->resetPeakStats(0);
+    return static_cast<double>(stats.allocated_bytes[0].peak) / 1e9;  // of every kind of memory
+  }
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) * 1024 / 1e9;
+}
+
+/// What a GPU did during `action`, by CUPTI: {"span_ms", "busy_ms", "kernels": [[milliseconds, calls,
+/// name]]}, the longest kernels first.
+template <class Action>
+Json kernels_of(const Action& action) {
+  namespace profiler = torch::profiler::impl;
+  const profiler::ProfilerConfig config(profiler::ProfilerState::KINETO);
+  const std::set<profiler::ActivityType> activities = {profiler::ActivityType::CUDA};
+  torch::autograd::profiler::prepareProfiler(config, activities);
+  torch::autograd::profiler::enableProfiler(config, activities);
+  action();
+  torch::cuda::synchronize();
+  const auto result = torch::autograd::profiler::disableProfiler();
+  struct Sum {
+    double milliseconds = 0;
+    int calls = 0;
+  };
+  std::map<std::string, Sum> sums;
+  std::uint64_t first = 0, last = 0;
+  double busy = 0;
+  for (const auto& event : result->events()) {
+    if (event.deviceType() != c10::DeviceType::CUDA || event.durationNs() == 0) continue;
+    const auto milliseconds = static_cast<double>(event.durationNs()) / 1e6;
+    auto& sum = sums[event.name()];
+    sum.milliseconds += milliseconds;
+    ++sum.calls;
+    busy += milliseconds;
+    first = first == 0 ? event.startNs() : std::min(first, event.startNs());
+    last = std::max(last, event.endNs());
+  }
+  std::vector<std::pair<std::string, Sum>> sorted(sums.begin(), sums.end());
+  std::ranges::sort(sorted, std::greater(), [](const auto& entry) { return entry.second.milliseconds; });
+  auto kernels = Json::array();
+  for (const auto& [name, sum] : sorted) kernels.push_back({sum.milliseconds, sum.calls, name});
+  return {{"span_ms", static_cast<double>(last - first) / 1e6}, {"busy_ms", busy}, {"kernels", kernels}};
 }
 
 /// A velocity network on recorded inputs, as its pipeline calls it.
@@ -141,35 +185,50 @@ class Timing {
     const Placement placement{.device = device_, .dtype = dtype_};
     const auto inputs = load_tensors(folder / "inputs.safetensors");
     network_ = open_network({folder / "transformer", placement, inputs});
-    vae_ = load_autoencoder(folder / "vae", placement);
+    vae_ = load_autoencoder(folder / "vae", {.device = device_});  // float32, as the backbones have it
     network_->set_recompute(o.checkpointing);
     for (auto& p : network_->module().parameters()) p.set_requires_grad(false);
     for (auto& p : vae_->parameters()) p.set_requires_grad(false);
     x_ = inputs.at("latents").to(device_);
-    loaded_peak_ = peak_gigabytes();
+    loaded_peak_ = peak_gigabytes(device_);
   }
 
   Json run() {
-    const auto step = network_->velocity(x_, kSigma);
-    if (!o_.velocity_file.empty())
+    if (!o_.velocity_file.empty()) {
+      const torch::NoGradGuard no_grad;
+      const auto step = network_->velocity(x_, kSigma);
       save_tensors(o_.velocity_file, {{"velocity", step.to(torch::kCPU, torch::kFloat32)}});
-    const auto forward = seconds([&] {
+    }
+    const auto velocity = [&] {
       const torch::NoGradGuard no_grad;
       network_->velocity(x_, kSigma);
-    });
-    const auto forward_peak = peak_gigabytes(), training = training_seconds(),
-               training_peak = peak_gigabytes(), sampling = seconds([&] { sample(); });
-    return {{"forward", forward},
-            {"training_step", training},
-            {"sampling", sampling},
-            {"peak_gb",
-             {{"loaded", loaded_peak_},
-              {"forward", forward_peak},
-              {"training_step", training_peak},
-              {"sampling", peak_gigabytes()}}},
-            {"images", x_.size(0)},
-            {"dtype", c10::toString(dtype_)},
-            {"device", device_.str()}};
+    };
+    Json times, peaks{{"loaded", loaded_peak_}}, profiles;
+    const auto time = [&](const char* name, const auto& action) {
+      times[name] = seconds(action);
+      peaks[name] = peak_gigabytes(device_);
+      if (o_.profile) profiles[name] = kernels_of(action);
+    };
+    time("forward", velocity);
+    {
+      LoraAdapter adapter(network_->module(), network_->adapter(), "bench");
+      adapter.initialise(1);
+      std::vector<Tensor> trained;
+      for (const auto& [_, tensor] : adapter.parameters()) trained.push_back(tensor.requires_grad_());
+      time("adapted_forward", velocity);
+      time("training_step", [&] {
+        torch::autograd::grad({network_->guided(x_, kSigma).square().mean()}, trained, {}, std::nullopt,
+                              false, true);
+      });
+    }
+    time("sampling", [&] { sample(); });
+    time("decoding", [&] { decode(x_); });
+    times.update({{"peak_gb", peaks},
+                  {"images", x_.size(0)},
+                  {"dtype", c10::toString(dtype_)},
+                  {"device", device_.str()}});
+    if (o_.profile) times["profiles"] = profiles;
+    return times;
   }
 
  private:
@@ -181,18 +240,12 @@ class Timing {
     auto x = x_;
     for (std::size_t k = 0; k + 1 < sigmas.size(); ++k)
       x = euler_step(sigmas[k], sigmas[k + 1], x, network_->guided(x, sigmas[k]));
-    vae_->decode(vae_->from_flow(x).to(dtype_));
+    decode(x);
   }
 
-  double training_seconds() {
-    LoraAdapter adapter(network_->module(), network_->adapter(), "bench");
-    adapter.initialise(1);
-    std::vector<Tensor> trained;
-    for (const auto& [_, tensor] : adapter.parameters()) trained.push_back(tensor.requires_grad_());
-    return seconds([&] {
-      torch::autograd::grad({network_->guided(x_, kSigma).square().mean()}, trained, {}, std::nullopt, false,
-                            true);
-    });
+  void decode(const Tensor& x) {
+    const torch::NoGradGuard no_grad;
+    vae_->decode(vae_->from_flow(x));
   }
 
   template <class Action>
@@ -233,6 +286,7 @@ int main(int argc, char** argv) {
   program.add("--repeats", &o.repeats, "");
   program.add("--velocity", &o.velocity_file, "");
   program.add("--checkpointing", &o.checkpointing, "");
+  program.add("--profile", &o.profile, "");
   program.run = [&] {
     torch::set_num_threads(o.threads);
     fmt::print("{}\n", harness::Timing(o).run().dump());

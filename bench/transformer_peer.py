@@ -44,7 +44,7 @@ def flux_transformer(layers):
 
 def make(args):
     torch.manual_seed(1)
-    with torch.device("cpu"):
+    with torch.device(args.device):
         transformer = sd3_transformer(args.layers) if args.family == "sd3" else flux_transformer(args.layers)
         vae = AutoencoderKL(
             in_channels=3, out_channels=3, block_out_channels=[128, 256, 512, 512], layers_per_block=2, latent_channels=16,
@@ -61,7 +61,8 @@ def make(args):
                "pooled": torch.randn(b, pooled), "negative_text": torch.randn(b, tokens, 4096) * 0.2,
                "negative_pooled": torch.randn(b, pooled)}, folder / "inputs.safetensors")
     if args.pipeline:
-        make_pipeline(folder, pathlib.Path(args.pipeline), args.t5_layers)
+        with torch.device(args.device):
+            make_pipeline(folder, pathlib.Path(args.pipeline), args.t5_layers)
     print(json.dumps({"parameters": sum(p.numel() for p in transformer.parameters())}))
 
 
@@ -88,7 +89,11 @@ def make_pipeline(folder, source, t5_layers):
 
 
 def peak_gigabytes():
-    """Largest resident set of this process so far."""
+    """The most memory so far: on a GPU what its allocator gave out, since the last call; elsewhere this process's resident set."""
+    if torch.cuda.is_available() and torch.cuda.memory_allocated():
+        peak = torch.cuda.max_memory_allocated() / 1e9
+        torch.cuda.reset_peak_memory_stats()
+        return peak
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
@@ -100,8 +105,11 @@ class Sd3Timing:
         self.args = args
         self.dtype = torch.bfloat16 if args.device.startswith("cuda") else torch.float32
         folder = pathlib.Path(args.folder)
-        load = lambda cls, part: cls.from_pretrained(folder / part, torch_dtype=self.dtype).to(args.device).requires_grad_(False)
-        self.transformer, self.vae = load(self.network, "transformer"), load(AutoencoderKL, "vae")
+        load = lambda cls, part, dtype: cls.from_pretrained(folder / part, torch_dtype=dtype).to(args.device).requires_grad_(False)
+        self.transformer = load(self.network, "transformer", self.dtype)
+        self.vae = load(AutoencoderKL, "vae", torch.float32)  # as the public trainers
+        if args.compile:
+            self.transformer.compile()
         if args.checkpointing:
             self.transformer.enable_gradient_checkpointing()
         inputs = {name: tensor.to(args.device) for name, tensor in load_file(folder / "inputs.safetensors").items()}
@@ -126,8 +134,12 @@ class Sd3Timing:
         sigmas, x = self.sigmas(), self.x
         for now, after in zip(sigmas, sigmas[1:]):
             x = x + (after - now) * self.guided(x, now)
+        self.decode(x)
+
+    @torch.no_grad()
+    def decode(self, x):
         scaling, shift = SCALING[self.args.family]
-        self.vae.decode((x / scaling + shift).to(self.dtype), return_dict=False)
+        self.vae.decode(x / scaling + shift, return_dict=False)
 
     def sigmas(self):
         scheduler = FlowMatchEulerDiscreteScheduler(shift=3.0)
@@ -163,7 +175,8 @@ class Sd3Timing:
         peaks["training_step"] = peak_gigabytes()
         sampling = self.seconds(self.sample)
         peaks["sampling"] = peak_gigabytes()
-        return {"forward": forward, "training_step": training, "sampling": sampling, "peak_gb": peaks,
+        decoding = self.seconds(lambda: self.decode(self.x))
+        return {"forward": forward, "training_step": training, "sampling": sampling, "decoding": decoding, "peak_gb": peaks,
                 "images": self.x.shape[0], "dtype": str(self.dtype), "device": self.args.device}
 
 
@@ -202,7 +215,7 @@ def main():
     p.add_argument("--pipeline", metavar="FROM"), p.add_argument("--t5-layers", type=int, default=24)
     p.add_argument("--device", default="cpu"), p.add_argument("--threads", type=int, default=2)
     p.add_argument("--steps", type=int, default=10), p.add_argument("--repeats", type=int, default=3)
-    p.add_argument("--checkpointing", action="store_true"), p.add_argument("--velocity")
+    p.add_argument("--checkpointing", action="store_true"), p.add_argument("--compile", action="store_true"), p.add_argument("--velocity")
     args = p.parse_args()
     torch.set_num_threads(args.threads)
     if args.command == "make":

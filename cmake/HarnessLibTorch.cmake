@@ -30,7 +30,6 @@ target_link_options(harness_libtorch INTERFACE
   -Wl,--allow-shlib-undefined
   -Wl,-rpath,${torch_lib} -Wl,-rpath,${HARNESS_TORCH_DIR}/nvidia/cu13/lib -Wl,--disable-new-dtags)
 target_link_libraries(harness_libtorch INTERFACE torch_torch_cpu torch_c10 Threads::Threads)
-target_compile_definitions(harness_libtorch INTERFACE HARNESS_TORCH_LIB="${torch_lib}")
 # The kernels of this project's own (trainers/, models/) are written for the vector width found at run time.
 
 # One precompiled header for all that includes LibTorch: 20 s once instead of 10 a file.

@@ -59,9 +59,10 @@ std::vector<int> epoch_prompts(std::uint32_t seed, std::int64_t epoch, std::int6
 Tensor shard_noise(std::uint32_t seed, std::uint32_t epoch, NoiseStream stream, int step,
                    const std::vector<SampleAddress>& rows, const LatentShape& latent, torch::Device device) {
   const auto size = static_cast<std::size_t>(latent.size());
-  auto noise =
-      torch::empty({static_cast<std::int64_t>(rows.size()), latent.channels, latent.rows, latent.columns},
-                   torch::kFloat32);
+  // Pinned, so that a GPU fetches it while the host goes on.
+  const auto host = torch::TensorOptions(torch::kFloat32).pinned_memory(device.is_cuda());
+  auto noise = torch::empty(
+      {static_cast<std::int64_t>(rows.size()), latent.channels, latent.rows, latent.columns}, host);
   auto* data = noise.mutable_data_ptr<float>();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const NoiseAddress address{.seed = seed,
@@ -72,7 +73,7 @@ Tensor shard_noise(std::uint32_t seed, std::uint32_t epoch, NoiseStream stream, 
                                .prompt = rows[i].prompt};
     fill_normal(address, {data + i * size, size});
   }
-  return noise.to(device);
+  return noise.to(device, true);
 }
 
 Schedule schedule_for(const Backbone& backbone, NoiseGrid grid, int steps, double shift) {

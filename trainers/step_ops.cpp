@@ -1,9 +1,6 @@
 #include "trainers/step_ops.h"
 
-#include <c10/core/DeviceGuard.h>
-#include <fmt/format.h>
-
-#include "core/error.h"
+#include "models/nn/kernel_device.h"
 #include "trainers/reduced_law.h"
 #include "trainers/step_kernels.h"
 
@@ -14,27 +11,16 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-#ifdef HARNESS_CUDA_KERNELS
-constexpr bool kKernelsAreBuilt = true;
-#else
-constexpr bool kKernelsAreBuilt = false;  // what refers to them below is then discarded
-#endif
-
 bool takes_kernels(const Tensor& x) {
-  return x.is_cuda() && x.scalar_type() == torch::kFloat32;
+  return is_of_kernels(x) && x.scalar_type() == torch::kFloat32;
 }
 
 kernels::Launch launch_for(const Tensor& x) {
-  const auto stream = c10::impl::getDeviceGuardImpl(x.device().type())->getStream(x.device());
-  return {.batch = x.size(0), .size = x.numel() / x.size(0), .stream = stream.native_handle()};
+  return {.batch = x.size(0), .size = x.numel() / x.size(0), .stream = kernel_stream(x)};
 }
 
 void check(const char* failure) {
-  if (failure == nullptr) return;
-  throw Error(fmt::format("a CUDA kernel could not be launched: {}", failure), "trainers/step_kernels.cu",
-              "where the GPU is none of those that the kernels were compiled for, configure with "
-              "cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=native",
-              Status::kFailed);
+  check_launch(failure, "trainers/step_kernels.cu");
 }
 
 /// Dense memory of latents that go together with x.

@@ -26,7 +26,8 @@ void load_planned_checkpoint(const WorkerJob& job, Backbone& backbone, bool ema)
                 Status::kFailed);
   }
   load_checkpoint(job.path("checkpoint"), ema, backbone);
-  if (auto* adapter = backbone.adapter()) adapter->merge();
+  auto* adapter = backbone.adapter();
+  if (adapter != nullptr && adapter->merges_exactly()) adapter->merge();
 }
 
 BackboneSource source_of(const WorkerJob& job, const std::vector<Prompt>& prompts) {

@@ -95,7 +95,8 @@ void apply_checkpoint(const std::filesystem::path& folder, Backbone& backbone) {
   } else {
     load_checkpoint(folder, true, backbone);
   }
-  if (auto* adapter = backbone.adapter()) adapter->merge();
+  auto* adapter = backbone.adapter();
+  if (adapter != nullptr && adapter->merges_exactly()) adapter->merge();
 }
 
 }  // namespace

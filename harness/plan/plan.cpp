@@ -116,7 +116,7 @@ Json common_identity(const char* kind, const Plan& plan, std::int64_t seed) {
           {"weights_sha256", plan.inputs.weights_sha256},
           {"task", plan.spec.task},
           {"seed", seed},
-          {"precision", plan.backbone.precision(plan.device_kind)},
+          {"precision", plan.precision()},
           {"device", plan.device_identity},
           {"numerics_version", plan.numerics_version}};
 }
@@ -414,6 +414,12 @@ std::vector<std::string> Plan::image_rows() const {
 std::optional<int> RunPlan::only_checkpoint() const {
   if (is_base()) return 0;
   return images.size() == 1 ? std::optional(images.begin()->first) : std::nullopt;
+}
+
+std::string Plan::precision() const {
+  const auto chosen = settings.loop.find("precision");
+  const bool is_chosen = chosen != settings.loop.end() && !chosen->second.is_silent;
+  return is_chosen ? chosen->second.effective.get<std::string>() : backbone.precision(device_kind);
 }
 
 Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) const {

@@ -107,6 +107,8 @@ struct Plan {
   Workspace workspace;
   std::vector<RunPlan> runs;  ///< for each seed: base (not in a training table), then the methods
 
+  /// Of the velocity network: "bf16".
+  std::string precision() const;
   /// The evaluation of a run's checkpoint on "validation" or "test". Step 0: the starting weights.
   Job evaluation(const RunPlan& run, int step, const std::string& split) const;
   const std::vector<int>& positions(const std::string& split) const;

@@ -167,7 +167,7 @@ std::string bytes_text(double bytes) {
 void print_backbone(const Plan& plan, const Json& resources) {
   if (plan.backbone.name == kImagesBackbone) return;
   const auto& weights = plan.inputs.weights;
-  put("Backbone {} {}, {}{}.\n", plan.backbone.name, plan.backbone.precision(plan.device_kind),
+  put("Backbone {} {}, {}{}.\n", plan.backbone.name, plan.precision(),
       weights.empty() ? "random weights by seed, " : fmt::format("weights {}, ", weights.string()),
       "sha256 " + plan.inputs.weights_sha256.substr(0, 12));
   if (!resources.contains("stored")) return;

@@ -67,9 +67,8 @@ std::string inputs_text(const Plan& plan) {
                        inputs.validation.size(), inputs.test.size(),
                        counted(plan.spec.samples, "image") + " each");
   }
-  const auto weights =
-      fmt::format("{} {} weights {}", plan.backbone.name, plan.backbone.precision(plan.device_kind),
-                  short_hash(inputs.weights_sha256));
+  const auto weights = fmt::format("{} {} weights {}", plan.backbone.name, plan.precision(),
+                                   short_hash(inputs.weights_sha256));
   const auto trained_on =
       fmt::format(" | training prompts {} {}", inputs.training.name, short_hash(inputs.training.sha256));
   if (!inputs.has_evaluation()) return weights + trained_on;

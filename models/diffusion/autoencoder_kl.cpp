@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "models/nn/gpu_ops.h"
 #include "models/nn/module_path.h"
 
 namespace harness {
@@ -19,6 +22,20 @@ GroupNorm group_norm(std::int64_t groups, std::int64_t channels) {
   return GroupNorm(groups, channels, 1e-6);
 }
 
+/// Whether what lies between an image's convolutions is one function: on a GPU, where the norms are not
+/// trained.
+bool are_fused(const Tensor& image, const std::vector<GroupNorm>& norms) {
+  return std::ranges::all_of(norms, [&image](const GroupNorm& norm) {
+    const bool is_trained = torch::GradMode::is_enabled() && norm->weight.requires_grad();
+    return !is_trained && gpu::takes_image(image, norm->weight.size(0), norm->groups());
+  });
+}
+
+/// silu(norm(x + added)) of images that are_fused takes.
+Tensor normed_silu(const GroupNorm& norm, const Tensor& x, const Tensor& added = {}) {
+  return gpu::group_norm_silu(x, added, norm->groups(), norm->weight, norm->bias);
+}
+
 /// Norm, silu, conv, twice; a 1x1 shortcut where the channels change. [B,in,H,W] -> [B,out,H,W].
 class ResnetImpl : public torch::nn::Module {
  public:
@@ -31,11 +48,19 @@ class ResnetImpl : public torch::nn::Module {
   }
 
   Tensor forward(const Tensor& x) {
+    if (are_fused(x, {norm1_, norm2_})) return fused(x);
     const auto h = conv2_(torch::silu(norm2_(conv1_(torch::silu(norm1_(x))))));
     return (shortcut_ ? shortcut_(x) : x) + h;
   }
 
  private:
+  /// The same with what lies between two convolutions in one function each.
+  Tensor fused(const Tensor& x) {
+    const auto h = conv1_->without_bias(normed_silu(norm1_, x));
+    const auto y = conv2_->without_bias(normed_silu(norm2_, h, conv1_->bias));
+    return gpu::biased_sum(shortcut_ ? shortcut_(x) : x, y, conv2_->bias);
+  }
+
   GroupNorm norm1_{nullptr}, norm2_{nullptr};
   Conv conv1_{nullptr}, conv2_{nullptr}, shortcut_{nullptr};
 };
@@ -164,7 +189,7 @@ class VaeDecoder : public torch::nn::Module {
       for (auto& resnet : stage.resnets) h = resnet(h);
       if (stage.up) h = stage.up(torch::upsample_nearest2d(h, {2 * h.size(2), 2 * h.size(3)}));
     }
-    return out_(torch::silu(norm_(h)));
+    return out_(are_fused(h, {norm_}) ? normed_silu(norm_, h) : torch::silu(norm_(h)));
   }
 
  private:

@@ -18,11 +18,10 @@ class FluxSingleBlock : public torch::nn::Module {
       return register_path(*this, path, Dense(in, out));
     };
     modulation_ = linear("norm.linear", c, 3 * c);
-    mlp_ = linear("proj_mlp", c, 4 * c);
+    const auto mlp = linear("proj_mlp", c, 4 * c);
     out_ = linear("proj_out", 5 * c, c);
-    q_ = linear("attn.to_q", c, c);
-    k_ = linear("attn.to_k", c, c);
-    v_ = linear("attn.to_v", c, c);
+    const auto q = linear("attn.to_q", c, c), k = linear("attn.to_k", c, c), v = linear("attn.to_v", c, c);
+    qkv_mlp_ = LayerGroup({q, k, v, mlp});
     norm_ = {register_path(*this, "attn.norm_q", Scale(config.attention_head_dim))->weight,
              register_path(*this, "attn.norm_k", Scale(config.attention_head_dim))->weight};
   }
@@ -31,13 +30,15 @@ class FluxSingleBlock : public torch::nn::Module {
   Tensor run(const Tensor& tokens, const Tensor& condition, const Rotation& rotation) {
     const auto m = modulation_(condition).chunk(3, -1);  // shift, scale, gate
     const auto x = modulated_norm(tokens, m[1], m[0]);
-    const auto mixed = attention(norm_.query(q_(x), rotation), norm_.key(k_(x), rotation), v_(x), heads_);
-    return gated_add(tokens, m[2], out_(torch::cat({mixed, gelu_tanh(mlp_(x))}, -1)));
+    const auto of = qkv_mlp_(x);
+    const auto mixed = attention(norm_.query(of[0], rotation), norm_.key(of[1], rotation), of[2], heads_);
+    return gated_add(tokens, m[2], out_(torch::cat({mixed, gelu_tanh(of[3])}, -1)));
   }
 
  private:
   std::int64_t heads_;
-  Dense modulation_{nullptr}, mlp_{nullptr}, out_{nullptr}, q_{nullptr}, k_{nullptr}, v_{nullptr};
+  Dense modulation_{nullptr}, out_{nullptr};
+  LayerGroup qkv_mlp_;
   QkNorm norm_;
 };
 

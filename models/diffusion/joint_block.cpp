@@ -20,18 +20,17 @@ JointBlock::JointBlock(const JointBlockShape& shape) : shape_(shape) {
   const auto c = shape.width();
   modulation_ = linear("norm1.linear", c, (shape.dual ? 9 : 6) * c);
   text_modulation_ = linear("norm1_context.linear", c, (shape.last ? 2 : 6) * c);
-  q_ = linear("attn.to_q", c, c);
-  k_ = linear("attn.to_k", c, c);
-  v_ = linear("attn.to_v", c, c);
-  text_k_ = linear("attn.add_k_proj", c, c);
-  text_v_ = linear("attn.add_v_proj", c, c);
-  text_q_ = linear("attn.add_q_proj", c, c);
+  const auto q = linear("attn.to_q", c, c), k = linear("attn.to_k", c, c), v = linear("attn.to_v", c, c);
+  qkv_ = LayerGroup({q, k, v});
+  const auto text_k = linear("attn.add_k_proj", c, c), text_v = linear("attn.add_v_proj", c, c),
+             text_q = linear("attn.add_q_proj", c, c);
+  text_qkv_ = shape.last ? LayerGroup({text_k, text_v}) : LayerGroup({text_q, text_k, text_v});
   out_ = linear("attn.to_out.0", c, c);
   if (!shape.last) text_out_ = linear("attn.to_add_out", c, c);
   if (shape.dual) {
-    q2_ = linear("attn2.to_q", c, c);
-    k2_ = linear("attn2.to_k", c, c);
-    v2_ = linear("attn2.to_v", c, c);
+    const auto q2 = linear("attn2.to_q", c, c), k2 = linear("attn2.to_k", c, c),
+               v2 = linear("attn2.to_v", c, c);
+    qkv2_ = LayerGroup({q2, k2, v2});
     out2_ = linear("attn2.to_out.0", c, c);
   }
   if (shape.qk_norm) {
@@ -57,23 +56,19 @@ void JointBlock::run(Tensor& image, Tensor& text, const Tensor& condition, const
   const auto second = dual ? modulated_norm(image, m[7], m[6]) : Tensor();
 
   const auto n = image.size(1);
-  const auto positions = [&](std::int64_t first, std::int64_t count) {
-    return rotation.cos.defined() ? rotation.of_tokens(first, count) : rotation;
-  };
-  const auto image_at = positions(0, n), text_at = positions(n, text.size(1));
-
+  const auto of_image = qkv_(x), of_text = text_qkv_(y);
+  const std::size_t text_k = last ? 0 : 1;
   // The last block throws the text's output away, so the text asks nothing there.
-  const auto image_q = norm_.query(q_(x), image_at);
-  const auto q = last ? image_q : torch::cat({image_q, text_norm_.query(text_q_(y), text_at)}, 1);
-  const auto k = torch::cat({norm_.key(k_(x), image_at), text_norm_.key(text_k_(y), text_at)}, 1);
-  const auto v = torch::cat({v_(x), text_v_(y)}, 1);
+  const auto q = last ? norm_.query(of_image[0], rotation.cos.defined() ? rotation.of_tokens(0, n) : rotation)
+                      : joint_head_norm({of_image[0], norm_.q}, {of_text[0], text_norm_.q}, rotation);
+  const auto k = joint_head_norm({of_image[1], norm_.k}, {of_text[text_k], text_norm_.k}, rotation);
+  const auto v = torch::cat({of_image[2], of_text[text_k + 1]}, 1);
   const auto mixed = attention(q, k, v, heads);
 
   image = gated_add(image, m[2], out_(mixed.narrow(1, 0, n)));
   if (dual) {
-    image =
-        gated_add(image, m[8],
-                  out2_(attention(norm2_.query(q2_(second)), norm2_.key(k2_(second)), v2_(second), heads)));
+    const auto qkv = qkv2_(second);
+    image = gated_add(image, m[8], out2_(attention(norm2_.query(qkv[0]), norm2_.key(qkv[1]), qkv[2], heads)));
   }
   image = gated_add(image, m[5], ff_out_(gelu_tanh(ff_in_(modulated_norm(image, m[4], m[3])))));
   if (last) return;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "models/nn/layer_group.h"
 #include "models/nn/ops.h"
 #include "models/nn/parameters.h"
 #include "models/nn/torch.h"
@@ -55,9 +56,8 @@ class JointBlock : public torch::nn::Module {
 
   JointBlockShape shape_;
   Dense modulation_{nullptr}, text_modulation_{nullptr};
-  Dense q_{nullptr}, k_{nullptr}, v_{nullptr}, out_{nullptr};
-  Dense text_q_{nullptr}, text_k_{nullptr}, text_v_{nullptr}, text_out_{nullptr};
-  Dense q2_{nullptr}, k2_{nullptr}, v2_{nullptr}, out2_{nullptr};
+  LayerGroup qkv_, text_qkv_, qkv2_;  ///< the last block's text has no q
+  Dense out_{nullptr}, text_out_{nullptr}, out2_{nullptr};
   Dense ff_in_{nullptr}, ff_out_{nullptr}, text_ff_in_{nullptr}, text_ff_out_{nullptr};
   QkNorm norm_, text_norm_, norm2_;
 };

@@ -27,9 +27,17 @@ void make_deterministic() {
   ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);  // read when the first product is made
   auto& context = at::globalContext();
   context.setDeterministicAlgorithms(true, false);
+  context.setDeterministicFillUninitializedMemory(false);  // nothing here reads what it has not written
   context.setDeterministicCuDNN(true);
   context.setBenchmarkCuDNN(false);
   context.setSDPUseCuDNN(false);
+}
+
+/// The CUDA library of the LibTorch that this process runs with.
+std::filesystem::path cuda_library() {
+  Dl_info at{};
+  ::dladdr(reinterpret_cast<const void*>(&at::globalContext), &at);
+  return std::filesystem::path(at.dli_fname).parent_path() / "libtorch_cuda.so";
 }
 
 /// "NVIDIA H100 80GB HBM3", as the driver says it of the first one: a node has one kind.
@@ -50,7 +58,7 @@ std::string gpu_name() {
 
 torch::Device open_device(const std::string& name) {
   if (name == "auto" || name == "cpu") return torch::kCPU;
-  if (::dlopen(HARNESS_TORCH_LIB "/libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+  if (::dlopen(cuda_library().c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     throw Error(std::string("LibTorch's CUDA library cannot be loaded: ") + ::dlerror(), "--device " + name,
                 "scripts/setup adds it on a machine with a GPU");
   }

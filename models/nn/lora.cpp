@@ -72,12 +72,12 @@ LoraAdapter::LoraAdapter(torch::nn::Module& model, LoraConfig config, const std:
       return new_parameter({rows, columns}).to(dense->weight.device()).requires_grad_();
     };
     const auto shape = shapes.of(item.key());
-    layers_.push_back({.name = item.key(),
-                       .dense = dense,
-                       .update = {matrix(shape.rank, dense->weight.size(1)),
-                                  matrix(dense->weight.size(0), shape.rank), shape.scale},
-                       .alpha = shape.alpha,
-                       .original = {}});
+    const LowRank update{.a = matrix(shape.rank, dense->weight.size(1)),
+                         .b = matrix(dense->weight.size(0), shape.rank),
+                         .scale = shape.scale,
+                         .products = dense->weight.scalar_type()};
+    layers_.push_back(
+        {.name = item.key(), .dense = dense, .update = update, .alpha = shape.alpha, .original = {}});
   }
   for (auto& layer : layers_) layer.dense->low_rank = layer.update;
   for (auto& parameter : model.parameters()) {
@@ -100,6 +100,14 @@ void LoraAdapter::initialise(std::uint64_t seed) {
     const double deviation = 1 / static_cast<double>(update.a.size(0));
     update.a.copy_(torch::empty(update.a.sizes()).normal_(0, deviation, random));
     update.b.zero_();
+  }
+}
+
+void LoraAdapter::compute_in(torch::ScalarType type) {
+  TORCH_CHECK(!merged_, "the adapter is merged");
+  for (auto& layer : layers_) {
+    layer.update.products = type;
+    layer.dense->low_rank = layer.update;
   }
 }
 
@@ -139,6 +147,11 @@ void LoraAdapter::merge() {
     dense->low_rank.reset();
   }
   merged_ = true;
+}
+
+bool LoraAdapter::merges_exactly() const {
+  return std::ranges::all_of(
+      layers_, [](const Layer& layer) { return layer.dense->weight.scalar_type() == torch::kFloat32; });
 }
 
 void LoraAdapter::unmerge() {

@@ -28,6 +28,9 @@ class LoraAdapter {
   /// peft's "gaussian", from `seed` alone: A normal with standard deviation 1 / the layer's rank, B = 0.
   void initialise(std::uint64_t seed);
 
+  /// The type of the updates' products: at first that of the network.
+  void compute_in(torch::ScalarType type);
+
   /// The adapter's own tensors: LAYER.lora_A.weight [rank,in], LAYER.lora_B.weight [out,rank], in order.
   std::vector<NamedTensor> parameters() const;
 
@@ -37,6 +40,9 @@ class LoraAdapter {
   /// Puts the original tensors back: the same bits.
   void unmerge();
   bool is_merged() const { return merged_; }
+  /// Whether a merged network is the adapted one but for float32's rounding: its layers are float32. In
+  /// bfloat16 rounding W + scale B A loses much of a small update.
+  bool merges_exactly() const;
 
   const LoraConfig& config() const { return config_; }
   std::size_t layers() const { return layers_.size(); }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "models/nn/gpu_ops.h"
 #include "models/nn/kernels.h"
 
 namespace harness {
@@ -167,10 +168,14 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  if (!takes_own_kernels(x) || !takes_own_kernels(weight)) return torch::linear(x, weight, bias);
   const auto rows = x.reshape({-1, x.size(-1)});
   auto shape = x.sizes().vec();
   shape.back() = weight.size(0);
+  if (!takes_own_kernels(x) || !takes_own_kernels(weight)) {
+    // Not torch::linear: how that computes rows that are no dense block depends on the gradient mode.
+    const auto y = bias.defined() ? torch::addmm(bias, rows, weight.t()) : torch::mm(rows, weight.t());
+    return y.view(shape);
+  }
   const auto given = bias.defined() ? std::optional(bias) : std::nullopt;
   return LinearFunction::apply(rows, weight, given).view(shape);
 }
@@ -181,25 +186,32 @@ Tensor gelu_tanh(const Tensor& x) {
 
 Tensor modulated_norm(const Tensor& x, const Tensor& scale, const Tensor& shift) {
   if (takes_own_kernels(x)) return ModulatedNormFunction::apply(x.contiguous(), scale, shift);
+  if (const auto y = gpu::modulated_norm(x, scale, shift)) return *y;
   const auto normal = torch::layer_norm(x, {x.size(-1)}, {}, {}, 1e-6);
   return torch::addcmul(shift.unsqueeze(1), normal, (1 + scale).unsqueeze(1));
 }
 
 Tensor gated_add(const Tensor& x, const Tensor& gate, const Tensor& y) {
   if (takes_own_kernels(x)) return GatedAddFunction::apply(x.contiguous(), gate, y.contiguous());
+  if (const auto sum = gpu::gated_add(x, gate, y)) return *sum;
   return torch::addcmul(x, gate.unsqueeze(1), y);
 }
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, std::int64_t heads) {
   const auto split = [heads](const Tensor& x) { return x.unflatten(-1, {heads, -1}).transpose(1, 2); };
-  if (!takes_own_kernels(q))
-    return torch::scaled_dot_product_attention(split(q), split(k), split(v)).transpose(1, 2).flatten(-2);
+  if (!takes_own_kernels(q)) {
+    const auto of_heads = gpu::attention(split(q), split(k), split(v));
+    return (of_heads ? *of_heads : torch::scaled_dot_product_attention(split(q), split(k), split(v)))
+        .transpose(1, 2)
+        .flatten(-2);
+  }
   const auto fold = [&split](const Tensor& x) { return split(x).flatten(0, 1).contiguous(); };  // [B*H,N,d]
   const auto mixed = AttentionFunction::apply(fold(q), fold(k), fold(v));
   return mixed.unflatten(0, {-1, heads}).transpose(1, 2).flatten(-2);
 }
 
 Tensor head_rms_norm(const Tensor& x, const Tensor& weight) {
+  if (const auto y = gpu::head_norm({x, weight}, nullptr, {})) return *y;
   const auto per_head = x.unflatten(-1, {-1, weight.size(0)});
   const auto wide = per_head.to(torch::kFloat32);
   const auto normal = per_head * torch::rsqrt(wide.square().mean(-1, true) + 1e-6);
@@ -209,10 +221,23 @@ Tensor head_rms_norm(const Tensor& x, const Tensor& weight) {
 Tensor head_rms_norm(const Tensor& x, const Tensor& weight, const Rotation& rotation) {
   const auto& [cos, sin] = rotation;
   if (takes_own_kernels(x)) return RmsRotationFunction::apply(x.contiguous(), weight, cos, sin);
+  if (const auto y = gpu::head_norm({x, weight}, nullptr, rotation)) return *y;
   const auto pairs = head_rms_norm(x, weight).to(torch::kFloat32).unflatten(-1, {-1, cos.size(1), 2});
   const auto a = pairs.select(-1, 0), b = pairs.select(-1, 1);
   const auto c = cos.unsqueeze(1), s = sin.unsqueeze(1);  // [N,1,d/2]: the same for every head
   return torch::stack({a * c - b * s, a * s + b * c}, -1).flatten(-3).to(x.scalar_type());
+}
+
+Tensor joint_head_norm(const HeadNormInput& first, const HeadNormInput& second, const Rotation& rotation) {
+  if (first.weight.defined() && second.weight.defined()) {
+    if (const auto y = gpu::head_norm(first, &second, rotation)) return *y;
+  }
+  const auto part = [&rotation](const HeadNormInput& in, std::int64_t at) {
+    if (!in.weight.defined()) return in.x;
+    if (!rotation.cos.defined()) return head_rms_norm(in.x, in.weight);
+    return head_rms_norm(in.x, in.weight, rotation.of_tokens(at, in.x.size(1)));
+  };
+  return torch::cat({part(first, 0), part(second, first.x.size(1))}, 1);
 }
 
 Tensor timestep_embedding(const Tensor& t, std::int64_t channels) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "models/nn/head_norm.h"
 #include "models/nn/torch.h"
 
 namespace harness {
@@ -26,19 +27,15 @@ torch::Tensor attention(const torch::Tensor& q, const torch::Tensor& k, const to
 /// x / rms(x) * weight over the last axis of each head, in float32 (eps 1e-6). x [B,N,H*d]; weight [d].
 torch::Tensor head_rms_norm(const torch::Tensor& x, const torch::Tensor& weight);
 
-/// Angles by which tokens' positions turn pairs of channels (arXiv:2104.09864).
-struct Rotation {
-  torch::Tensor cos, sin;  ///< [N,d/2], float32
-
-  Rotation of_tokens(std::int64_t first, std::int64_t count) const {
-    return {cos.narrow(0, first, count), sin.narrow(0, first, count)};
-  }
-};
-
 /// head_rms_norm, then channels 2i and 2i + 1 of each head turned together by angle i of the token. x
 /// [B,N,H*d]
 /// -> the same.
 torch::Tensor head_rms_norm(const torch::Tensor& x, const torch::Tensor& weight, const Rotation& rotation);
+
+/// The streams' tokens one after the other, each stream after its head_rms_norm; `rotation`, without tensors
+/// where nothing is turned, is of all of them. -> [B,N+S,H*d].
+torch::Tensor joint_head_norm(const HeadNormInput& first, const HeadNormInput& second,
+                              const Rotation& rotation);
 
 /// Sinusoidal embedding of t [B] -> [B,channels]: cosines, sines, exponent -2 ln(10000) i / channels.
 torch::Tensor timestep_embedding(const torch::Tensor& t, std::int64_t channels);

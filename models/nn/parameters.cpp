@@ -27,12 +27,11 @@ DenseImpl::DenseImpl(std::int64_t in, std::int64_t out, bool with_bias) {
 }
 
 torch::Tensor DenseImpl::forward(const torch::Tensor& x) {
-  const auto y = linear(x, weight, bias);
-  if (!low_rank || without_low_rank) return y;
-  const auto& [a, b, scale] = *low_rank;
-  const torch::Tensor no_bias;
-  const auto inner = linear(x.to(a.scalar_type()), a, no_bias);
-  return torch::add(y, linear(inner, b, no_bias), scale).to(y.scalar_type());
+  return adapted_linear(x, as_adapted());
+}
+
+AdaptedLayer DenseImpl::as_adapted() const {
+  return {.weight = weight, .bias = bias, .update = low_rank && !without_low_rank ? &*low_rank : nullptr};
 }
 
 EmbeddingImpl::EmbeddingImpl(std::int64_t rows, std::int64_t width) {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "models/nn/low_rank.h"
 #include "models/nn/ops.h"
 #include "models/nn/torch.h"
 
@@ -32,13 +33,6 @@ bool parameters_have_memory();  ///< whether none lives in this thread
 /// A float32 tensor filled with `value`, or of no memory within WithoutParameterMemory.
 torch::Tensor new_parameter(at::IntArrayRef shape, double value = 0);
 
-/// An update of rank r to a matrix [out,in]: it becomes W + scale b a (arXiv:2106.09685, Eq. 3).
-struct LowRank {
-  torch::Tensor a;  ///< [r,in]
-  torch::Tensor b;  ///< [out,r]
-  double scale = 1;
-};
-
 /// While one lives, this thread computes without low-rank updates, which gives the base model's output.
 struct WithoutLowRank : ScopedFlag {
   WithoutLowRank();
@@ -48,8 +42,10 @@ struct WithoutLowRank : ScopedFlag {
 struct DenseImpl : torch::nn::Module {
   DenseImpl(std::int64_t in, std::int64_t out, bool with_bias = true);
 
-  /// x [..,in] -> [..,out]. A low-rank update is computed in its own dtype and the sum rounded, as in peft.
+  /// x [..,in] -> [..,out], with the low-rank update where there is one (adapted_linear).
   torch::Tensor forward(const torch::Tensor& x);
+  /// With the update that it has now, and none within WithoutLowRank; valid while nobody changes that.
+  AdaptedLayer as_adapted() const;
 
   torch::Tensor weight;             ///< [out,in]
   torch::Tensor bias;               ///< [out], undefined without one
@@ -85,6 +81,9 @@ struct ConvImpl : torch::nn::Module {
   ConvImpl(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride = 1,
            std::int64_t padding = 0, bool with_bias = true);
   torch::Tensor forward(const torch::Tensor& x) { return torch::conv2d(x, weight, bias, stride_, padding_); }
+  torch::Tensor without_bias(const torch::Tensor& x) {
+    return torch::conv2d(x, weight, {}, stride_, padding_);
+  }
 
   torch::Tensor weight;  ///< [out,in,size,size]
   torch::Tensor bias;    ///< [out], undefined without one
@@ -98,6 +97,7 @@ TORCH_MODULE(Conv);
 struct GroupNormImpl : torch::nn::Module {
   GroupNormImpl(std::int64_t groups, std::int64_t channels, double eps);
   torch::Tensor forward(const torch::Tensor& x) { return torch::group_norm(x, groups_, weight, bias, eps_); }
+  std::int64_t groups() const { return groups_; }
 
   torch::Tensor weight, bias;  ///< [C]
 

@@ -29,7 +29,7 @@ TEST(Backbone, GuidanceOneEqualsThePlainVelocityAndZeroTheUnconditional) {
   EXPECT_TRUE(torch::allclose(doubled, free + 2 * (plain - free), 1e-3, 1e-3));
 }
 
-TEST(MemoryEstimate, OnAGpuAnAdaptersLayersKeepTheirInputsInFloat32) {
+TEST(MemoryEstimate, CountsWhatAnAdaptersLayersReadOnceForLayersOfOneInputOrAFloat32CopyEach) {
   const auto backbone = load_sd3_folder({.name = "sd35-medium",
                                          .folder = case_folder("sd3_pipeline_sd35m") / "model",
                                          .choices = {.image_size = 32, .text_tokens = 16}});
@@ -37,13 +37,64 @@ TEST(MemoryEstimate, OnAGpuAnAdaptersLayersKeepTheirInputsInFloat32) {
   constexpr std::int64_t kWidth = 24, kImage = 6, kText = 4;  // values of a token; tokens
   StreamSize stream{
       .tokens = kImage + kText, .width = kWidth, .text_tokens = kText, .dtype = torch::kBFloat16};
-  // Two blocks: q, k, v and out of both streams, but for the last block's text, which nothing reads.
-  const auto of_image = 4 * kWidth * kImage, of_text = 4 * kWidth * kText;
-  EXPECT_EQ(adapter_inputs(adapter, stream, false), 4 * (2 * of_image + 2 * of_text - kWidth * kText));
-  EXPECT_EQ(adapter_inputs(adapter, stream, true), 4 * (of_image + of_text))
+  // Two blocks: one input of q, k, v and one of out in both streams, but for the last block's text, which
+  // nothing reads.
+  EXPECT_EQ(adapter_inputs(adapter, stream, false, false), 2 * kWidth * (4 * kImage + 3 * kText));
+  EXPECT_EQ(adapter_inputs(adapter, stream, false, true), 2 * kWidth * (2 * kImage + 2 * kText))
       << "recomputed, one block at a time";
+  // And q, k, v and out each: the last block has no query and no out of the text.
+  EXPECT_EQ(adapter_inputs(adapter, stream, true, false), 4 * kWidth * (8 * kImage + 7 * kText));
   stream.dtype = torch::kFloat32;
-  EXPECT_EQ(adapter_inputs(adapter, stream, false), 0) << "nothing is converted";
+  EXPECT_EQ(adapter_inputs(adapter, stream, false, false), 0) << "nothing is converted";
+}
+
+TEST(MemoryEstimate, FollowsThePrecisionThatIsChosen) {
+  BackboneSource source{.name = "sd35-medium",
+                        .folder = case_folder("sd3_pipeline_sd35m") / "model",
+                        .choices = {.image_size = 32, .text_tokens = 16}};
+  const auto network = [&source] {
+    return estimate_resources(source, {.training_images = 1})
+        .at("memory")
+        .at("velocity_network")
+        .get<double>();
+  };
+  const auto on_cpu = network();
+  source.choices.precision = torch::kBFloat16;
+  EXPECT_EQ(2 * network(), on_cpu);
+  source.device = torch::Device("cuda");
+  source.choices.precision = torch::kFloat32;
+  EXPECT_EQ(network(), on_cpu);
+}
+
+TEST(Precision, OfNetworkAndAdapterIsASetting) {
+  BackboneSource source{.name = "sd35-medium",
+                        .folder = case_folder("sd3_pipeline_sd35m") / "model",
+                        .choices = {.image_size = 32, .text_tokens = 16}};
+  const auto velocity_of = [&source] {
+    const auto backbone = load_sd3_folder(source);
+    for (const auto& [name, matrix] : backbone->trainable()) {
+      const torch::NoGradGuard no_grad;
+      matrix.fill_(0.02);
+      EXPECT_EQ(matrix.scalar_type(), torch::kFloat32) << name;
+    }
+    torch::manual_seed(1);
+    const auto x = torch::randn({1, 16, 4, 4});
+    return backbone->velocity(x, 0.5, backbone->encode({{"a \"Sign\"", "Sign"}}), 1).detach();
+  };
+  const auto wide = velocity_of();
+  source.choices = read_model_choices(
+      "sd35-medium", {{"precision", "bf16"}, {"image_size", 32}, {"text_tokens", 16}}, "test");
+  const auto narrow = velocity_of();
+  EXPECT_EQ(narrow.scalar_type(), torch::kFloat32);
+  source.choices.float32_adapter = true;
+  const auto narrow_with_wide_adapter = velocity_of();
+  const auto apart = [&](const torch::Tensor& velocity) {
+    return ((velocity - wide).norm() / wide.norm()).item<double>();
+  };
+  EXPECT_GT(apart(narrow), 1e-4);
+  EXPECT_LT(apart(narrow), 3e-2);
+  EXPECT_LT(apart(narrow_with_wide_adapter), 3e-2);
+  EXPECT_FALSE(torch::equal(narrow, narrow_with_wide_adapter));
 }
 
 TEST(MemoryEstimate, OfAGpuIsMadeOnAMachineWithoutOne) {
@@ -117,7 +168,7 @@ TEST(Backbone, AnUnknownNameIsToldTheNearest) {
 
 TEST(Backbone, ASettingOfSeveralIsListedOnceWithTheirNames) {
   const auto settings = backbone_settings();
-  ASSERT_EQ(settings.size(), 9U) << "the adapter's three have another default each";
+  ASSERT_EQ(settings.size(), 11U) << "the adapter's three have another default each";
   EXPECT_EQ(settings[0].name, "image_size");
   EXPECT_EQ(settings[0].used_by, "both");
   EXPECT_EQ(settings[0].backbones, (std::vector<std::string>{"flux-dev", "sd35-medium"}));

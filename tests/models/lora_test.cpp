@@ -154,13 +154,14 @@ TEST(LoraAdapter, NeitherAsksForNorComputesGradientsOfTheBaseWeights) {
   for (const auto& p : adapter.parameters()) EXPECT_TRUE(p.tensor.grad().defined()) << p.name;
 }
 
-TEST(LoraAdapter, IsComputedInFloat32AndRoundedOnceUnderABfloat16Base) {
+TEST(LoraAdapter, ComputedInFloat32IsRoundedOnceUnderABfloat16Base) {
   auto holder = std::make_shared<torch::nn::Module>();
   const auto dense = holder->register_module("to_q", Dense(32, 24));
   auto random = seeded_generator(2);
   dense->weight.detach().normal_(0, 0.2, random);
   holder->to(torch::kBFloat16);
   LoraAdapter adapter(*holder, {.rank = 4, .alpha = 6, .target_modules = {"to_q"}}, "test");
+  adapter.compute_in(torch::kFloat32);
   randomise(adapter, 8);
   const auto a = tensors_of(adapter)[0], b = tensors_of(adapter)[1];
   ASSERT_EQ(a.scalar_type(), torch::kFloat32);
@@ -208,6 +209,32 @@ TEST(LoraAdapter, MergesIntoTheRoundedSumAndUnmergesToTheOriginalBits) {
       EXPECT_TRUE(identical(tensor, before.at(name))) << name;
     EXPECT_TRUE(identical(velocity(model, x), unmerged));
   }
+}
+
+// Full width, an update as small as those of a training's first steps: why evaluations merge float32 alone.
+TEST(LoraAdapter, MergedIntoBfloat16LosesMuchOfASmallUpdate) {
+  constexpr std::int64_t kWidth = 1536;
+  auto holder = std::make_shared<torch::nn::Module>();
+  const auto dense = holder->register_module("to_q", Dense(kWidth, kWidth));
+  auto random = seeded_generator(2);
+  dense->weight.detach().normal_(0, 0.025, random);
+  const auto x = torch::empty({64, kWidth}).normal_(0, 1, random);
+  const auto lost = [&](torch::ScalarType type) {
+    holder->to(type);
+    const torch::NoGradGuard no_grad;
+    const auto base = dense->forward(x.to(type)).to(torch::kFloat32);
+    LoraAdapter adapter(*holder, {.rank = 32, .alpha = 64, .target_modules = {"to_q"}}, "test");
+    adapter.compute_in(torch::kFloat32);
+    tensors_of(adapter)[0].normal_(0, 1.0 / 32, random);
+    tensors_of(adapter)[1].normal_(0, 3e-4, random);
+    const auto kept_apart = dense->forward(x.to(type)).to(torch::kFloat32);
+    EXPECT_EQ(adapter.merges_exactly(), type == torch::kFloat32);
+    adapter.merge();
+    const auto merged = dense->forward(x.to(type)).to(torch::kFloat32);
+    return ((merged - kept_apart).norm() / (kept_apart - base).norm()).item<double>();
+  };
+  EXPECT_LT(lost(torch::kFloat32), 1e-3);
+  EXPECT_GT(lost(torch::kBFloat16), 0.02);
 }
 
 TEST(LoraAdapter, IsNoPartOfTheModulesStateAndLeavesTheModelAsItWas) {

@@ -72,7 +72,8 @@ TEST_F(StepOpsCuda, EachTermHasItsOwnGradient) {
   const auto step = test_step(6);
   for (const bool of_y : {true, false}) {
     auto one = in;
-    (of_y ? one.weight_center : one.weight_y).zero_();
+    auto& silent = of_y ? one.weight_center : one.weight_y;
+    silent = torch::zeros_like(silent);
     const auto gradient_on = [&](torch::Device device) {
       const auto here = one.to(device);
       const auto t = step_transition(step, here.x, here.velocity, here.noise);

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""What scripts/gpu-check does on the machine with the GPU: tests, measurements, one table.
+
+    gpu_check.py --programs BIN --model FROM --work DIR [--libraries PATHS] [--peer transformer_peer.py] [--device cuda:0] [--minutes 8]
+
+BIN holds the project's programs of the cuda preset, FROM a small pipeline whose tokenizers are taken, DIR takes 10 GB. Ends with status 1 where a test
+fails, is skipped, or two runs differ; a goal that is missed is said in the table and no failure.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+PEAK = 989  # TFLOP/s, dense bfloat16, of an H100 SXM and an H200
+FORWARD = 2.22  # TFLOP of a velocity of SD3.5 Medium at 512 px; with guidance twice that
+TRAINING = 9.94  # of a guided velocity with its gradient by a LoRA adapter, nothing recomputed
+IMAGES = 8
+TESTS = {"trainers_tests": "StepOpsCuda*", "models_tests": "GpuOps*"}
+
+
+class Check:
+    def __init__(self, args):
+        self.args, self.rows, self.failed = args, [], []
+        self.work = pathlib.Path(args.work)
+        self.work.mkdir(parents=True, exist_ok=True)
+        self.begin = time.monotonic()
+
+    def say(self, text):
+        print(f"gpu-check: {time.monotonic() - self.begin:5.0f} s  {text}", file=sys.stderr, flush=True)
+
+    def row(self, what, value, goal="", is_met=None):
+        """A line of the table; said at once as well, as a lease may end before the table is printed."""
+        self.rows.append((what, value, goal, "" if is_met is None else "yes" if is_met else "no"))
+        self.say(f"  {what}: {value}" + (f" (goal {goal})" if goal else ""))
+        (self.work / "table.txt").write_text(self.table())
+
+    def fail(self, what, why):
+        self.failed.append(what)
+        self.row(what, f"FAILED: {why}")
+
+    def run(self, words, seconds, log):
+        """Standard output of a program, or None; everything it says goes to DIR/LOG."""
+        path = self.work / log
+        env = dict(os.environ)
+        if self.args.libraries and str(words[0]).startswith(self.args.programs):
+            env["LD_LIBRARY_PATH"] = self.args.libraries
+        try:
+            with open(path, "w") as err:
+                done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, stderr=err, text=True, timeout=seconds, env=env)
+        except subprocess.TimeoutExpired:
+            self.fail(log, f"not done in {seconds} s; see {path}")
+            return None
+        if done.returncode != 0:
+            path.write_text(path.read_text() + done.stdout)
+            said = [line for line in path.read_text().splitlines() if "rror" in line or "FAILED" in line]
+            self.fail(log, f"status {done.returncode}: {said[0][:160] if said else 'see ' + str(path)}")
+            return None
+        return done.stdout
+
+    def program(self, name):
+        return pathlib.Path(self.args.programs) / name
+
+    def tests(self):
+        for name, filter_ in TESTS.items():
+            program = next((p for p in (self.program(name), self.program("tests") / name) if p.exists()), None)
+            if program is None:
+                self.fail(name, "not built")
+                continue
+            out = self.run([program, f"--gtest_filter={filter_}"], 120, f"{name}.log")
+            if out is None:
+                continue
+            (self.work / f"{name}.log").write_text(out)
+            count = {what: len(re.findall(rf"^\[ *{what} *\] \w+\.", out, re.M)) for what in ("OK", "SKIPPED")}
+            if count["SKIPPED"] or not count["OK"]:
+                self.fail(filter_, f"{count['SKIPPED']} skipped, {count['OK']} passed")
+            else:
+                self.row(f"tests {filter_} against the CPU", f"{count['OK']} passed")
+
+    def kernels(self):
+        out = self.run([self.program("bench-gpu"), "--device", self.args.device], 90, "bench-gpu.log")
+        if out is None:
+            return
+        found = json.loads(out)
+        self.row("device", found["device"])
+        self.row("copy", f"{found['copy_tb_s']:.2f} TB/s read and written")
+        self.row("product of 8192 x 8192, bfloat16", f"{found['product_tflop_s']:.0f} TFLOP/s")
+        for kernel in found["kernels"]:
+            is_product = "layer" in kernel["name"]
+            share = f"{kernel['us']:.0f} us, {100 * kernel['bandwidth_share']:.0f} % of the copy's bandwidth, {kernel['ratio']:.2f} of the plain operators' time"
+            self.row(kernel["name"], share, "" if is_product else ">= 80 %", None if is_product else kernel["bandwidth_share"] >= 0.8)
+
+    def weights(self):
+        folder = self.work / "sd3"
+        if (folder / "inputs.safetensors").exists():
+            return folder
+        out = self.run([self.program("random-model"), folder, "--from", self.args.model, "--device", self.args.device, "--images", IMAGES], 150, "random-model.log")
+        return folder if out is not None else None
+
+    def transformer(self, folder):
+        times = {}
+        for name, more in (("kept", ["--profile", "--velocity", self.work / "ours.safetensors"]), ("recomputed", ["--checkpointing"])):
+            out = self.run([self.program("bench-transformer"), folder, "--device", self.args.device, "--repeats", 5, *more], 120, f"bench-transformer-{name}.log")
+            if out is None:
+                return None
+            times[name] = json.loads(out)
+            (self.work / f"bench-transformer-{name}.json").write_text(out)
+        kept, again = times["kept"], times["recomputed"]
+
+        def timed(what, seconds, goal, flop=None):
+            mfu = f", {flop / seconds / PEAK:.0%} of peak" if flop else ""
+            self.row(what, f"{1e3 * seconds:.1f} ms{mfu}", f"<= {1e3 * goal:.0f} ms" if goal else "", seconds <= goal if goal else None)
+
+        timed(f"velocity of {IMAGES} images", kept["forward"], 0.036, IMAGES * FORWARD)
+        timed("  with the adapter", kept["adapted_forward"], None, IMAGES * FORWARD)
+        timed(f"training step of {IMAGES} images, guided", kept["training_step"], 0.161, IMAGES * TRAINING)
+        timed("  recomputed", again["training_step"], 0.232)
+        timed(f"10 guided steps of {IMAGES} images, decoded", kept["sampling"], 0.86, IMAGES * 20 * FORWARD)
+        timed("  decoding alone", kept["decoding"], None)
+        self.row("memory of a training step", f"{kept['peak_gb']['training_step']:.1f} GB, {again['peak_gb']['training_step']:.1f} GB recomputed")
+        for part in ("adapted_forward", "training_step"):
+            profile = kept["profiles"][part]
+            longest = ", ".join(f"{ms:.1f} ms {short_name(name)}" for ms, _, name in profile["kernels"][:3])
+            self.row(f"  GPU busy in {part}", f"{profile['busy_ms']:.1f} ms in {sum(n for _, n, _ in profile['kernels'])} kernels: {longest}")
+        return kept
+
+    def peer(self, folder, ours):
+        if not self.args.peer or not has_modules("diffusers", "peft"):
+            self.row("diffusers and peft", "not installed: no comparison")
+            return
+        for name, seconds, more in (("eager", 90, ["--velocity", self.work / "theirs.safetensors"]), ("compiled", 150, ["--compile"])):
+            if time.monotonic() - self.begin + seconds > 60 * self.args.minutes:
+                self.row(f"time over diffusers', {name}", "left out: no time")
+                continue
+            out = self.run([sys.executable, self.args.peer, "time", folder, "--device", self.args.device, "--repeats", 5, *more], seconds, f"peer-{name}.log")
+            if out is None:
+                continue
+            theirs = json.loads(out.strip().splitlines()[-1])
+            ratios = ", ".join(f"{what.replace('_', ' ')} {ours[what] / theirs[what]:.2f}" for what in ("forward", "training_step", "sampling", "decoding"))
+            goal = name == "eager"
+            worst = max(ours[what] / theirs[what] for what in ("forward", "training_step", "sampling"))
+            self.row(f"time over diffusers', {name}", ratios, "<= 0.75" if goal else "", worst <= 0.75 if goal else None)
+        out = self.run([sys.executable, self.args.peer, "compare", self.work / "theirs.safetensors", self.work / "ours.safetensors"], 60, "compare.log")
+        if out is not None:
+            self.row("largest difference of the velocities over the largest value", f"{json.loads(out)['relative_difference']:.1e}")
+
+    def runs(self, folder):
+        """A small experiment at full size, then its training and evaluations again: the same bits."""
+        place = self.work / "runs"
+        words = [self.program("harness"), "reproduce", "--table", "sd35-ocr", "--scale", "smoke", "--methods", "ratio-norm", "--backbone", "sd35-medium",
+                 "--weights", folder, "--device", self.args.device, "--out", place]
+        begin = time.monotonic()
+        if self.run(words, 240, "reproduce.log") is None:
+            return
+        self.row("sd35-ocr at full size", f"{time.monotonic() - begin:.0f} s of {len(list(place.glob('*/events.log')))} jobs")
+        for log in place.glob("*/events.log"):
+            self.epochs(log)
+        begin = time.monotonic()
+        if self.run([self.program("harness"), "verify", "--training", "--images", 16, "--out", place], 180, "verify.log") is not None:
+            self.row("the same again", f"the same bits, in {time.monotonic() - begin:.0f} s")
+
+    def epochs(self, log):
+        """Seconds of the epochs of a training, without the first."""
+        records = [json.loads(line[line.index("{"):]) for line in log.read_text().splitlines()]
+        settings = next((r["settings"] for r in records if r["type"] == "effective_settings" and "settings" in r), None)
+        ends = {r["epoch"]: r["time"] for r in records if r["type"] == "update"}
+        if settings is None or len(ends) < 2:
+            return
+        times = [ends[e] - ends[e - 1] for e in sorted(ends)[1:]]
+        images = settings["prompts_per_epoch"] * settings["group_size"]
+        self.row(f"epoch of {images} images, rewards included", f"{min(times):.1f} s, {1e3 * min(times) / images:.0f} ms an image",
+                 "<= 20 s of 64" if images == 64 else "", min(times) <= 20 if images == 64 else None)
+
+    def table(self):
+        lines = []
+        widths = [max(len(row[i]) for row in [("what", "measured", "goal", "met"), *self.rows]) for i in range(4)]
+        for row in [("what", "measured", "goal", "met"), *self.rows]:
+            lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+        return "\n".join(lines) + f"\n\n{time.monotonic() - self.begin:.0f} s; {len(self.failed)} failed; everything that was said is in {self.work}\n"
+
+
+def short_name(kernel):
+    return re.sub(r"^void |at::native::|\(anonymous namespace\)::|<.*", "", kernel)[:40]
+
+
+def has_modules(*names):
+    return subprocess.run([sys.executable, "-c", "import " + ", ".join(names)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("programs", "model", "work"):
+        p.add_argument(f"--{name}", required=True)
+    p.add_argument("--minutes", type=float, default=8, help="the comparison with diffusers is left out where more would be needed")
+    p.add_argument("--libraries", help="LD_LIBRARY_PATH of the programs"), p.add_argument("--peer"), p.add_argument("--device", default="cuda:0")
+    check = Check(p.parse_args())
+    check.say("tests against the CPU")
+    check.tests()
+    check.say("kernels")
+    check.kernels()
+    check.say("random weights at full size")
+    folder = check.weights()
+    if folder is not None:
+        check.say("velocity, training step, sampling, decoding")
+        ours = check.transformer(folder)
+        check.say("an experiment, twice")
+        check.runs(folder)
+        if ours is not None:
+            check.say("diffusers")
+            check.peer(folder, ours)
+    print(check.table(), end="")
+    sys.exit(1 if check.failed else 0)
+
+
+if __name__ == "__main__":
+    main()

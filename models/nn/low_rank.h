@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "models/nn/torch.h"
+
+namespace harness {
+
+/// A matrix in another type, rounded once for all calls until it changes. Copies share what they keep; safe
+/// to use from several threads.
+class RoundedMatrix {
+ public:
+  torch::Tensor of(const torch::Tensor& matrix, torch::ScalarType type) const;
+
+ private:
+  struct Kept;
+  std::shared_ptr<Kept> kept_ = new_kept();
+  static std::shared_ptr<Kept> new_kept();
+};
+
+/// An update of rank r to a matrix [out,in]: it becomes W + scale b a (arXiv:2106.09685, Eq. 3). Copies share
+/// their tensors.
+struct LowRank {
+  torch::Tensor a;  ///< [r,in], float32
+  torch::Tensor b;  ///< [out,r], float32
+  double scale = 1;
+  /// Of its products: float32, or that of the layer, as autocast has it in the public trainers. Matrices and
+  /// their gradients are float32 in either case.
+  torch::ScalarType products = torch::kFloat32;
+  RoundedMatrix rounded_a = {}, rounded_b = {};  ///< a and b as their products read them
+};
+
+/// A linear layer with, or without, an update.
+struct AdaptedLayer {
+  torch::Tensor weight;  ///< [out,in]
+  torch::Tensor bias;    ///< [out], or undefined
+  const LowRank* update = nullptr;
+};
+
+/// The matrices a of several layers one below the other, [sum of ranks,in], put together once until one
+/// changes. Safe to use from several threads.
+class StackedRanks {
+ public:
+  torch::Tensor of(const std::vector<torch::Tensor>& matrices);
+
+ private:
+  struct Kept;
+  std::shared_ptr<Kept> kept_ = new_kept();
+  static std::shared_ptr<Kept> new_kept();
+};
+
+/// Whether adapted_linears takes the layers: their weights are frozen, and the updates' products are in the
+/// weights' type, which is not float32.
+bool in_one_precision(const torch::Tensor& x, const std::vector<AdaptedLayer>& layers);
+
+/// x W^T + bias + scale (x a^T) b^T over the last axis for several layers that read the same x,
+/// differentiable in x, a and b. x [..,in] of the weights' type -> [..,out] of the same each, rounded after
+/// each of the two sums. The updates' first products are one.
+std::vector<torch::Tensor> adapted_linears(const torch::Tensor& x, const std::vector<AdaptedLayer>& layers,
+                                           StackedRanks& stacked);
+
+/// The same for one layer, whichever the precision of its update.
+torch::Tensor adapted_linear(const torch::Tensor& x, const AdaptedLayer& layer);
+
+}  // namespace harness
