@@ -89,6 +89,7 @@ void add_new_adapter(Backbone& backbone, const BackboneSource& source) {
 StreamSize StreamSize::of(torch::Device device) const {
   auto there = *this;
   there.is_fused = device.is_cuda() && gpu::has_kernels();
+  there.keeps_attention = device.is_cpu() && dtype == torch::kFloat32;
   return there;
 }
 
@@ -97,7 +98,6 @@ std::int64_t StreamSize::values(double units) const {
 }
 
 std::int64_t StreamSize::block(double units) const {
-  const bool keeps_attention = !is_fused && dtype == torch::kFloat32;
   return values(units) + (keeps_attention ? bytes(2 * heads * tokens * tokens, dtype) : 0);
 }
 
@@ -116,15 +116,16 @@ std::int64_t kept_by_joint_block(const StreamSize& stream, bool dual) {
 
 std::int64_t adapter_inputs(const LoraAdapter& adapter, const StreamSize& stream, bool float32_products,
                             bool recompute) {
-  if (stream.dtype == torch::kFloat32) return 0;
-  const auto type = float32_products ? torch::kFloat32 : stream.dtype;
+  if (stream.dtype == torch::kFloat32 && !stream.is_fused) return 0;
+  const bool is_copied = float32_products && stream.dtype != torch::kFloat32;
+  const auto type = is_copied ? torch::kFloat32 : stream.dtype;
   std::map<std::string, std::map<std::string, std::int64_t>> by_block;  // bytes by input
   for (const auto& weight : adapter.parameters()) {
     constexpr std::string_view kMatrix = ".lora_A.weight";
     if (!weight.name.ends_with(kMatrix)) continue;
     const auto layer = weight.name.substr(0, weight.name.size() - kMatrix.size());
     const auto input = bytes(weight.tensor.size(1) * tokens_into(layer, stream), type);
-    by_block[block_of(layer)][float32_products ? layer : input_of(layer)] = input;
+    by_block[block_of(layer)][is_copied ? layer : input_of(layer)] = input;
   }
   std::int64_t sum = 0, largest = 0;
   for (const auto& [_, inputs] : by_block) {

@@ -37,8 +37,9 @@ struct StreamSize {
   std::int64_t text_tokens = 0;  ///< of `tokens`
   torch::ScalarType dtype = torch::kFloat32;
   /// Blocks are computed by the fused functions of a GPU (models/nn/gpu_ops.h), which keep less than
-  /// LibTorch's operators, and no matrix of attention weights.
+  /// LibTorch's operators.
   bool is_fused = false;
+  bool keeps_attention = false;  ///< the matrix of attention weights: float32 on the CPU
 
   StreamSize of(torch::Device device) const;
   std::int64_t values(double units) const;  ///< bytes of so many copies of the stream
@@ -51,8 +52,8 @@ std::int64_t kept_by_joint_block(const StreamSize& stream, bool dual);
 
 /// Bytes of the layers' inputs that an adapter keeps for its gradient, of one image: once for layers of one
 /// input, as the network has it; a float32 copy a layer where its products are float32 and the network is
-/// not; 0 where the stream is float32 itself, whose blocks keep them anyway. recompute: of the largest block
-/// alone.
+/// not; 0 where the network is float32 and its blocks, not fused, keep them anyway. recompute: of the largest
+/// block alone.
 std::int64_t adapter_inputs(const LoraAdapter& adapter, const StreamSize& stream, bool float32_products,
                             bool recompute);
 

@@ -220,8 +220,8 @@ class Timing {
         torch::autograd::grad({network_->guided(x_, kSigma).square().mean()}, trained, {}, std::nullopt,
                               false, true);
       });
+      time("sampling", [&] { sample(); });  // as rollouts run
     }
-    time("sampling", [&] { sample(); });
     time("decoding", [&] { decode(x_); });
     times.update({{"peak_gb", peaks},
                   {"images", x_.size(0)},

@@ -18,7 +18,7 @@ constexpr int kVector = 16 / sizeof(T);
 template <class T>
 __device__ void read(const T* from, float (&to)[kVector<T>]) {
   const uint4 bytes = *reinterpret_cast<const uint4*>(from);
-  T values[kVector<T>];
+  alignas(16) T values[kVector<T>];
   *reinterpret_cast<uint4*>(values) = bytes;
 #pragma unroll
   for (int i = 0; i < kVector<T>; ++i) to[i] = static_cast<float>(values[i]);

@@ -59,7 +59,13 @@ float* floats(const Tensor& x) {
 
 /// The rows as the kernels want them.
 Tensor with_vector_rows(const Tensor& x) {
-  return has_vector_rows(x, kernels::gpu_vector(number_of(x).value())) ? x : x.contiguous();
+  const bool fits = has_vector_rows(x, kernels::gpu_vector(number_of(x).value()));
+  return fits ? x : x.clone(torch::MemoryFormat::Contiguous);
+}
+
+/// All of them one after the other as well.
+Tensor with_dense_rows(const Tensor& x) {
+  return with_vector_rows(x.contiguous());
 }
 
 struct ModulatedNormFunction : torch::autograd::Function<ModulatedNormFunction> {
@@ -75,7 +81,7 @@ struct ModulatedNormFunction : torch::autograd::Function<ModulatedNormFunction> 
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto saved = context->get_saved_variables();
     const auto &x = saved[0], &scale = saved[1], &shift = saved[2], &mean = saved[3], &rstd = saved[4];
-    const auto dy = grads[0].contiguous();
+    const auto dy = with_dense_rows(grads[0]);
     variable_list out(3);
     const c10::DeviceGuard guard(x.device());
     if (context->needs_input_grad(0)) {
@@ -133,7 +139,7 @@ struct GatedAddFunction : torch::autograd::Function<GatedAddFunction> {
     variable_list out(3);
     if (context->needs_input_grad(0)) out[0] = dout;
     if (context->needs_input_grad(1)) out[1] = (y.to(torch::kFloat32) * dout).sum(1).to(gate.scalar_type());
-    if (context->needs_input_grad(2)) out[2] = gated_sum({}, gate, dout.contiguous());
+    if (context->needs_input_grad(2)) out[2] = gated_sum({}, gate, with_dense_rows(dout));
     return out;
   }
 };
@@ -282,9 +288,9 @@ struct GroupNormSiluFunction : torch::autograd::Function<GroupNormSiluFunction> 
 };
 
 struct BiasedSumFunction : torch::autograd::Function<BiasedSumFunction> {
-  static Tensor forward(AutogradContext* /*context*/, const Given& first, const Tensor& y,
-                        const Tensor& added) {
+  static Tensor forward(AutogradContext* context, const Given& first, const Tensor& y, const Tensor& added) {
     const auto x = first.value_or(Tensor());
+    context->saved_data["has_x"] = x.defined();
     const c10::DeviceGuard guard(y.device());
     const auto out = torch::empty_like(y);
     check(kernels::gpu_biased_sum(kernel_stream(y),
@@ -296,8 +302,8 @@ struct BiasedSumFunction : torch::autograd::Function<BiasedSumFunction> {
                                   floats(out)));
     return out;
   }
-  static variable_list backward(AutogradContext* /*context*/, variable_list grads) {
-    return {grads[0], grads[0], {}};
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    return {context->saved_data["has_x"].toBool() ? grads[0] : Tensor(), grads[0], {}};
   }
 };
 
@@ -310,7 +316,7 @@ std::optional<Tensor> attention(const Tensor& q, const Tensor& k, const Tensor& 
     const bool fits = is_of_kernels(q) && q.scalar_type() != torch::kFloat32 && number_of(q) &&
                       q.size(-1) <= kWidestHead && q.size(-1) % 8 == 0 && q.size(2) > 1 && k.size(2) > 1;
     if (!fits) return std::nullopt;
-    static const bool is_hopper = kernels::gpu_compute_capability() == kHopper;
+    static const bool is_hopper = compute_capability() == kHopper;
     if (!is_hopper) return std::nullopt;
     return AttentionFunction::apply(q, k, v);
   }
@@ -342,6 +348,11 @@ bool has_kernels() {
   return kKernelsAreBuilt;
 }
 
+int compute_capability() {
+  if constexpr (kKernelsAreBuilt) return kernels::gpu_compute_capability();
+  return 0;
+}
+
 std::optional<Tensor> modulated_norm(const Tensor& x, const Tensor& scale, const Tensor& shift) {
   if constexpr (kKernelsAreBuilt) {
     const auto number = number_of(x);
@@ -351,7 +362,7 @@ std::optional<Tensor> modulated_norm(const Tensor& x, const Tensor& scale, const
                       has_vector_rows(scale, vector) && has_vector_rows(shift, vector) &&
                       scale.stride(0) == shift.stride(0);
     if (!fits || x.size(-1) % vector != 0) return std::nullopt;
-    return ModulatedNormFunction::apply(x.contiguous(), scale, shift);
+    return ModulatedNormFunction::apply(with_dense_rows(x), scale, shift);
   }
   return std::nullopt;
 }
@@ -364,7 +375,7 @@ std::optional<Tensor> gated_add(const Tensor& x, const Tensor& gate, const Tenso
     const bool fits = gate.scalar_type() == x.scalar_type() && y.scalar_type() == x.scalar_type() &&
                       has_vector_rows(gate, vector) && x.size(-1) % vector == 0;
     if (!fits) return std::nullopt;
-    return GatedAddFunction::apply(x.contiguous(), gate, y.contiguous());
+    return GatedAddFunction::apply(with_dense_rows(x), gate, with_dense_rows(y));
   }
   return std::nullopt;
 }
@@ -380,10 +391,10 @@ std::optional<Tensor> head_norm(const HeadNormInput& first, const HeadNormInput*
     if (!takes(first) || (second != nullptr && !takes(*second))) return std::nullopt;
     const auto dense = [](const Tensor& t) { return t.defined() ? Given(t.contiguous()) : std::nullopt; };
     const bool is_joint = second != nullptr;
-    return HeadNormFunction::apply(with_vector_rows(first.x), first.weight.contiguous(),
+    return HeadNormFunction::apply(with_vector_rows(first.x), with_dense_rows(first.weight),
                                    is_joint ? Given(with_vector_rows(second->x)) : std::nullopt,
-                                   is_joint ? dense(second->weight) : std::nullopt, dense(rotation.cos),
-                                   dense(rotation.sin));
+                                   is_joint ? Given(with_dense_rows(second->weight)) : std::nullopt,
+                                   dense(rotation.cos), dense(rotation.sin));
   }
   return std::nullopt;
 }

@@ -13,6 +13,9 @@ namespace harness::gpu {
 /// Whether this build has them.
 bool has_kernels();
 
+/// 90 of a Hopper: of the present device; 0 where this build has no kernels.
+int compute_capability();
+
 /// modulated_norm.
 std::optional<torch::Tensor> modulated_norm(const torch::Tensor& x, const torch::Tensor& scale,
                                             const torch::Tensor& shift);

@@ -118,6 +118,7 @@ Tensor RoundedMatrix::of(const Tensor& matrix, torch::ScalarType type) const {
 struct StackedRanks::Kept {
   std::mutex mutex;
   std::vector<Tensor> matrices;
+  std::vector<std::uint32_t> versions;
   Tensor stacked;
 };
 
@@ -128,10 +129,13 @@ std::shared_ptr<StackedRanks::Kept> StackedRanks::new_kept() {
 Tensor StackedRanks::of(const std::vector<Tensor>& matrices) {
   const std::lock_guard lock(kept_->mutex);
   auto& k = *kept_;
+  std::vector<std::uint32_t> versions;
+  for (const auto& matrix : matrices) versions.push_back(matrix._version());
   const auto is_same = [](const Tensor& a, const Tensor& b) { return a.is_same(b); };
-  if (!std::ranges::equal(k.matrices, matrices, is_same)) {
+  if (versions != k.versions || !std::ranges::equal(k.matrices, matrices, is_same)) {
     const torch::NoGradGuard no_grad;
     k.matrices = matrices;  // held, so that none that is other can have its place in memory
+    k.versions = versions;
     k.stacked = matrices.size() == 1 ? matrices.front() : torch::cat(matrices);
   }
   return k.stacked;

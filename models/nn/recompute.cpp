@@ -26,22 +26,30 @@ struct RecomputeFunction : torch::autograd::Function<RecomputeFunction> {
     const auto held = context->saved_data["run"].toCapsule();
     const auto& run = *static_cast<const Held&>(*held).function;
     const torch::AutoGradMode with_gradient(true);
-    std::vector<Tensor> again;
-    for (std::int64_t i = 0; i < inputs; ++i) {
-      const auto& x = saved[static_cast<std::size_t>(i)];
-      again.push_back(x.detach().requires_grad_(x.is_floating_point()));
+    // An input that wants no gradient must not make the blocks compute one.
+    std::vector<Tensor> again, wanted, of, with;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < saved.size(); ++i) {
+      const bool is_wanted = context->needs_input_grad(i);
+      auto x = saved[i];
+      if (i < static_cast<std::size_t>(inputs)) {
+        x = x.detach().requires_grad_(is_wanted);
+        again.push_back(x);
+      }
+      if (!is_wanted) continue;
+      wanted.push_back(x);
+      places.push_back(i);
     }
     const auto outputs = run(again);
-    std::vector<Tensor> wanted = again, of, with;
-    for (std::size_t i = static_cast<std::size_t>(inputs); i < saved.size(); ++i) wanted.push_back(saved[i]);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (!outputs[i].requires_grad() || !grads[i].defined()) continue;
       of.push_back(outputs[i]);
       with.push_back(grads[i]);
     }
-    variable_list gradients(2);  // of `run` and `inputs`
-    for (auto& g : torch::autograd::grad(of, wanted, with, std::nullopt, false, true))
-      gradients.push_back(std::move(g));
+    constexpr std::size_t kNoTensors = 2;  // `run` and `inputs`
+    variable_list gradients(kNoTensors + saved.size());
+    auto found = torch::autograd::grad(of, wanted, with, std::nullopt, false, true);
+    for (std::size_t i = 0; i < found.size(); ++i) gradients[kNoTensors + places[i]] = std::move(found[i]);
     return gradients;
   }
 

@@ -64,6 +64,12 @@ TEST(MemoryEstimate, FollowsThePrecisionThatIsChosen) {
   source.device = torch::Device("cuda");
   source.choices.precision = torch::kFloat32;
   EXPECT_EQ(network(), on_cpu);
+  const auto activations = [&source] {
+    return estimate_resources(source, {.training_images = 64}).at("memory").at("activations").get<double>();
+  };
+  const auto on_gpu = activations();
+  source.device = torch::kCPU;
+  EXPECT_LT(on_gpu, activations()) << "a GPU's attention keeps no matrix of weights";
 }
 
 TEST(Precision, OfNetworkAndAdapterIsASetting) {

@@ -23,6 +23,7 @@ using Function = std::function<Tensor(const Inputs&)>;
 class GpuOps : public ::testing::Test {
  protected:
   void SetUp() override {
+    if (!gpu::has_kernels()) GTEST_SKIP() << "this build has no CUDA kernels: use the cuda preset";
 #ifndef HARNESS_KERNEL_TWIN
     try {
       device_ = open_device("cuda:0");
@@ -75,6 +76,16 @@ class GpuOps : public ::testing::Test {
     return ((wide - exact.detach()).norm() / exact.detach().norm()).item<double>();
   }
 
+  /// Elements that a thread reads at once.
+  static std::int64_t vector_of(torch::ScalarType type) {
+    return type == torch::kFloat32 ? 4 : 8;
+  }
+
+  /// Random numbers where the kernels run.
+  Tensor there(at::IntArrayRef shape, torch::ScalarType type) const {
+    return torch::randn(shape).to(device_, type);
+  }
+
   static constexpr torch::ScalarType kTypes[] = {torch::kFloat32, torch::kFloat16, torch::kBFloat16};
 
   torch::Device device_ = torch::kCPU;
@@ -85,6 +96,9 @@ TEST_F(GpuOps, ModulatedNormFollowsFloat64WithGradients) {
   for (const auto type : kTypes) {
     for (const std::int64_t c : {8, 256, 1536, 2432, 3072, 20, 4096}) {
       SCOPED_TRACE(c);
+      const auto row = there({3, c}, type);
+      EXPECT_EQ(gpu::modulated_norm(there({3, 37, c}, type), row, row).has_value(),
+                c % vector_of(type) == 0 && c <= 3072);
       expect_near_float64({torch::randn({3, 37, c}) + 0.5, 0.3 * torch::randn({3, 2 * c})}, type,
                           [](const auto& in) {
                             const auto m = in[1].chunk(2, -1);
@@ -98,6 +112,8 @@ TEST_F(GpuOps, AttentionFollowsFloat64WithGradients) {
   for (const auto type : {torch::kFloat16, torch::kBFloat16}) {
     for (const auto& [queries, keys, width] : {std::tuple(77, 77, 64), {64, 141, 64}, {37, 37, 128}}) {
       SCOPED_TRACE(testing::Message() << queries << " " << keys << " " << width);
+      const auto heads = there({2, 3, 64, width}, type);
+      EXPECT_EQ(gpu::attention(heads, heads, heads).has_value(), gpu::compute_capability() == 90);
       expect_near_float64({torch::randn({2, queries, 3 * width}), torch::randn({2, keys, 3 * width}),
                            torch::randn({2, keys, 3 * width})},
                           type, [](const auto& in) { return attention(in[0], in[1], in[2], 3); });
@@ -109,6 +125,9 @@ TEST_F(GpuOps, GatedAddFollowsFloat64WithGradients) {
   for (const auto type : kTypes) {
     for (const std::int64_t c : {8, 1536, 20}) {
       SCOPED_TRACE(c);
+      EXPECT_EQ(
+          gpu::gated_add(there({3, 37, c}, type), there({3, c}, type), there({3, 37, c}, type)).has_value(),
+          c % vector_of(type) == 0);
       expect_near_float64({torch::randn({3, 37, c}), torch::randn({3, 2 * c}), torch::randn({3, 37, c})},
                           type,
                           [](const auto& in) { return gated_add(in[0], in[1].chunk(2, -1)[1], in[2]); });
@@ -137,10 +156,20 @@ TEST_F(GpuOps, GroupNormWithSiluFollowsFloat64WithGradient) {
     const auto found = torch::autograd::grad({(y * there(probe)).sum()}, {x})[0],
                expected = torch::autograd::grad({(exact * f64(probe)).sum()}, {wide})[0];
     EXPECT_LT(error_of(found, expected), 2e-5);
+    const auto without = torch::silu(torch::group_norm(f64(image), groups, f64(weight), f64(bias), 1e-6));
+    EXPECT_LT(error_of(gpu::group_norm_silu(there(image), {}, groups, there(weight), there(bias)), without),
+              2e-6);
     const auto other = torch::randn_like(image);
-    EXPECT_LT(error_of(gpu::biased_sum(there(image), there(other), there(added)),
-                       f64(image) + f64(other) + f64(added).view({1, -1, 1, 1})),
-              1e-6);
+    const auto sum = f64(image) + f64(other) + f64(added).view({1, -1, 1, 1});
+    const auto first = there(image).requires_grad_(), second = there(other).requires_grad_();
+    const auto both = gpu::biased_sum(first, second, there(added)),
+               alone = gpu::biased_sum({}, second, there(added));
+    EXPECT_LT(error_of(both, sum), 1e-6);
+    EXPECT_LT(error_of(alone, sum - f64(image)), 1e-6);
+    for (const auto& gradient : torch::autograd::grad({(both * there(probe)).sum()}, {first, second}))
+      EXPECT_TRUE(torch::equal(gradient.cpu(), probe));
+    EXPECT_TRUE(
+        torch::equal(torch::autograd::grad({(alone * there(probe)).sum()}, {second})[0].cpu(), probe));
   }
 }
 
@@ -156,13 +185,19 @@ TEST_F(GpuOps, TheDecoderOnAGpuDrawsTheImageOfTheCpu) {
     p.copy_(p.dim() > 1 ? torch::randn_like(p) / std::sqrt(static_cast<double>(p[0].numel()))
                         : p + 0.1 * torch::randn_like(p));
   }
-  const auto latents = torch::randn({2, 16, 12, 12});
-  const auto here = vae->decode(latents);
-  vae->to(device_);
+  const auto latents = torch::randn({2, 16, 12, 12}), probe = torch::randn({2, 3, 24, 24});
   const auto x = latents.to(device_).requires_grad_();
+  vae->to(device_);
   const auto there = vae->decode(x);
-  EXPECT_LT(error_of(there, here), 5e-3);  // convolutions take TF32
-  EXPECT_TRUE(torch::autograd::grad({there.sum()}, {x})[0].isfinite().all().item<bool>());
+  const auto gradient = torch::autograd::grad({(there * probe.to(device_)).sum()}, {x})[0];
+  vae->to(torch::kCPU);
+  vae->to(torch::kFloat64);  // which no kernel takes
+  const auto wide = latents.to(torch::kFloat64).requires_grad_();
+  const auto exact = vae->decode(wide);
+  // Convolutions of a GPU take TF32.
+  EXPECT_LT(error_of(there, exact), device_.is_cuda() ? 5e-3 : 1e-5);
+  EXPECT_LT(error_of(gradient, torch::autograd::grad({(exact * probe.to(torch::kFloat64)).sum()}, {wide})[0]),
+            device_.is_cuda() ? 2e-2 : 1e-5);
 }
 
 Rotation angles(std::int64_t tokens, std::int64_t width) {
@@ -177,6 +212,8 @@ TEST_F(GpuOps, JointHeadNormFollowsFloat64WithGradients) {
         SCOPED_TRACE(testing::Message() << width << (turned ? " turned" : ""));
         const auto rotation = turned ? angles(37 + 11, width) : Rotation{};
         const auto c = 3 * width;
+        const HeadNormInput stream{there({2, 37, c}, type), there({width}, type)};
+        EXPECT_EQ(gpu::head_norm(stream, nullptr, {}).has_value(), width >= 64);
         expect_near_float64({torch::randn({2, 37, c}), 1 + 0.2 * torch::randn({width}),
                              torch::randn({2, 11, c}), 1 + 0.2 * torch::randn({width})},
                             type, [&](const auto& in) {

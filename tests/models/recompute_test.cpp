@@ -49,5 +49,17 @@ TEST(Recompute, GivesTheBitsOfThePlainCallAndOfTheGradientsOfBlocks) {
   }
 }
 
+TEST(Recompute, AsksForNoGradientOfAnInputThatWantsNone) {
+  const auto x = torch::randn({3}).requires_grad_(), fixed = torch::randn({3});
+  std::vector<bool> asked;
+  const TensorFunction run = [&asked](const std::vector<torch::Tensor>& in) {
+    if (torch::GradMode::is_enabled()) asked = {in[0].requires_grad(), in[1].requires_grad()};
+    return std::vector<torch::Tensor>{in[0] * in[1]};
+  };
+  const auto gradient = torch::autograd::grad({recomputed(run, {x, fixed}, {})[0].sum()}, {x})[0];
+  EXPECT_TRUE(torch::equal(gradient, fixed));
+  EXPECT_EQ(asked, (std::vector<bool>{true, false}));
+}
+
 }  // namespace
 }  // namespace harness
