@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
+#include "models/nn/gpu_ops.h"
 
 namespace harness {
 
@@ -71,8 +72,8 @@ torch::Device open_device(const std::string& name) {
 std::string device_identity(const std::string& name) {
   if (open_device(name).is_cpu()) return build_info().cpu_features;
   const auto& hooks = at::detail::getCUDAHooks();
-  return fmt::format("{}, LibTorch {}, CUDA {}, cuDNN {}", gpu_name(), TORCH_VERSION, hooks.versionCUDART(),
-                     hooks.versionCuDNN());
+  return fmt::format("{}, LibTorch {}, CUDA {}, cuDNN {}{}", gpu_name(), TORCH_VERSION, hooks.versionCUDART(),
+                     hooks.versionCuDNN(), gpu::has_kernels() ? ", fused blocks" : "");
 }
 
 std::string planned_device(const std::string& name) {
