@@ -570,10 +570,11 @@ TEST_F(FolderModels, StableDiffusion3TrainsALowRankAdapterFromStartToTable) {
   train_from_start_to_table("sd35-medium", recorded("sd3_pipeline_sd35m") / "model", "");
 }
 
-TEST_F(FolderModels, FluxTrainsALowRankAdapterFromStartToTable) {
-  train_from_start_to_table(
-      "flux-dev", recorded("flux_pipeline") / "model",
-      "--set image_size=64 --set grid=model --set guidance=3.5 --set eval_guidance=3.5");
+// In the precision of a GPU, where a log-ratio that is not exactly 0 on policy would stop the run.
+TEST_F(FolderModels, FluxInBfloat16TrainsALowRankAdapterFromStartToTable) {
+  train_from_start_to_table("flux-dev", recorded("flux_pipeline") / "model",
+                            "--set image_size=64 --set grid=model --set guidance=3.5 --set eval_guidance=3.5 "
+                            "--set precision=bf16 --set gradient_checkpointing=true");
 }
 
 TEST_F(FolderModels, AnAdapterOfTheOtherFamilyIsRefused) {
