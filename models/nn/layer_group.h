@@ -18,7 +18,7 @@ class LayerGroup {
 
  private:
   std::vector<Dense> layers_;
-  StackedRanks stacked_;
+  RoundedMatrices together_;
 };
 
 }  // namespace harness

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "models/nn/ops.h"
 
@@ -89,56 +90,30 @@ struct AdaptedFunction : torch::autograd::Function<AdaptedFunction> {
 
 }  // namespace
 
-/// The rounded matrix with the version that it was made of.
-struct RoundedMatrix::Kept {
+/// What was made, and of which matrices: their versions, and where their numbers were.
+struct RoundedMatrices::Kept {
   std::mutex mutex;
+  std::vector<Tensor> matrices;  // held, so that none that is other can have its place in memory
+  std::vector<std::pair<std::uint32_t, const void*>> made_of;
   Tensor rounded;
-  std::uint32_t version = 0;
-  const void* data = nullptr;
 };
 
-std::shared_ptr<RoundedMatrix::Kept> RoundedMatrix::new_kept() {
+std::shared_ptr<RoundedMatrices::Kept> RoundedMatrices::new_kept() {
   return std::make_shared<Kept>();
 }
 
-Tensor RoundedMatrix::of(const Tensor& matrix, torch::ScalarType type) const {
+Tensor RoundedMatrices::of(const std::vector<Tensor>& matrices, torch::ScalarType type) const {
+  std::vector<std::pair<std::uint32_t, const void*>> present;
+  for (const auto& matrix : matrices) present.emplace_back(matrix._version(), matrix.const_data_ptr());
   const std::lock_guard lock(kept_->mutex);
   auto& k = *kept_;
-  const bool is_current = k.rounded.defined() && k.rounded.scalar_type() == type &&
-                          k.version == matrix._version() && k.data == matrix.const_data_ptr();
-  if (!is_current) {
+  if (!k.rounded.defined() || k.rounded.scalar_type() != type || k.made_of != present) {
     const torch::NoGradGuard no_grad;
-    k.rounded = matrix.to(type);
-    k.version = matrix._version();
-    k.data = matrix.const_data_ptr();
+    k.rounded = (matrices.size() == 1 ? matrices.front() : torch::cat(matrices)).to(type);
+    k.matrices = matrices;
+    k.made_of = std::move(present);
   }
   return k.rounded;
-}
-
-struct StackedRanks::Kept {
-  std::mutex mutex;
-  std::vector<Tensor> matrices;
-  std::vector<std::uint32_t> versions;
-  Tensor stacked;
-};
-
-std::shared_ptr<StackedRanks::Kept> StackedRanks::new_kept() {
-  return std::make_shared<Kept>();
-}
-
-Tensor StackedRanks::of(const std::vector<Tensor>& matrices) {
-  const std::lock_guard lock(kept_->mutex);
-  auto& k = *kept_;
-  std::vector<std::uint32_t> versions;
-  for (const auto& matrix : matrices) versions.push_back(matrix._version());
-  const auto is_same = [](const Tensor& a, const Tensor& b) { return a.is_same(b); };
-  if (versions != k.versions || !std::ranges::equal(k.matrices, matrices, is_same)) {
-    const torch::NoGradGuard no_grad;
-    k.matrices = matrices;  // held, so that none that is other can have its place in memory
-    k.versions = versions;
-    k.stacked = matrices.size() == 1 ? matrices.front() : torch::cat(matrices);
-  }
-  return k.stacked;
 }
 
 bool in_one_precision(const Tensor& x, const std::vector<AdaptedLayer>& layers) {
@@ -150,7 +125,7 @@ bool in_one_precision(const Tensor& x, const std::vector<AdaptedLayer>& layers) 
 }
 
 std::vector<Tensor> adapted_linears(const Tensor& x, const std::vector<AdaptedLayer>& layers,
-                                    StackedRanks& stacked) {
+                                    const RoundedMatrices& together) {
   auto operands = std::make_shared<Operands>();
   std::vector<Tensor> matrices, a;
   for (const auto& [weight, bias, update] : layers) {
@@ -160,12 +135,12 @@ std::vector<Tensor> adapted_linears(const Tensor& x, const std::vector<AdaptedLa
     operands->scales.push_back(update == nullptr ? 1 : update->scale);
     operands->ranks.push_back(update == nullptr ? 0 : update->a.size(0));
     if (update == nullptr) continue;
-    a.push_back(update->rounded_a.of(update->a, update->products));
-    operands->b.back() = update->rounded_b.of(update->b, update->products);
+    a.push_back(update->a);
+    operands->b.back() = update->rounded_b.of({update->b}, update->products);
     matrices.push_back(update->a);
     matrices.push_back(update->b);
   }
-  if (!a.empty()) operands->a = stacked.of(a);
+  if (!a.empty()) operands->a = together.of(a, x.scalar_type());
   const auto rows = x.reshape({-1, x.size(-1)});
   auto out = AdaptedFunction::apply(std::shared_ptr<const Operands>(std::move(operands)), rows,
                                     at::TensorList(matrices));
@@ -179,8 +154,8 @@ std::vector<Tensor> adapted_linears(const Tensor& x, const std::vector<AdaptedLa
 
 Tensor adapted_linear(const Tensor& x, const AdaptedLayer& layer) {
   if (in_one_precision(x, {layer})) {
-    StackedRanks alone;
-    return adapted_linears(x, {layer}, alone).front();
+    const auto kept = layer.update == nullptr ? RoundedMatrices() : layer.update->rounded_a;
+    return adapted_linears(x, {layer}, kept).front();
   }
   const auto y = linear(x, layer.weight, layer.bias);
   if (layer.update == nullptr) return y;

@@ -8,11 +8,11 @@
 
 namespace harness {
 
-/// A matrix in another type, rounded once for all calls until it changes. Copies share what they keep; safe
-/// to use from several threads.
-class RoundedMatrix {
+/// Matrices of one width, one below the other, in another type: made once for all calls until one of them
+/// changes. Copies share what they keep; safe to use from several threads.
+class RoundedMatrices {
  public:
-  torch::Tensor of(const torch::Tensor& matrix, torch::ScalarType type) const;
+  torch::Tensor of(const std::vector<torch::Tensor>& matrices, torch::ScalarType type) const;
 
  private:
   struct Kept;
@@ -29,7 +29,7 @@ struct LowRank {
   /// Of its products: float32, or that of the layer, as autocast has it in the public trainers. Matrices and
   /// their gradients are float32 in either case.
   torch::ScalarType products = torch::kFloat32;
-  RoundedMatrix rounded_a = {}, rounded_b = {};  ///< a and b as their products read them
+  RoundedMatrices rounded_a = {}, rounded_b = {};  ///< a and b as their products read them
 };
 
 /// A linear layer with, or without, an update.
@@ -39,27 +39,15 @@ struct AdaptedLayer {
   const LowRank* update = nullptr;
 };
 
-/// The matrices a of several layers one below the other, [sum of ranks,in], put together once until one
-/// changes. Safe to use from several threads.
-class StackedRanks {
- public:
-  torch::Tensor of(const std::vector<torch::Tensor>& matrices);
-
- private:
-  struct Kept;
-  std::shared_ptr<Kept> kept_ = new_kept();
-  static std::shared_ptr<Kept> new_kept();
-};
-
 /// Whether adapted_linears takes the layers: their weights are frozen, and the updates' products are in the
 /// weights' type, which is not float32.
 bool in_one_precision(const torch::Tensor& x, const std::vector<AdaptedLayer>& layers);
 
 /// x W^T + bias + scale (x a^T) b^T over the last axis for several layers that read the same x,
 /// differentiable in x, a and b. x [..,in] of the weights' type -> [..,out] of the same each, rounded after
-/// each of the two sums. The updates' first products are one.
+/// each of the two sums. The updates' first products are one; `together` keeps their matrices a for it.
 std::vector<torch::Tensor> adapted_linears(const torch::Tensor& x, const std::vector<AdaptedLayer>& layers,
-                                           StackedRanks& stacked);
+                                           const RoundedMatrices& together);
 
 /// The same for one layer, whichever the precision of its update.
 torch::Tensor adapted_linear(const torch::Tensor& x, const AdaptedLayer& layer);

@@ -97,15 +97,15 @@ TEST(AdaptedLinear, InFloat32OverNarrowLayersRoundsOnlyTheSum) {
   EXPECT_TRUE(torch::allclose(c.output(), (y + 1.5 * update).to(torch::kBFloat16), 1e-2, 1e-6));
 }
 
-TEST(RoundedMatrix, IsRoundedOnceUntilItChanges) {
+TEST(RoundedMatrices, AreRoundedOnceUntilTheyChange) {
   const auto matrix = torch::randn({3, 4});
-  const RoundedMatrix rounded, copy = rounded;
-  const auto first = rounded.of(matrix, torch::kBFloat16);
-  EXPECT_TRUE(first.is_same(copy.of(matrix, torch::kBFloat16)));
+  const RoundedMatrices rounded, copy = rounded;
+  const auto first = rounded.of({matrix}, torch::kBFloat16);
+  EXPECT_TRUE(first.is_same(copy.of({matrix}, torch::kBFloat16)));
   EXPECT_TRUE(torch::equal(first, matrix.to(torch::kBFloat16)));
   matrix.add_(0.5);
-  EXPECT_TRUE(torch::equal(copy.of(matrix, torch::kBFloat16), matrix.to(torch::kBFloat16)));
-  EXPECT_EQ(rounded.of(matrix, torch::kFloat16).scalar_type(), torch::kFloat16);
+  EXPECT_TRUE(torch::equal(copy.of({matrix}, torch::kBFloat16), matrix.to(torch::kBFloat16)));
+  EXPECT_EQ(rounded.of({matrix}, torch::kFloat16).scalar_type(), torch::kFloat16);
 }
 
 TEST(AdaptedLinear, FollowsItsMatrices) {
@@ -126,7 +126,7 @@ TEST(AdaptedLinears, OfOneInputAreThoseOfEachLayerWithTheSumOfTheirGradients) {
     Case second(type, matrices);
     second.update.a = second.update.a.detach().flip(0).requires_grad_();
     second.update.scale = -0.5;
-    StackedRanks stacked;
+    const RoundedMatrices stacked;
     const std::vector<AdaptedLayer> layers = {{first.weight, first.bias, &first.update},
                                               {plain.weight, {}, nullptr},
                                               {second.weight, second.bias, &second.update}};
@@ -147,14 +147,23 @@ TEST(AdaptedLinears, OfOneInputAreThoseOfEachLayerWithTheSumOfTheirGradients) {
   }
 }
 
-TEST(StackedRanks, AreStackedAgainOnceAMatrixChanges) {
+TEST(RoundedMatrices, AreNotThoseOfAMatrixThatIsGone) {
+  const RoundedMatrices rounded;
+  for (int i = 0; i < 4; ++i) {  // each in the memory that the one before has left, if it were free
+    const auto matrix = torch::randn({64, 64});
+    EXPECT_TRUE(torch::equal(rounded.of({matrix}, torch::kBFloat16), matrix.to(torch::kBFloat16))) << i;
+  }
+}
+
+TEST(RoundedMatrices, AreStackedAgainOnceAMatrixChanges) {
   const auto a = torch::randn({2, 3}), b = torch::randn({1, 3});
-  StackedRanks stacked;
-  const auto first = stacked.of({a, b}), again = stacked.of({a, b});
+  const RoundedMatrices stacked;
+  const auto of = [&](const std::vector<Tensor>& matrices) { return stacked.of(matrices, torch::kFloat32); };
+  const auto first = of({a, b}), again = of({a, b});
   EXPECT_TRUE(first.is_same(again));
   EXPECT_TRUE(torch::equal(first, torch::cat({a, b})));
   const auto other = torch::randn({1, 3});
-  EXPECT_TRUE(torch::equal(stacked.of({a, other}), torch::cat({a, other})));
+  EXPECT_TRUE(torch::equal(of({a, other}), torch::cat({a, other})));
 }
 
 TEST(AdaptedLinear, TakesALayerThatIsTrainedItselfByItsOperators) {
