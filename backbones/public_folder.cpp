@@ -1,10 +1,13 @@
 #include "backbones/public_folder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
 
+#include "models/gpu/driver.h"
 #include "models/nn/gpu_ops.h"
 #include "models/nn/random_weights.h"
 
@@ -61,9 +64,12 @@ std::int64_t trained_bytes(Backbone& backbone) {
 }  // namespace
 
 Placement large_placement(const BackboneSource& source) {
-  return {.device = source.device,
-          .dtype = source.choices.network_type(source.device),
-          .read = !source.headers_only};
+  const auto dtype = source.choices.network_type(source.device);
+  if (!source.headers_only && source.device.is_cuda() && dtype == torch::kBFloat16) {
+    const auto index = std::max<int>(source.device.index(), 0);
+    require_bfloat16(gpu_architecture(index), fmt::format("--device cuda:{}", index));
+  }
+  return {.device = source.device, .dtype = dtype, .read = !source.headers_only};
 }
 
 TextSource text_source(const BackboneSource& source) {
@@ -153,7 +159,11 @@ Json folder_resources(Backbone& backbone, const FolderCosts& costs, const Worklo
   const auto network = weight_bytes(*costs.network, dtype),
              decoder = weight_bytes(*costs.vae, torch::kFloat32), trained = trained_bytes(backbone);
   const auto training = workload.training_images > 0 ? trained * kOptimiserCopies : 0;
-  const auto activations = std::max(costs.training_kept, decoding(vae, pixels, images));
+  // A recorded training step (models/graphs) keeps its memory while images are decoded.
+  const bool is_recorded = costs.device.is_cuda() && gpu::has_kernels();
+  const auto decoded = decoding(vae, pixels, images);
+  const auto activations =
+      is_recorded ? costs.training_kept + decoded : std::max(costs.training_kept, decoded);
   const auto rollouts = bytes(workload.epoch_latents * latent.size(), torch::kFloat32);
   const auto runtime = costs.device.is_cuda() ? kCudaBytes : 0;
   // Prompts are encoded before anything else is read.

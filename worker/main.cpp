@@ -12,6 +12,7 @@
 #include "core/streams.h"
 #include "models/nn/device.h"
 #include "worker/commands.h"
+#include "worker/memory_error.h"
 
 namespace harness {
 namespace {
@@ -114,6 +115,10 @@ int run_job(const std::filesystem::path& folder) {
     report_failure(reporter, error);
     throw;
   } catch (const std::exception& error) {
+    if (const auto full = memory_error(error, job.device)) {
+      report_failure(reporter, *full);
+      throw Error(*full);
+    }
     report_failure(reporter, Error(error.what(), "harness-worker",
                                    "this is a defect of the program; please report it with worker.log"));
     throw;
@@ -133,6 +138,9 @@ int run_request(const std::string& command, const Json& request) {
     put("{}\n", Json{{"error", {{"what", error.problem()}, {"where", error.where()}, {"hint", error.hint()}}}}
                     .dump());
     return static_cast<int>(error.status());
+  } catch (const std::exception& error) {
+    if (const auto full = memory_error(error, request.value("device", "the device"))) throw Error(*full);
+    throw;
   }
   throw Error(fmt::format("unknown command \"{}\"", command), "harness-worker");
 }

@@ -7,6 +7,7 @@
 #include <torch/cuda.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +16,7 @@
 #include "core/error.h"
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
+#include "models/gpu/driver.h"
 #include "models/nn/gpu_ops.h"
 
 namespace harness {
@@ -59,14 +61,16 @@ std::string gpu_name() {
 
 torch::Device open_device(const std::string& name) {
   if (name == "auto" || name == "cpu") return torch::kCPU;
+  const torch::Device device(name);
+  const auto where = "--device " + name;
+  require_gpu(std::max<int>(device.index(), 0), kNeededCuda, where);
   if (::dlopen(cuda_library().c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    throw Error(std::string("LibTorch's CUDA library cannot be loaded: ") + ::dlerror(), "--device " + name,
+    throw Error(std::string("LibTorch's CUDA library cannot be loaded: ") + ::dlerror(), where,
                 "scripts/setup adds it on a machine with a GPU");
   }
-  if (!torch::cuda::is_available())
-    throw Error("no CUDA device can be used", "--device " + name, "check nvidia-smi");
+  if (!torch::cuda::is_available()) throw Error("LibTorch can use no CUDA device", where, "check nvidia-smi");
   make_deterministic();
-  return torch::Device(name);
+  return device;
 }
 
 std::string device_identity(const std::string& name) {

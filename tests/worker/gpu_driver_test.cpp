@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "core/files.h"
+#include "models/gpu/driver.h"
+#include "tests/programs.h"
+#include "tests/recorded_cases.h"
+
+namespace harness {
+namespace {
+
+const std::string kBuild = HARNESS_BINARY_DIR;
+
+/// What the worker says of a device where `folder` has the driver's library.
+Outcome worker_with(const std::string& folder, const std::string& answers, const std::string& device) {
+  return shell(fmt::format("LD_LIBRARY_PATH={}:$LD_LIBRARY_PATH {} {}/harness-worker device {} 2>&1", folder,
+                           answers, kBuild, device));
+}
+
+Outcome worker_at(const std::string& answers, const std::string& device = "cuda:0") {
+  return worker_with(kBuild + "/tests/fake_driver", answers, device);
+}
+
+void expect_refused(const Outcome& said, const std::string& why, const std::string& what_to_do) {
+  EXPECT_EQ(said.status, 2) << said.out;
+  EXPECT_PROBLEM(said.out, "error: --device cuda:");
+  EXPECT_PROBLEM(said.out, why);
+  EXPECT_PROBLEM(said.out, what_to_do);
+}
+
+TEST(GpuDriver, ThatIsMissingIsSaid) {
+  const TemporaryFolder folder;
+  write_file(folder.path() / "libcuda.so.1", "");
+  expect_refused(worker_with(folder.path().string(), "", "cuda:0"), "no NVIDIA driver is installed here",
+                 "install the driver");
+}
+
+TEST(GpuDriver, ThatIsTooOldIsSaidWithBothVersions) {
+  expect_refused(worker_at("FAKE_CUDA_VERSION=12040"), "made for CUDA 12.4, and LibTorch needs 13.0",
+                 "install a newer driver");
+}
+
+TEST(GpuDriver, ThatFailsIsQuoted) {
+  expect_refused(worker_at("FAKE_CUDA_INIT=803"), "error 803: system has unsupported display driver",
+                 "restart the machine");
+}
+
+TEST(GpuDriver, ThatShowsNoGpuSendsToTheVariablesThatHideThem) {
+  expect_refused(worker_at("FAKE_CUDA_COUNT=0"), "shows no GPU", "CUDA_VISIBLE_DEVICES");
+  expect_refused(worker_at("FAKE_CUDA_INIT=100"), "shows no GPU", "CUDA_VISIBLE_DEVICES");
+}
+
+TEST(GpuDriver, RefusesANumberThatNoGpuHas) {
+  expect_refused(worker_at("FAKE_CUDA_COUNT=2", "cuda:2"), "2 can be seen, counted from 0", "choose another");
+}
+
+TEST(GpuDriver, ThatIsAsNeededIsNoObstacle) {
+  const auto said = worker_at("");
+  EXPECT_EQ(said.out.find("driver"), std::string::npos) << said.out;
+}
+
+TEST(Bfloat16, NeedsAmpereOrLater) {
+  EXPECT_EQ(message_of([] { require_bfloat16(80, "--device cuda:0"); }), "");
+  EXPECT_EQ(message_of([] { require_bfloat16(75, "--device cuda:1"); }),
+            "--device cuda:1: this GPU (architecture 7.5) computes no bfloat16; take a GPU of Ampere or "
+            "later, or --set precision=fp32, which needs twice the memory");
+}
+
+}  // namespace
+}  // namespace harness
