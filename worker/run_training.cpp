@@ -9,6 +9,7 @@
 #include "core/event_log.h"
 #include "core/files.h"
 #include "models/nn/device.h"
+#include "trainers/loop/rounding_floor.h"
 #include "trainers/loop/train.h"
 #include "trainers/loop/trainable.h"
 #include "trainers/method.h"
@@ -156,6 +157,12 @@ bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) 
     reporter.event({{"type", "note"}, {"level", "warning"}, {"message", message}});
     reporter.wake();
   };
+  const auto warning_of = [&](const MeasuredRounding& rounding) {
+    return rounding_warning(rounding, backbone->latent().size(), configured.effective);
+  };
+  hooks.on_rounding = [&](const MeasuredRounding& rounding) {
+    if (const auto warning = warning_of(rounding); !warning.empty()) hooks.on_warning(warning);
+  };
   hooks.should_stop = [&] { return reporter.should_stop(); };
   hooks.may_save = [&] { return !reporter.is_superseded(); };
   hooks.should_save = [&] { return resume_points.is_due(); };
@@ -166,9 +173,11 @@ bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) 
   const auto outcome = train(training, *backbone, *configured.method, pool, ranks, hooks);
   if (!outcome.done) return false;
   Json notes = Json::array();
+  const auto run = fmt::format("{} (seed {})", job.get<std::string>("method"), training.seed);
   if (!outcome.law.holds())
-    notes.push_back(fmt::format("{} (seed {}) broke the path-variance law. {}.",
-                                job.get<std::string>("method"), training.seed, outcome.law.message));
+    notes.push_back(fmt::format("{} broke the path-variance law. {}.", run, outcome.law.message));
+  if (const auto warning = outcome.rounding ? warning_of(*outcome.rounding) : ""; !warning.empty())
+    notes.push_back(fmt::format("{}: {}.", run, warning));
   reporter.completed({{"updates", training.settings.updates},
                       {"scorers_replaced", scoring.replaced()},
                       {"law_holds", outcome.law.holds()},

@@ -575,6 +575,15 @@ TEST_F(FolderModels, FluxInBfloat16TrainsALowRankAdapterFromStartToTable) {
   train_from_start_to_table("flux-dev", recorded("flux_pipeline") / "model",
                             "--set image_size=64 --set grid=model --set guidance=3.5 --set eval_guidance=3.5 "
                             "--set precision=bf16 --set gradient_checkpointing=true");
+  const auto floors =
+      json_rows("work",
+                "SELECT update_index, sum(name = 'rounding_late') AS late, "
+                "count(value) AS n, min(value) > 0 AS positive FROM train_stats WHERE name IN "
+                "('rounding_late', 'lambda_rounding') GROUP BY run_id, update_index");
+  ASSERT_EQ(floors.size(), 2U) << "once a run";
+  for (const auto& floor : floors)
+    EXPECT_EQ(floor, (Json{{"update_index", 2}, {"late", 1}, {"n", 6}, {"positive", 1}}))
+        << "five trained steps, and the late mean";
 }
 
 TEST_F(FolderModels, AnAdapterOfTheOtherFamilyIsRefused) {

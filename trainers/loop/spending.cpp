@@ -55,9 +55,10 @@ Spending::Numbers Spending::sum_over_processes(const Numbers& own) const {
 std::map<std::string, double> Spending::counts() {
   const auto own = parts_.backbone.evaluations();
   const auto other = reference_ != nullptr ? reference_->evaluations() : Backbone::Evaluations{};
-  counted_ = sum_over_processes({static_cast<double>(source_.images() + objective_.images()),
-                                 static_cast<double>(own.forward - at_start_.forward + other.forward),
-                                 static_cast<double>(own.backward - at_start_.backward)});
+  counted_ =
+      sum_over_processes({static_cast<double>(source_.images() + objective_.images()),
+                          static_cast<double>(own.forward - at_start_.forward - left_out_ + other.forward),
+                          static_cast<double>(own.backward - at_start_.backward)});
   std::map<std::string, double> named;
   for (std::size_t i = 0; i < kCounts.size(); ++i) named[kCounts[i]] = counted_[i] += before_[i];
   return named;

@@ -16,6 +16,9 @@ class Spending {
   Spending(const RunParts& parts, const EpochSource& source, const Objective& objective,
            const Backbone* reference);
 
+  /// Of this process, which it does not count.
+  void leave_out(std::int64_t forward) { left_out_ += forward; }
+
   /// The same numbers in every run of the same id: "images" decoded and scored, "nfe_forward" and
   /// "nfe_backward" evaluations of the velocity network without and with gradient, in images (2 for one with
   /// classifier-free guidance). A call of all processes.
@@ -37,6 +40,7 @@ class Spending {
   const Objective& objective_;
   const Backbone* reference_;
   const Backbone::Evaluations at_start_;
+  std::int64_t left_out_ = 0;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   Numbers before_ = Numbers(kCounts.size()), counted_ = Numbers(kCounts.size());
   SpentTime time_before_ = {}, time_ = {};

@@ -11,6 +11,7 @@
 #include "trainers/loop/epoch.h"
 #include "trainers/loop/forward_objective.h"
 #include "trainers/loop/packing.h"
+#include "trainers/loop/rounding_floor.h"
 #include "trainers/loop/run_state.h"
 #include "trainers/loop/spending.h"
 #include "trainers/loop/step_objective.h"
@@ -27,6 +28,12 @@ std::vector<Tensor> tensors_of(const std::vector<NamedTensor>& weights) {
   std::vector<Tensor> tensors;
   for (const auto& weight : weights) tensors.push_back(weight.tensor);
   return tensors;
+}
+
+std::vector<Tensor> copies(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> copied;
+  for (const auto& tensor : tensors) copied.push_back(tensor.detach().clone());
+  return copied;
 }
 
 /// The factor of a wrong time direction is one of E6's diffusion.
@@ -76,6 +83,7 @@ class GrpoLoop {
       const double kl = method.reference_kl().value_or(ReferenceKl{.weight = settings_.kl}).weight;
       if (kl > 0 && backbone.adapter() == nullptr) reference_ = Backbone::load(job.source);
       objective_ = std::make_unique<StepObjective>(parts_, audit_, reference_.get());
+      measures_rounding_ = ranks_.is_root() && rounds_log_ratios(backbone_);
     }
     spending_ = std::make_unique<Spending>(parts_, source_, *objective_, reference_.get());
   }
@@ -86,10 +94,11 @@ class GrpoLoop {
     while (update_ < settings_.updates) {
       if (ranks_.any(hooks_.should_stop())) {
         if (ranks_.of_root(ranks_.is_root() && hooks_.may_save())) save_resume_point();
-        return {.done = false, .law = {}};
+        return {.done = false, .law = {}, .rounding = {}};
       }
       const auto epoch = source_.next(update_ / settings_.updates_of_an_epoch() + 1);
       objective_->begin(epoch);
+      if (measures_rounding_ && !rounding_) sampled_by_ = copies(parameters_);
       for (std::int64_t part = 0; part < settings_.updates_of_an_epoch() && update_ < settings_.updates;
            ++part)
         update(epoch, part);
@@ -99,7 +108,7 @@ class GrpoLoop {
         save_resume_point();
     }
     heed_the_law();
-    return {.done = true, .law = law_};
+    return {.done = true, .law = law_, .rounding = rounding_};
   }
 
  private:
@@ -111,7 +120,9 @@ class GrpoLoop {
                           .update = update_ + 1,
                           .fresh = objective_->samples_anew() || number < settings_.updates_per_epoch,
                           .on_policy = objective_->samples_anew() || number == 0};
+    const auto rounding = measure_rounding(part);
     auto [sum, record, damping, takes_out_weights] = objective_->contribute(part);
+    if (rounding) describe_rounding(*rounding, epoch, record);
     record.epoch = epoch.number;
     record.fresh = part.fresh;
     record.on_policy = part.on_policy;
@@ -164,6 +175,31 @@ class GrpoLoop {
                            norm_clip(step.grad_norm, settings_.max_grad_norm) < 1 &&
                            norm_clip(undamped, settings_.max_grad_norm) < 1;
     record.stats["damping_undone"] = is_undone ? 1 : 0;
+  }
+
+  /// Once a run, at the first log-ratios that are not 0 by construction. The run does not count it.
+  std::optional<RoundingFloor> measure_rounding(const UpdatePart& part) {
+    if (!measures_rounding_ || rounding_ || part.on_policy) return {};
+    const auto& shard = part.epoch.shards[part.first];
+    if (shard.edges.empty()) return {};
+    const auto counted = backbone_.evaluations();
+    auto floor = rounding_floor(backbone_, parts_.pool, part.epoch.sampler, shard, sampled_by_);
+    sampled_by_.clear();
+    spending_->leave_out(backbone_.evaluations().forward - counted.forward);
+    return floor;
+  }
+
+  void describe_rounding(const RoundingFloor& floor, const Epoch& epoch, UpdateRecord& record) {
+    rounding_ = {.late = floor.late(&RoundingFloor::rounding, settings_.late_steps)};
+    if (const auto slope = record.stats.find("off_policy_slope"); slope != record.stats.end())
+      rounding_->slope = slope->second;
+    record.stats["rounding_late"] = rounding_->late;
+    hooks_.on_rounding(*rounding_);
+    auto& row = record.per_step["lambda_rounding"];
+    row.assign(static_cast<std::size_t>(settings_.sampling_steps), kNoNumber);
+    const auto trained = epoch.sampler.plan.trained();
+    for (std::size_t k = 0; k < trained.size(); ++k)
+      row[static_cast<std::size_t>(trained[k])] = floor.rounding[k];
   }
 
   /// Says once that the law is broken, and stops the run where that was asked for.
@@ -229,6 +265,7 @@ class GrpoLoop {
                      {"lambda_window", lambda_window_},
                      {"clip_window", clip_window_},
                      {"law_audit", audit_.state()},
+                     {"rounding", rounding_ ? Json{rounding_->late, rounding_->slope} : Json()},
                      {"rewards", std::move(rewards)},
                      {"spent", spending_->state()},
                      {"advantages", source_.advantages_state()}};
@@ -261,6 +298,8 @@ class GrpoLoop {
     lambda_window_ = fields.required<std::vector<double>>("lambda_window");
     clip_window_ = fields.required<std::vector<double>>("clip_window");
     audit_.restore(fields.get("law_audit"), where);
+    if (const auto& rounding = fields.get("rounding"); !rounding.is_null())
+      rounding_ = {.late = rounding.at(0).get<double>(), .slope = rounding.at(1).get<double>()};
     if (settings_.law_audit != AuditMode::kOff) law_ = audit_.verdict();  // what was said of it is in the log
     hooks_.restore_rewards(fields.optional<Json>("rewards", Json::object()), where);
     spending_->restore(fields.get("spent"), where);
@@ -288,6 +327,9 @@ class GrpoLoop {
   LawAudit audit_;
   LawVerdict law_;
   std::unique_ptr<Spending> spending_;
+  bool measures_rounding_ = false;            ///< in this process
+  std::optional<MeasuredRounding> rounding_;  ///< once it is known
+  std::vector<Tensor> sampled_by_;            ///< the weights that sampled the epoch, until then
 };
 
 }  // namespace

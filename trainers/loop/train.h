@@ -8,10 +8,12 @@
 
 namespace harness {
 
-/// Whether all updates are done, and what the log-ratios say of the path-variance law.
+/// Whether all updates are done, what the log-ratios say of the path-variance law, and what rounding adds to
+/// them, where that was measured.
 struct TrainOutcome {
   bool done = false;
   LawVerdict law;
+  std::optional<MeasuredRounding> rounding = {};
 };
 
 /// Trains until the last update or a stop. The processes of `ranks`, which must divide gradient_folds, draw

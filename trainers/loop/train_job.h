@@ -49,6 +49,12 @@ struct WrittenCheckpoint {
   SpentTime spent = {};
 };
 
+/// What the rounding of a network adds to a run's log-ratios.
+struct MeasuredRounding {
+  double late = 0;   ///< Lambda_late of it
+  double slope = 1;  ///< mean of d log(ratio) / dy, for what it is of the ratio
+};
+
 /// What the loop needs from outside, and what it tells: of several processes the root alone tells anything,
 /// and is asked whether to save; one that is to stop stops all; rewards and their state are each process'
 /// own.
@@ -62,6 +68,8 @@ struct TrainHooks {
   std::function<void(const UpdateRecord&)> on_update;
   std::function<void(const WrittenCheckpoint&)> on_checkpoint;
   std::function<void(const std::string& message)> on_warning = [](const std::string&) {};
+  /// Once a run whose network is rounded.
+  std::function<void(const MeasuredRounding&)> on_rounding = [](const MeasuredRounding&) {};
   std::function<void(std::int64_t update)>
       on_resume;  ///< once: the update that it goes on from, 0: the start
   std::function<bool()> should_stop = [] { return false; };  ///< asked between epochs

@@ -1,0 +1,117 @@
+#include "trainers/loop/rounding_floor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "core/text.h"
+#include "trainers/law/path_variance.h"
+#include "trainers/reduced_law.h"
+
+namespace harness {
+namespace {
+
+using torch::Tensor;
+
+constexpr double kReach = 4;          // moves on either side that the derivative is taken over
+constexpr double kShareToHeed = 0.1;  // of a budget or a radius
+
+/// A backbone's trained weights, and the means of a shard's trained transitions under them.
+class Policy {
+ public:
+  Policy(Backbone& backbone, WorkerPool& pool, const SdeSampler& sampler, const Rollout& shard)
+      : backbone_(backbone), pool_(pool), sampler_(sampler), shard_(shard), weights_(backbone.trainable()) {
+    for (const auto& [_, weight] : weights_) now_.push_back(weight.detach().clone());
+  }
+  ~Policy() {
+    move([this](std::size_t i) { return now_[i]; });
+  }
+  Policy(const Policy&) = delete;
+  Policy& operator=(const Policy&) = delete;
+
+  std::vector<Tensor> means() const {
+    std::vector<Tensor> means(shard_.edges.size());
+    pool_.run(means.size(), [&](std::size_t k) {
+      const torch::NoGradGuard no_grad;
+      const auto& block = shard_.edges[k];
+      means[k] = transition_mean(backbone_, sampler_, block.step, block.x, block.condition);
+    });
+    return means;
+  }
+
+  /// The same so many moves from `before` towards the present weights.
+  std::vector<Tensor> means_at(double moves, const std::vector<Tensor>& before) {
+    move([&](std::size_t i) { return before[i] + moves * (now_[i] - before[i]); });
+    return means();
+  }
+
+ private:
+  template <class To>
+  void move(const To& to) {
+    const torch::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i].tensor.copy_(to(i));
+  }
+
+  Backbone& backbone_;
+  WorkerPool& pool_;
+  const SdeSampler& sampler_;
+  const Rollout& shard_;
+  std::vector<NamedTensor> weights_;
+  std::vector<Tensor> now_;
+};
+
+}  // namespace
+
+double RoundingFloor::late(const std::vector<double> RoundingFloor::*of, int late_steps) const {
+  const auto& steps = this->*of;
+  return mean_of(std::span(steps).last(std::min(static_cast<std::size_t>(late_steps), steps.size())));
+}
+
+RoundingFloor rounding_floor(Backbone& backbone, WorkerPool& pool, const SdeSampler& sampler,
+                             const Rollout& shard, const std::vector<Tensor>& before) {
+  Policy policy(backbone, pool, sampler, shard);
+  const auto means = policy.means(), ahead = policy.means_at(kReach, before),
+             behind = policy.means_at(-kReach, before);
+  RoundingFloor floor;
+  for (std::size_t k = 0; k < means.size(); ++k) {
+    const auto& block = shard.edges[k];
+    const double s = sampler.steps[static_cast<std::size_t>(block.step)].s;
+    const auto move = (ahead[k] - behind[k]) / (2 * kReach);
+    floor.measured.push_back(lambda_center(s, block.mean_old, means[k]).mean().item<double>());
+    floor.rounding.push_back(lambda_center(s, block.mean_old + move, means[k]).mean().item<double>());
+  }
+  return floor;
+}
+
+bool rounds_log_ratios(Backbone& backbone) {
+  if (backbone.adapter() == nullptr) return false;
+  for (const auto& weight : backbone.velocity_network().parameters()) {
+    if (weight.scalar_type() == torch::kBFloat16 || weight.scalar_type() == torch::kFloat16) return true;
+  }
+  return false;
+}
+
+std::string rounding_warning(const MeasuredRounding& measured, std::int64_t latent_size,
+                             const Json& settings) {
+  std::vector<std::string> beside;
+  const auto heed = [&](const char* name, const char* what, double rounding) {
+    const auto found = settings.find(name);
+    if (found == settings.end() || !found->is_number()) return;
+    const auto limit = found->get<double>();
+    if (rounding > kShareToHeed * limit)
+      beside.push_back(fmt::format("{} of {:.2g}, {:.2g} times {} ({:.2g})", what, rounding, rounding / limit,
+                                   name, limit));
+  };
+  heed("tau", "a path variance (Lambda_late)", measured.late);
+  heed("clip", "a spread of the ratio",
+       measured.slope * std::sqrt(measured.late / static_cast<double>(latent_size)));  // E24
+  if (beside.empty()) return {};
+  return fmt::format(
+      "rounding alone gives late steps {}: what the method does about its log-ratios follows rounding in part; "
+      "precision=fp32 computes without it, at several times the cost",
+      join(beside, ", and "));
+}
+
+}  // namespace harness
