@@ -23,14 +23,14 @@ std::optional<UsualSampler> FluxBackbone::usual_sampler() const {
 
 Tensor FluxBackbone::velocity_of(const Tensor& latents, const Tensor& sigmas, const TextCondition& condition,
                                  double guidance) {
-  auto network = transformer();
-  const bool guided = network->config().guidance_embeds;
+  const bool guided = transformer()->config().guidance_embeds;
   if (!guided && guidance != 1) {
     throw Error(fmt::format("is {}, and this network takes none (FLUX.1-schnell)", guidance), "guidance",
                 "give 1");
   }
-  return network->velocity(latents, condition.text, condition.pooled, sigmas.to(latents.options()),
-                           guided ? torch::full({latents.size(0)}, guidance, latents.options()) : Tensor());
+  std::vector<Tensor> inputs = {latents, condition.text, condition.pooled, sigmas.to(latents.options())};
+  if (guided) inputs.push_back(torch::full({latents.size(0)}, guidance, latents.options()));
+  return network_(inputs);
 }
 
 }  // namespace harness

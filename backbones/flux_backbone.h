@@ -28,6 +28,11 @@ class FluxBackbone : public LatentBackbone<FluxTransformer> {
                             const TextCondition& condition, double guidance) override;
 
  private:
+  /// Latents, texts, pooled texts, times and, where the network takes it, guidance of a batch.
+  GraphedNetwork network_{transformer().ptr(), [network = transformer()](const auto& in) mutable {
+                            return network->velocity(in[0], in[1], in[2], in[3],
+                                                     in.size() > 4 ? in[4] : torch::Tensor());
+                          }};
   SchedulerConfig scheduler_;
   int steps_;
 };

@@ -6,6 +6,7 @@
 
 #include "backbones/backbone.h"
 #include "models/diffusion/autoencoder_kl.h"
+#include "models/graphs/graphed_network.h"
 
 namespace harness {
 

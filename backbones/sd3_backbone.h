@@ -21,6 +21,12 @@ class Sd3Backbone : public LatentBackbone<Sd3Transformer> {
   torch::Tensor velocity_of(const torch::Tensor& latents, const torch::Tensor& sigmas,
                             const TextCondition& condition, double guidance) override;
   int evaluations_of(double guidance) const override { return guidance == 1 ? 1 : 2; }
+
+ private:
+  /// Latents, texts, pooled texts and times of a batch.
+  GraphedNetwork network_{transformer().ptr(), [network = transformer()](const auto& in) mutable {
+                            return network->forward(in[0], in[1], in[2], in[3]);
+                          }};
 };
 
 }  // namespace harness

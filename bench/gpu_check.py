@@ -20,7 +20,7 @@ PEAK = 989  # TFLOP/s, dense bfloat16, of an H100 SXM and an H200
 FORWARD = 2.22  # TFLOP of a velocity of SD3.5 Medium at 512 px; with guidance twice that
 TRAINING = 9.94  # of a guided velocity with its gradient by a LoRA adapter, nothing recomputed
 IMAGES = 8
-TESTS = {"trainers_tests": "StepOpsCuda*", "models_tests": "GpuOps*"}
+TESTS = {"trainers_tests": "StepOpsCuda*", "models_tests": "GpuOps*:RecordedPasses*"}
 
 
 class Check:
@@ -138,13 +138,23 @@ class Check:
             self.row(what, f"{1e3 * seconds:.1f} ms{mfu}", f"<= {1e3 * goal:.0f} ms" if goal else "", seconds <= goal if goal else None)
 
         timed(f"velocity of {IMAGES} images", kept["forward"], 0.036, IMAGES * FORWARD)
+        timed("  launched kernel by kernel", kept["forward_by_kernels"], None, IMAGES * FORWARD)
         timed("  with the adapter", kept["adapted_forward"], None, IMAGES * FORWARD)
         timed(f"training step of {IMAGES} images, guided", kept["training_step"], 0.161, IMAGES * TRAINING)
+        timed("  launched kernel by kernel", kept["training_step_by_kernels"], None, IMAGES * TRAINING)
         timed("  recomputed", again["training_step"], 0.232)
+        timed("  recomputed, kernel by kernel", again["training_step_by_kernels"], None)
+        what = "gradients of a recorded graph and kernel by kernel"
+        if not (kept["recorded_passes"] and again["recorded_passes"]):
+            self.fail(what, "nothing was recorded; see bench-transformer-kept.log")
+        elif kept["graphs_give_the_same_bits"] and again["graphs_give_the_same_bits"]:
+            self.row(what, "the same bits")
+        else:
+            self.fail(what, "other bits")
         timed(f"10 guided steps of {IMAGES} images, decoded", kept["sampling"], 0.86, IMAGES * 20 * FORWARD)
         timed("  decoding alone", kept["decoding"], None)
         self.row("memory of a training step", f"{kept['peak_gb']['training_step']:.1f} GB, {again['peak_gb']['training_step']:.1f} GB recomputed")
-        for part in ("adapted_forward", "training_step"):
+        for part in ("forward", "adapted_forward", "training_step"):
             profile = kept["profiles"][part]
             longest = ", ".join(f"{ms:.1f} ms {short_name(name)}" for ms, _, name in profile["kernels"][:3])
             self.row(f"  GPU busy in {part}", f"{profile['busy_ms']:.1f} ms in {sum(n for _, n, _ in profile['kernels'])} kernels: {longest}")

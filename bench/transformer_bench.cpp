@@ -14,6 +14,7 @@
 
 #include "core/command_line/command_line.h"
 #include "core/json.h"
+#include "models/graphs/graphed_network.h"
 #include "models/loading.h"
 #include "models/nn/device.h"
 #include "models/nn/lora.h"
@@ -95,6 +96,9 @@ class Network {
   virtual Tensor guided(const Tensor& x, double sigma) = 0;
   virtual std::vector<float> sigmas(int steps) const = 0;
   virtual LoraConfig adapter() const = 0;
+  virtual int recorded_passes() const = 0;
+
+  bool uses_graphs = true;  ///< on a GPU, as the backbones do
 };
 
 /// The network's folder, where it runs, and its inputs there.
@@ -110,6 +114,7 @@ class Sd3Network : public Network {
  public:
   explicit Sd3Network(const Place& place)
       : transformer_(load_sd3_transformer(place.folder, place.placement)),
+        graphed_(transformer_.ptr(), [this](const auto& in) { return forward(in); }),
         positive_{place.input("text"), place.input("pooled")},
         both_{torch::cat({place.input("negative_text"), positive_.text}),
               torch::cat({place.input("negative_pooled"), positive_.pooled})} {}
@@ -126,6 +131,7 @@ class Sd3Network : public Network {
     return shifted_schedule(NoiseGrid::kDiffusers, steps, 3).sigmas;
   }
   LoraConfig adapter() const override { return {}; }
+  int recorded_passes() const override { return graphed_.recorded(); }
 
  private:
   struct Condition {
@@ -134,10 +140,13 @@ class Sd3Network : public Network {
 
   Tensor called(const Tensor& x, double sigma, const Condition& c) {
     const auto time = torch::full({x.size(0)}, 1000 * sigma, x.options());
-    return transformer_->forward(x.to(transformer_->dtype()), c.text, c.pooled, time).to(torch::kFloat32);
+    const std::vector<Tensor> inputs = {x.to(transformer_->dtype()), c.text, c.pooled, time};
+    return (uses_graphs ? graphed_(inputs) : forward(inputs)).to(torch::kFloat32);
   }
+  Tensor forward(const std::vector<Tensor>& in) { return transformer_->forward(in[0], in[1], in[2], in[3]); }
 
   Sd3Transformer transformer_;
+  GraphedNetwork graphed_;
   Condition positive_, both_;
 };
 
@@ -145,6 +154,7 @@ class FluxNetwork : public Network {
  public:
   explicit FluxNetwork(const Place& place)
       : transformer_(load_flux_transformer(place.folder, place.placement)),
+        graphed_(transformer_.ptr(), [this](const auto& in) { return forward(in); }),
         text_(place.input("text")),
         pooled_(place.input("pooled")) {}
 
@@ -152,7 +162,8 @@ class FluxNetwork : public Network {
   void set_recompute(bool recompute) override { transformer_->set_recompute(recompute); }
   Tensor velocity(const Tensor& x, double sigma) override {
     const auto number = [&x](double value) { return torch::full({x.size(0)}, value, x.options()); };
-    return transformer_->velocity(x, text_, pooled_, number(sigma), number(3.5));
+    const std::vector<Tensor> inputs = {x, text_, pooled_, number(sigma), number(3.5)};
+    return uses_graphs ? graphed_(inputs) : forward(inputs);
   }
   Tensor guided(const Tensor& x, double sigma) override { return velocity(x, sigma); }
   std::vector<float> sigmas(int steps) const override {
@@ -164,9 +175,15 @@ class FluxNetwork : public Network {
       config.target_modules.emplace_back(layer);
     return config;
   }
+  int recorded_passes() const override { return graphed_.recorded(); }
 
  private:
+  Tensor forward(const std::vector<Tensor>& in) {
+    return transformer_->velocity(in[0], in[1], in[2], in[3], in[4]);
+  }
+
   FluxTransformer transformer_;
+  GraphedNetwork graphed_;
   Tensor text_, pooled_;
 };
 
@@ -209,6 +226,13 @@ class Timing {
       peaks[name] = peak_gigabytes(device_);
       if (o_.profile) profiles[name] = kernels_of(action);
     };
+    const auto time_by_kernels = [&](const char* name, const auto& action) {
+      if (!device_.is_cuda()) return;
+      network_->uses_graphs = false;
+      times[name] = seconds(action);
+      network_->uses_graphs = true;
+    };
+    time_by_kernels("forward_by_kernels", velocity);
     time("forward", velocity);
     {
       LoraAdapter adapter(network_->module(), network_->adapter(), "bench");
@@ -216,15 +240,21 @@ class Timing {
       std::vector<Tensor> trained;
       for (const auto& [_, tensor] : adapter.parameters()) trained.push_back(tensor.requires_grad_());
       time("adapted_forward", velocity);
-      time("training_step", [&] {
-        torch::autograd::grad({network_->guided(x_, kSigma).square().mean()}, trained, {}, std::nullopt,
-                              false, true);
-      });
+      const auto step = [&] {
+        return torch::autograd::grad({network_->guided(x_, kSigma).square().mean()}, trained, {},
+                                     std::nullopt, false, true);
+      };
+      const auto train = [&] { step(); };
+      time_by_kernels("training_step_by_kernels", train);
+      auto by_kernels = gradients_without_graphs(step);
+      time("training_step", train);
+      if (device_.is_cuda()) times["graphs_give_the_same_bits"] = are_equal(by_kernels, step());
       time("sampling", [&] { sample(); });  // as rollouts run
     }
     time("decoding", [&] { decode(x_); });
     times.update({{"peak_gb", peaks},
                   {"images", x_.size(0)},
+                  {"recorded_passes", network_->recorded_passes()},
                   {"dtype", c10::toString(dtype_)},
                   {"device", device_.str()}});
     if (o_.profile) times["profiles"] = profiles;
@@ -233,6 +263,21 @@ class Timing {
 
  private:
   static constexpr double kSigma = 0.7;
+
+  template <class Step>
+  std::vector<Tensor> gradients_without_graphs(const Step& step) {
+    network_->uses_graphs = false;
+    auto gradients = step();
+    network_->uses_graphs = true;
+    return gradients;
+  }
+
+  static bool are_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (a[i].defined() != b[i].defined() || (a[i].defined() && !torch::equal(a[i], b[i]))) return false;
+    }
+    return true;
+  }
 
   void sample() {
     const torch::NoGradGuard no_grad;
@@ -254,13 +299,14 @@ class Timing {
       if (device_.is_cuda()) torch::cuda::synchronize();
     };
     std::vector<double> times;
-    for (int i = 0; i <= o_.repeats; ++i) {  // the first one warms up
+    const int warm_up = device_.is_cuda() ? 2 : 1;  // a GPU's second one may record a graph
+    for (int i = 0; i < o_.repeats + warm_up; ++i) {
       const auto start = std::chrono::steady_clock::now();
       action();
       wait();
       times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
-    times.erase(times.begin());
+    times.erase(times.begin(), times.begin() + warm_up);
     return median_of(std::move(times));
   }
 

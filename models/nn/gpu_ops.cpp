@@ -1,5 +1,7 @@
 #include "models/nn/gpu_ops.h"
 
+#include <atomic>
+
 #include "models/nn/gpu_kernels.h"
 #include "models/nn/kernel_device.h"
 
@@ -342,6 +344,24 @@ Tensor biased_sum(const Tensor& x, const Tensor& y, const Tensor& added) {
     return BiasedSumFunction::apply(x.defined() ? Given(channels_last(x)) : std::nullopt, channels_last(y),
                                     added);
   return {};
+}
+
+namespace {
+
+std::atomic<int> recordings = 0;  // of the whole process: gradients are computed by LibTorch's threads
+
+}  // namespace
+
+Recording::Recording() {
+  ++recordings;
+}
+
+Recording::~Recording() {
+  --recordings;
+}
+
+bool is_recording() {
+  return recordings > 0;
 }
 
 bool has_kernels() {

@@ -16,6 +16,16 @@ bool has_kernels();
 /// 90 of a Hopper: of the present device; 0 where this build has no kernels.
 int compute_capability();
 
+/// While one lives, work of a GPU is being recorded (models/graphs): what is made once for several calls is
+/// made anew, so that the record makes it each time.
+struct Recording {
+  Recording();
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+};
+bool is_recording();
+
 /// modulated_norm.
 std::optional<torch::Tensor> modulated_norm(const torch::Tensor& x, const torch::Tensor& scale,
                                             const torch::Tensor& shift);

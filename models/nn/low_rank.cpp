@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "models/nn/gpu_ops.h"
 #include "models/nn/ops.h"
 
 namespace harness {
@@ -105,11 +106,15 @@ std::shared_ptr<RoundedMatrices::Kept> RoundedMatrices::new_kept() {
 Tensor RoundedMatrices::of(const std::vector<Tensor>& matrices, torch::ScalarType type) const {
   std::vector<std::pair<std::uint32_t, const void*>> present;
   for (const auto& matrix : matrices) present.emplace_back(matrix._version(), matrix.const_data_ptr());
+  const auto made = [&] {
+    const torch::NoGradGuard no_grad;
+    return (matrices.size() == 1 ? matrices.front() : torch::cat(matrices)).to(type);
+  };
+  if (gpu::is_recording()) return made();
   const std::lock_guard lock(kept_->mutex);
   auto& k = *kept_;
   if (!k.rounded.defined() || k.rounded.scalar_type() != type || k.made_of != present) {
-    const torch::NoGradGuard no_grad;
-    k.rounded = (matrices.size() == 1 ? matrices.front() : torch::cat(matrices)).to(type);
+    k.rounded = made();
     k.matrices = matrices;
     k.made_of = std::move(present);
   }
