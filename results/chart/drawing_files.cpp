@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "results/chart/drawing.h"
+#include "results/chart/fonts.h"
 #include "results/chart/pdf_page.h"
 #include "results/table/markup.h"
 #include "results/table/notation.h"
@@ -267,11 +268,13 @@ std::string svg_file(const Drawing& drawing) {
 }
 
 std::string pdf_file(const Drawing& drawing) {
+  require_fonts(kWhat);
   return pdf_page(drawing.width, drawing.height, plain_notation(drawing.description), kWhat,
                   [&](cairo_t* context) { draw(context, drawing); });
 }
 
 std::string png_file(const Drawing& drawing, double dots_per_inch) {
+  require_fonts(kWhat);
   const double zoom = dots_per_inch / kPointsAnInch;
   const CairoSurface surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24,
                                                         static_cast<int>(std::ceil(drawing.width * zoom)),

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "results/chart/fonts.h"
 
 #ifdef __SANITIZE_ADDRESS__
 // Fontconfig keeps its caches until the process ends, which the leak checker takes for leaks.
@@ -42,6 +43,7 @@ void require_memory() {
 
 cairo_surface_t* make_recording() {
   require_memory();
+  require_fonts("grid");
   return cairo_recording_surface_create(CAIRO_CONTENT_COLOR_ALPHA, nullptr);
 }
 
