@@ -152,14 +152,26 @@ void require_parts(std::vector<RecordedJob>& jobs) {
   });
 }
 
-/// Some positions of a list, the same ones for the same list.
-Json some_positions(const Json& all, const VerifyOptions& options) {
+/// Images that are drawn together. On the CPU an image has the same bits in any company; on a GPU only the
+/// same shard is known to give them.
+std::size_t drawn_together(const Json& identity) {
+  if (identity.value("kind", "") != kEvaluateJob || identity.value("device", "cpu") == "cpu") return 1;
+  return identity.at("settings").value("eval_shard", std::size_t{1});
+}
+
+/// Some positions of a list, the same ones for the same list: whole shards of so many.
+Json some_positions(const Json& all, const VerifyOptions& options, std::size_t shard) {
   if (options.all || options.images >= all.size()) return all;
-  auto places = PythonRandom(std::to_string(options.seed))
-                    .sample(static_cast<std::int64_t>(all.size()), static_cast<std::int64_t>(options.images));
+  const auto shards = [shard](std::size_t images) {
+    return static_cast<std::int64_t>((images + shard - 1) / shard);
+  };
+  auto places = PythonRandom(std::to_string(options.seed)).sample(shards(all.size()), shards(options.images));
   std::sort(places.begin(), places.end());
   Json chosen = Json::array();
-  for (const auto place : places) chosen.push_back(all.at(static_cast<std::size_t>(place)));
+  for (const auto place : places) {
+    const auto first = static_cast<std::size_t>(place) * shard;
+    for (auto i = first; i < std::min(first + shard, all.size()); ++i) chosen.push_back(all.at(i));
+  }
   return chosen;
 }
 
@@ -174,7 +186,9 @@ void prepare(const RecordedJob& job, const VerifyOptions& options, const fs::pat
     paths["kept"] = fs::absolute(job.folder).string();
   if (job.is_evaluation()) {
     const auto file = folder / kPositionsFile;
-    write_file(file, some_positions(read_json(job.folder / kPositionsFile), options).dump());
+    const auto positions = some_positions(read_json(job.folder / kPositionsFile), options,
+                                          drawn_together(document.at("identity")));
+    write_file(file, positions.dump());
     document["paths"]["positions"] = fs::absolute(file).string();
   }
   write_file(folder / kJobFile, document.dump(1) + "\n");

@@ -38,6 +38,27 @@ TEST_F(Verify, EveryTestedCheckpointGivesTheSameBitsAgainAndNothingIsWritten) {
   EXPECT_EQ(files_of(workspace), before);
 }
 
+// There an image's bits may depend on the shard that it is drawn in.
+TEST_F(Verify, OfAGpuTakesWholeShards) {
+  const auto workspace = copy();
+  std::size_t images = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(workspace)) {
+    if (entry.path().filename() != "job.json") continue;
+    auto job = read_json(entry.path());
+    if (job.at("identity").value("kind", "") != "evaluate") continue;
+    job["identity"]["device"] = "NVIDIA H200, fused blocks";
+    job["identity"]["settings"]["eval_shard"] = 4;
+    write_file(entry.path(), job.dump());
+    images = std::max(images, read_json(entry.path().parent_path() / "positions.json").size());
+  }
+  ASSERT_GT(images, 8u);
+  const auto document = place().json(verify(workspace, {"--json", "--images", "5"}));
+  for (const auto& job : document.at("jobs")) {
+    EXPECT_EQ(job.at("compared"), 8) << job.dump();
+    EXPECT_EQ(job.at("same"), true) << job.dump();
+  }
+}
+
 TEST_F(Verify, TrainingsGiveTheSameStatisticsAndCheckpointsAgain) {
   const auto document =
       place().json(verify(place().folder() / "runs", {"--json", "--training", "--images", "2"}));
