@@ -6,6 +6,7 @@
 #include "backbones/public_folder.h"
 #include "models/diffusion/sd3_transformer.h"
 #include "models/nn/lora.h"
+#include "tests/models/gpu_fixture.h"
 
 namespace harness {
 namespace {
@@ -48,17 +49,7 @@ Tensor normal(at::IntArrayRef shape) {
 
 TEST(GpuMemory, OfStableDiffusion3IsWithinATenthOfTheEstimate) {
   torch::manual_seed(1);
-  Sd3Config c;
-  c.sample_size = kSide;
-  c.num_layers = 4;
-  c.num_attention_heads = 4;
-  c.attention_head_dim = 64;
-  c.joint_attention_dim = 64;
-  c.caption_projection_dim = c.width();
-  c.pooled_projection_dim = 64;
-  c.pos_embed_max_size = kSide;
-  c.qk_norm = true;
-  c.dual_attention_layers = {0, 1};
+  const auto c = small_sd3(4, 4, kSide);
   Sd3Transformer network(c);
   network->to(torch::kBFloat16);
   LoraAdapter adapter(*network, {}, "test");

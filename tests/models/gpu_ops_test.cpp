@@ -6,11 +6,10 @@
 
 #include <cmath>
 
-#include "core/error.h"
 #include "models/diffusion/autoencoder_kl.h"
-#include "models/nn/device.h"
 #include "models/nn/low_rank.h"
 #include "models/nn/ops.h"
+#include "tests/models/gpu_fixture.h"
 
 namespace harness {
 namespace {
@@ -20,17 +19,10 @@ using torch::Tensor;
 using Inputs = std::vector<Tensor>;
 using Function = std::function<Tensor(const Inputs&)>;
 
-class GpuOps : public ::testing::Test {
+class GpuOps : public GpuTest {
  protected:
   void SetUp() override {
-    if (!gpu::has_kernels()) GTEST_SKIP() << "this build has no CUDA kernels: use the cuda preset";
-#ifndef HARNESS_KERNEL_TWIN
-    try {
-      device_ = open_device("cuda:0");
-    } catch (const Error& error) {
-      GTEST_SKIP() << error.what();
-    }
-#endif
+    GpuTest::SetUp();
     torch::manual_seed(11);
   }
 
@@ -77,9 +69,7 @@ class GpuOps : public ::testing::Test {
   }
 
   /// Elements that a thread reads at once.
-  static std::int64_t vector_of(torch::ScalarType type) {
-    return type == torch::kFloat32 ? 4 : 8;
-  }
+  static std::int64_t vector_of(torch::ScalarType type) { return type == torch::kFloat32 ? 4 : 8; }
 
   /// Random numbers where the kernels run.
   Tensor there(at::IntArrayRef shape, torch::ScalarType type) const {
@@ -87,8 +77,6 @@ class GpuOps : public ::testing::Test {
   }
 
   static constexpr torch::ScalarType kTypes[] = {torch::kFloat32, torch::kFloat16, torch::kBFloat16};
-
-  torch::Device device_ = torch::kCPU;
 };
 
 // Widths of SD3.5 Medium and Large, FLUX, and ones that no kernel takes.

@@ -6,12 +6,10 @@
 
 #include <optional>
 
-#include "core/error.h"
 #include "models/diffusion/sd3_transformer.h"
-#include "models/nn/device.h"
-#include "models/nn/gpu_ops.h"
 #include "models/nn/lora.h"
 #include "models/nn/random_weights.h"
+#include "tests/models/gpu_fixture.h"
 
 namespace harness {
 namespace {
@@ -22,32 +20,11 @@ using Inputs = std::vector<Tensor>;
 
 constexpr std::int64_t kImages = 2, kSide = 16, kTextTokens = 13;
 
-Sd3Config small_network() {
-  Sd3Config c;
-  c.sample_size = kSide;
-  c.num_layers = 3;
-  c.num_attention_heads = 2;
-  c.attention_head_dim = 64;
-  c.joint_attention_dim = 64;
-  c.caption_projection_dim = c.width();
-  c.pooled_projection_dim = 64;
-  c.pos_embed_max_size = kSide;
-  c.qk_norm = true;
-  c.dual_attention_layers = {0};
-  return c;
-}
-
-class RecordedPasses : public ::testing::Test {
+class RecordedPasses : public GpuTest {
  protected:
   void SetUp() override {
-    if (!gpu::has_kernels()) GTEST_SKIP() << "this build has no CUDA kernels: use the cuda preset";
-#ifndef HARNESS_KERNEL_TWIN
-    try {
-      device_ = open_device("cuda:0");
-    } catch (const Error& error) {
-      GTEST_SKIP() << error.what();
-    }
-#endif
+    GpuTest::SetUp();
+    if (IsSkipped()) return;
     torch::manual_seed(5);
     initialise_uniform(*network_, 3);
     network_->to(device_, torch::kBFloat16);
@@ -70,9 +47,7 @@ class RecordedPasses : public ::testing::Test {
             torch::full({images}, 321.0F, torch::TensorOptions().device(device_))};
   }
 
-  Tensor by_kernels(const Inputs& in) {
-    return network_->forward(in[0], in[1], in[2], in[3]);
-  }
+  Tensor by_kernels(const Inputs& in) { return network_->forward(in[0], in[1], in[2], in[3]); }
 
   std::vector<Tensor> trained() const {
     std::vector<Tensor> matrices;
@@ -94,12 +69,9 @@ class RecordedPasses : public ::testing::Test {
   }
 
   /// So that nothing above was kernels compared with kernels.
-  void expect_recorded(int passes) const {
-    EXPECT_EQ(graphed_.recorded(), passes);
-  }
+  void expect_recorded(int passes) const { EXPECT_EQ(graphed_.recorded(), passes); }
 
-  torch::Device device_ = torch::kCPU;
-  Sd3Transformer network_{small_network()};
+  Sd3Transformer network_{small_sd3(3, 2, kSide)};
   std::optional<LoraAdapter> adapter_;
   GraphedNetwork graphed_{network_.ptr(), [this](const Inputs& in) { return by_kernels(in); }};
 };

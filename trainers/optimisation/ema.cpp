@@ -50,16 +50,20 @@ std::optional<double> Ema::update(const std::vector<NamedTensor>& weights) {
   TORCH_CHECK(weights.size() == averages_.size(), "EMA: other weights than it started with");
   ++updates_;
   const auto decay = decay_after(options_, updates_);
-  if (!decay) return {};
+  if (!decay || averages_.empty()) return decay;
   const torch::NoGradGuard no_grad;
+  std::vector<torch::Tensor> averages, present;
   for (std::size_t i = 0; i < averages_.size(); ++i) {
-    auto& average = averages_[i].tensor;
-    for (int repeat = 0; repeat < options_.repeats; ++repeat) {
-      if (options_.rule == EmaRule::kPlain) {
-        average.mul_(*decay).add_(weights[i].tensor, 1 - *decay);
-      } else {
-        average.sub_((1 - *decay) * (average - weights[i].tensor));
-      }
+    averages.push_back(averages_[i].tensor);
+    present.push_back(weights[i].tensor.detach());
+  }
+  for (int repeat = 0; repeat < options_.repeats; ++repeat) {
+    if (options_.rule == EmaRule::kPlain) {
+      at::_foreach_mul_(averages, *decay);
+      at::_foreach_add_(averages, present, 1 - *decay);
+    } else {
+      const auto apart = at::_foreach_sub(averages, present);
+      at::_foreach_sub_(averages, at::_foreach_mul(apart, 1 - *decay));
     }
   }
   return decay;

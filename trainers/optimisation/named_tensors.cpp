@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <vector>
 
 #include "core/error.h"
 
@@ -28,7 +29,6 @@ double sum_of_squares(std::span<const T> values) {
 double sum_of_squares(const torch::Tensor& tensor) {
   const auto values = tensor.detach().contiguous();
   const auto count = static_cast<std::size_t>(values.numel());
-  if (!values.device().is_cpu()) return values.to(torch::kFloat64).square().sum().item<double>();
   if (values.scalar_type() == torch::kFloat64)
     return sum_of_squares(std::span(values.const_data_ptr<double>(), count));
   return sum_of_squares(std::span(values.const_data_ptr<float>(), count));
@@ -38,8 +38,18 @@ double sum_of_squares(const torch::Tensor& tensor) {
 
 double l2_norm(std::span<const torch::Tensor> tensors) {
   double sum = 0;
+  std::vector<torch::Tensor> elsewhere;  // sums on a device, which is waited for once
   for (const auto& t : tensors) {
-    if (t.defined()) sum += sum_of_squares(t);
+    if (!t.defined()) continue;
+    if (t.is_cpu()) {
+      sum += sum_of_squares(t);
+    } else {
+      elsewhere.push_back(t.detach().to(torch::kFloat64).square().sum());
+    }
+  }
+  if (!elsewhere.empty()) {
+    const auto sums = torch::stack(elsewhere).to(torch::kCPU);
+    for (std::int64_t i = 0; i < sums.size(0); ++i) sum += sums[i].item<double>();
   }
   return std::sqrt(sum);
 }

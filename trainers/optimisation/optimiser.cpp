@@ -29,29 +29,44 @@ StepReport AdamW::step(std::span<const torch::Tensor> gradients, double max_grad
   }
   report.clip_coefficient = norm_clip(report.grad_norm, max_grad_norm);
   const torch::NoGradGuard no_grad;
-  std::vector<torch::Tensor> changes;
+  std::vector<torch::Tensor> moved, added;
+  std::vector<Slot*> slots;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (!gradients[i].defined()) continue;
-    const auto before = slots_[i].parameter.tensor.clone();
-    update(slots_[i], report.clip_coefficient < 1 ? gradients[i] * report.clip_coefficient : gradients[i]);
-    changes.push_back(slots_[i].parameter.tensor - before);
+    slots.push_back(&slots_[i]);
+    moved.push_back(slots_[i].parameter.tensor);
+    added.push_back(gradients[i]);
   }
-  report.update_norm = l2_norm(changes);
+  if (slots.empty()) return report;
+  std::vector<torch::Tensor> before;
+  for (const auto& weights : moved) before.push_back(weights.clone());
+  if (report.clip_coefficient < 1) added = at::_foreach_mul(added, report.clip_coefficient);
+  update(slots, moved, added);
+  report.update_norm = l2_norm(at::_foreach_sub(moved, before));
   return report;
 }
 
-// The operations and their order are those of torch.optim.adamw._single_tensor_adamw.
-void AdamW::update(Slot& slot, const torch::Tensor& gradient) const {
-  ++slot.step;
-  auto& weights = slot.parameter.tensor;
-  weights.mul_(1 - options_.lr * options_.weight_decay);
-  slot.exp_avg.lerp_(gradient, 1 - options_.beta1);
-  slot.exp_avg_sq.mul_(options_.beta2).addcmul_(gradient, gradient, 1 - options_.beta2);
-  const auto step = static_cast<double>(slot.step);
-  const double correction1 = 1 - std::pow(options_.beta1, step);
-  const double correction2 = 1 - std::pow(options_.beta2, step);
-  const auto denominator = (slot.exp_avg_sq.sqrt() / std::sqrt(correction2)).add_(options_.eps);
-  weights.addcdiv_(slot.exp_avg, denominator, -options_.lr / correction1);
+// The operations and their order are those of torch.optim.adamw._single_tensor_adamw; each is one for all
+// tensors, which a GPU runs in a few launches.
+void AdamW::update(const std::vector<Slot*>& slots, const std::vector<torch::Tensor>& weights,
+                   const std::vector<torch::Tensor>& gradients) const {
+  std::vector<torch::Tensor> exp_avg, exp_avg_sq;
+  std::vector<at::Scalar> roots, rates;  // of the corrections of both moments, by each tensor's own steps
+  for (auto* slot : slots) {
+    const auto step = static_cast<double>(++slot->step);
+    exp_avg.push_back(slot->exp_avg);
+    exp_avg_sq.push_back(slot->exp_avg_sq);
+    roots.emplace_back(std::sqrt(1 - std::pow(options_.beta2, step)));
+    rates.emplace_back(-options_.lr / (1 - std::pow(options_.beta1, step)));
+  }
+  at::_foreach_mul_(weights, 1 - options_.lr * options_.weight_decay);
+  at::_foreach_lerp_(exp_avg, gradients, 1 - options_.beta1);
+  at::_foreach_mul_(exp_avg_sq, options_.beta2);
+  at::_foreach_addcmul_(exp_avg_sq, gradients, gradients, 1 - options_.beta2);
+  auto denominators = at::_foreach_sqrt(exp_avg_sq);
+  at::_foreach_div_(denominators, roots);
+  at::_foreach_add_(denominators, options_.eps);
+  at::_foreach_addcdiv_(weights, exp_avg, denominators, rates);
 }
 
 TensorMap AdamW::state() const {

@@ -48,7 +48,8 @@ class AdamW {
     torch::Tensor exp_avg = {}, exp_avg_sq = {};
     std::int64_t step = 0;
   };
-  void update(Slot& slot, const torch::Tensor& gradient) const;
+  void update(const std::vector<Slot*>& slots, const std::vector<torch::Tensor>& weights,
+              const std::vector<torch::Tensor>& gradients) const;
 
   std::vector<Slot> slots_;
   AdamWOptions options_;
