@@ -530,10 +530,12 @@ struct RanksCase {
   TensorMap recorded = load_tensors(kRanks / "outputs.safetensors");
 };
 
+/// By the rule of the recorded cases (tests/data/parity): elements near 0 round like the others, and differ
+/// between kinds of CPU.
 void expect_near(const Tensor& ours, const Tensor& theirs, const std::string& what) {
   ASSERT_EQ(ours.sizes(), theirs.sizes()) << what;
-  EXPECT_TRUE(torch::allclose(ours, theirs, 3e-5, 1e-6))
-      << what << ": " << (ours - theirs).abs().max().item<double>();
+  const double tolerance = 1e-6 + 3e-5 * theirs.abs().max().item<double>();
+  EXPECT_LE((ours - theirs).abs().max().item<double>(), tolerance) << what;
 }
 
 TEST(LoraRanks, OfEachLayerAreThoseThatPeftAndDiffusersTake) {
