@@ -14,7 +14,9 @@
 namespace harness {
 namespace {
 
-constexpr std::int64_t kHeldByDecoder = 12;   // decoder's widest layer: copies alive at once, and scratch
+// Copies of the decoder's widest layer alive at once, and scratch; with fused functions on a GPU 3.2 were
+// read.
+constexpr std::int64_t kHeldByDecoder = 12, kHeldByFusedDecoder = 4;
 constexpr std::int64_t kOptimiserCopies = 5;  // gradient, two moments, average, gradients being added up
 // Of CUDA's context, cuBLAS' workspaces, and what the allocator leaves unused.
 constexpr std::int64_t kCudaBytes = 2'000'000'000;
@@ -50,9 +52,9 @@ std::string input_of(const std::string& layer) {
   return block_of(layer) + (is_of_text(layer) ? " text" : is_second ? " second" : " image");
 }
 
-std::int64_t decoding(const AutoencoderConfig& c, std::int64_t pixels, std::int64_t images) {
+std::int64_t decoding(const AutoencoderConfig& c, std::int64_t pixels, std::int64_t images, bool is_fused) {
   const auto widest = c.block_out_channels.size() > 1 ? c.block_out_channels[1] : c.block_out_channels[0];
-  return bytes(images * kHeldByDecoder * widest * pixels, torch::kFloat32);
+  return bytes(images * (is_fused ? kHeldByFusedDecoder : kHeldByDecoder) * widest * pixels, torch::kFloat32);
 }
 
 std::int64_t trained_bytes(Backbone& backbone) {
@@ -160,10 +162,10 @@ Json folder_resources(Backbone& backbone, const FolderCosts& costs, const Worklo
              decoder = weight_bytes(*costs.vae, torch::kFloat32), trained = trained_bytes(backbone);
   const auto training = workload.training_images > 0 ? trained * kOptimiserCopies : 0;
   // A recorded training step (models/graphs) keeps its memory while images are decoded.
-  const bool is_recorded = costs.device.is_cuda() && gpu::has_kernels();
-  const auto decoded = decoding(vae, pixels, images);
+  const bool has_kernels = costs.device.is_cuda() && gpu::has_kernels();
+  const auto decoded = decoding(vae, pixels, images, has_kernels);
   const auto activations =
-      is_recorded ? costs.training_kept + decoded : std::max(costs.training_kept, decoded);
+      has_kernels ? costs.training_kept + decoded : std::max(costs.training_kept, decoded);
   const auto rollouts = bytes(workload.epoch_latents * latent.size(), torch::kFloat32);
   const auto runtime = costs.device.is_cuda() ? kCudaBytes : 0;
   // Prompts are encoded before anything else is read.

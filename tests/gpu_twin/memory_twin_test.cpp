@@ -3,10 +3,12 @@
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <gtest/gtest.h>
 
+#include "backbones/backbone.h"
 #include "backbones/public_folder.h"
 #include "models/diffusion/sd3_transformer.h"
 #include "models/nn/lora.h"
 #include "tests/models/gpu_fixture.h"
+#include "tests/recorded_cases.h"
 
 namespace harness {
 namespace {
@@ -66,6 +68,19 @@ TEST(GpuMemory, OfStableDiffusion3IsWithinATenthOfTheEstimate) {
                                  .is_fused = true};
   const auto blocks = 2 * kept_by_joint_block(stream, true) + 2 * kept_by_joint_block(stream, false);
   expect_within_a_tenth(kImages * (blocks + adapter_inputs(adapter, stream, false, false)), counted);
+}
+
+TEST(GpuMemory, OfARecordedTrainingStepStaysWhileImagesAreDecoded) {
+  const BackboneSource source{.name = "sd35-medium",
+                              .folder = case_folder("sd3_pipeline_sd35m") / "model",
+                              .device = torch::Device("cuda"),
+                              .choices = {.image_size = 32, .text_tokens = 16}};
+  const auto activations = [&](const Workload& workload) {
+    return estimate_resources(source, workload).at("memory").at("activations").get<double>();
+  };
+  const auto decoded = activations({.evaluation_images = 64});
+  EXPECT_GT(decoded, activations({.training_images = 1})) << "so that the larger of both would be it alone";
+  EXPECT_GT(activations({.training_images = 1, .evaluation_images = 64}), decoded);
 }
 
 }  // namespace
