@@ -1,8 +1,6 @@
 #include "models/graphs/graphed_network.h"
 
 #include <algorithm>
-#include <numeric>
-#include <optional>
 #include <utility>
 
 #include "core/streams.h"
@@ -45,7 +43,6 @@ std::vector<double> adapter_constants(const torch::nn::Module& network) {
 
 /// What a recorded pass holds for.
 struct GraphedNetwork::Key {
-  std::vector<std::vector<std::int64_t>> shapes;
   struct Weight {
     const void* at = nullptr;
     std::int64_t size = 0;
@@ -54,6 +51,7 @@ struct GraphedNetwork::Key {
     bool operator==(const Weight&) const = default;
   };
 
+  std::vector<std::vector<std::int64_t>> shapes;  ///< of the inputs, each with its type
   std::vector<Weight> weights;
   std::vector<double> adapter;  ///< adapter_constants
   bool with_gradient = false;

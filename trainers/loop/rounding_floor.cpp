@@ -25,11 +25,9 @@ class Policy {
       : backbone_(backbone), pool_(pool), sampler_(sampler), shard_(shard), weights_(backbone.trainable()) {
     for (const auto& [_, weight] : weights_) now_.push_back(weight.detach().clone());
   }
-  ~Policy() {
+  void restore() {
     move([this](std::size_t i) { return now_[i]; });
   }
-  Policy(const Policy&) = delete;
-  Policy& operator=(const Policy&) = delete;
 
   std::vector<Tensor> means() const {
     std::vector<Tensor> means(shard_.edges.size());
@@ -74,6 +72,7 @@ RoundingFloor rounding_floor(Backbone& backbone, WorkerPool& pool, const SdeSamp
   Policy policy(backbone, pool, sampler, shard);
   const auto means = policy.means(), ahead = policy.means_at(kReach, before),
              behind = policy.means_at(-kReach, before);
+  policy.restore();
   RoundingFloor floor;
   for (std::size_t k = 0; k < means.size(); ++k) {
     const auto& block = shard.edges[k];
