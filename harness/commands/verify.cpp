@@ -156,7 +156,7 @@ void require_parts(std::vector<RecordedJob>& jobs) {
 /// same shard is known to give them.
 std::size_t drawn_together(const Json& identity) {
   if (identity.value("kind", "") != kEvaluateJob || identity.value("device", "cpu") == "cpu") return 1;
-  return identity.at("settings").value("eval_shard", std::size_t{1});
+  return identity.at("settings").at("eval_shard").get<std::size_t>();
 }
 
 /// Some positions of a list, the same ones for the same list: whole shards of so many.

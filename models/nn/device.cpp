@@ -23,6 +23,9 @@ namespace harness {
 
 namespace {
 
+/// Raised where this program's numbers change on GPUs alone (results/CHANGES.md).
+constexpr int kGpuNumerics = 2;
+
 /// Same job, same bits: an operator of LibTorch that has no deterministic kernel is an error, and what has
 /// several kernels takes one of those. cuDNN's attention is none of them (the flash and memory-efficient ones
 /// are).
@@ -76,8 +79,9 @@ torch::Device open_device(const std::string& name) {
 std::string device_identity(const std::string& name) {
   if (open_device(name).is_cpu()) return build_info().cpu_features;
   const auto& hooks = at::detail::getCUDAHooks();
-  return fmt::format("{}, LibTorch {}, CUDA {}, cuDNN {}{}", gpu_name(), TORCH_VERSION, hooks.versionCUDART(),
-                     hooks.versionCuDNN(), gpu::has_kernels() ? ", fused blocks" : "");
+  return fmt::format("{}, LibTorch {}, CUDA {}, cuDNN {}, numerics {}{}", gpu_name(), TORCH_VERSION,
+                     hooks.versionCUDART(), hooks.versionCuDNN(), kGpuNumerics,
+                     gpu::has_kernels() ? ", fused blocks" : "");
 }
 
 std::string planned_device(const std::string& name) {

@@ -12,8 +12,8 @@ namespace harness {
 torch::Device open_device(const std::string& name);
 
 /// What besides the program's sources decides the bits of a job on a device: the CPU's vector extensions; or
-/// the GPU's name with the versions of LibTorch, CUDA and cuDNN, and whether this build fuses the networks'
-/// blocks. Throws as open_device does.
+/// the GPU's name with the versions of LibTorch, CUDA, cuDNN and this program's numbers on GPUs, and whether
+/// this build fuses the networks' blocks. Throws as open_device does.
 std::string device_identity(const std::string& name);
 
 /// The same as it stands in a job's identity: "cpu" for every CPU.

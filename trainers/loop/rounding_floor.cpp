@@ -23,7 +23,8 @@ class Policy {
  public:
   Policy(Backbone& backbone, WorkerPool& pool, const SdeSampler& sampler, const Rollout& shard)
       : backbone_(backbone), pool_(pool), sampler_(sampler), shard_(shard), weights_(backbone.trainable()) {
-    for (const auto& [_, weight] : weights_) now_.push_back(weight.detach().clone());
+    const torch::NoGradGuard no_grad;
+    for (const auto& [_, weight] : weights_) now_.push_back(weight.clone());
   }
   void restore() {
     move([this](std::size_t i) { return now_[i]; });
@@ -62,9 +63,8 @@ class Policy {
 
 }  // namespace
 
-double RoundingFloor::late(const std::vector<double> RoundingFloor::*of, int late_steps) const {
-  const auto& steps = this->*of;
-  return mean_of(std::span(steps).last(std::min(static_cast<std::size_t>(late_steps), steps.size())));
+double RoundingFloor::late(int late_steps) const {
+  return mean_of(std::span(rounding).last(std::min(static_cast<std::size_t>(late_steps), rounding.size())));
 }
 
 RoundingFloor rounding_floor(Backbone& backbone, WorkerPool& pool, const SdeSampler& sampler,

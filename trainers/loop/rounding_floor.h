@@ -16,7 +16,7 @@ struct RoundingFloor {
   std::vector<double> measured;  ///< of the weights' move, as the run sees it
   std::vector<double> rounding;  ///< of what is not that move in it
 
-  double late(const std::vector<double> RoundingFloor::*of, int late_steps) const;
+  double late(int late_steps) const;  ///< mean of `rounding` over so many of the last steps
 };
 
 /// Of the move from `before`, the trained weights that sampled the shard, to the present ones, which stay as

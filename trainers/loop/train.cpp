@@ -30,12 +30,6 @@ std::vector<Tensor> tensors_of(const std::vector<NamedTensor>& weights) {
   return tensors;
 }
 
-std::vector<Tensor> copies(const std::vector<Tensor>& tensors) {
-  std::vector<Tensor> copied;
-  for (const auto& tensor : tensors) copied.push_back(tensor.detach().clone());
-  return copied;
-}
-
 /// The factor of a wrong time direction is one of E6's diffusion.
 double audited_noise_level(const Method& method, const TrainJob& job) {
   const auto plan = method.plan(plan_context(job.settings, job.seed, 1));
@@ -98,7 +92,7 @@ class GrpoLoop {
       }
       const auto epoch = source_.next(update_ / settings_.updates_of_an_epoch() + 1);
       objective_->begin(epoch);
-      if (measures_rounding_ && !rounding_) sampled_by_ = copies(parameters_);
+      keep_what_sampled();
       for (std::int64_t part = 0; part < settings_.updates_of_an_epoch() && update_ < settings_.updates;
            ++part)
         update(epoch, part);
@@ -177,6 +171,11 @@ class GrpoLoop {
     record.stats["damping_undone"] = is_undone ? 1 : 0;
   }
 
+  void keep_what_sampled() {
+    const torch::NoGradGuard no_grad;
+    if (measures_rounding_ && !rounding_) sampled_by_ = copy_of(parameters_);
+  }
+
   /// Once a run, at the first log-ratios that are not 0 by construction. The run does not count it.
   std::optional<RoundingFloor> measure_rounding(const UpdatePart& part) {
     if (!measures_rounding_ || rounding_ || part.on_policy) return {};
@@ -190,7 +189,7 @@ class GrpoLoop {
   }
 
   void describe_rounding(const RoundingFloor& floor, const Epoch& epoch, UpdateRecord& record) {
-    rounding_ = {.late = floor.late(&RoundingFloor::rounding, settings_.late_steps)};
+    rounding_ = {.late = floor.late(settings_.late_steps)};
     if (const auto slope = record.stats.find("off_policy_slope"); slope != record.stats.end())
       rounding_->slope = slope->second;
     record.stats["rounding_late"] = rounding_->late;
