@@ -6,7 +6,10 @@ namespace harness {
 namespace {
 
 Choices<std::optional<torch::ScalarType>> precisions() {
-  return {{kPrecisionOfDevice, std::nullopt}, {"fp32", torch::kFloat32}, {"bf16", torch::kBFloat16}};
+  return {{kPrecisionOfDevice, std::nullopt},
+          {"fp32", torch::kFloat32},
+          {"bf16", torch::kBFloat16},
+          {"fp16", torch::kFloat16}};
 }
 
 }  // namespace

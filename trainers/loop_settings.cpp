@@ -51,6 +51,10 @@ const SettingRows<Train>& train_rows() {
           "AdamW: decoupled weight decay"),
       Row("max_grad_norm", 1, {1e-9, 1e9}, &Train::max_grad_norm,
           "gradients are clipped to this global norm"),
+      Row("loss_scale", 65536, {1, 1e12}, &Train::loss_scale,
+          "of a network in float16: factor of the loss, of whose gradients small ones would vanish. Half after "
+          "an update whose gradients are not finite, which moves no weight; twice after 2000 others in a row",
+          {.silent_default = true}),
       Row("advantage_limit", 5, {1e-3, 1e6}, &Train::advantage_limit,
           "advantages are clamped to plus or minus this", {"E11"}),
       Row("advantage", "method",

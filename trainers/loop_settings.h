@@ -37,6 +37,7 @@ struct TrainSettings {
   AdamWOptions adamw;
   std::int64_t lr_warmup = 0;  ///< updates
   double max_grad_norm = 0;
+  double loss_scale = 1;  ///< the first one, of a network in float16
   double advantage_limit = 0;
   std::optional<AdvantageRule> advantage = {};  ///< nothing: the method's own
   AdvantageStd advantage_std = {};              ///< where the rule is the usual one, kGroup

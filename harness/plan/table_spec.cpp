@@ -44,6 +44,8 @@ const std::vector<KnownStatistic> kStatistics = {
     {"grad_norm", "none", kUpdate},        {"clip_coefficient", "none", kUpdate},
     {"update_norm", "none", kUpdate},      {"grad_norm_undamped", "none", kUpdate},
     {"damping_undone", "none", kUpdate},   {"samples_left_out", "none", kUpdate},
+    {"loss_scale", "none", kUpdate},       {"step_skipped", "lower", kUpdate},
+    {"rounding_late", "lower", kUpdate},   {"lambda_rounding", "lower", kStep},
     {"ema_lag", "none", kUpdate},          {"ema_start_share", "none", kUpdate},
     {"lambda_center", "lower", kStep},     {"lambda_var", "lower", kStep},
     {"log_ratio_mean", "none", kStep},     {"log_ratio_var", "lower", kStep},

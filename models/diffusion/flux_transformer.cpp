@@ -44,6 +44,12 @@ class FluxSingleBlock : public torch::nn::Module {
 
 namespace {
 
+/// What left float16's range is at its end, as in diffusers; other numbers stay.
+Tensor in_range(const Tensor& x) {
+  constexpr double kLargest = 65504;
+  return x.scalar_type() == torch::kFloat16 ? x.clamp(-kLargest, kLargest) : x;
+}
+
 Tensor run_block(const std::shared_ptr<FluxSingleBlock>& block, const Tensor& tokens, const Tensor& condition,
                  const Rotation& rotation, bool recompute) {
   if (!recompute || !torch::GradMode::is_enabled()) return block->run(tokens, condition, rotation);
@@ -91,10 +97,14 @@ Tensor FluxTransformerImpl::forward(const FluxInputs& inputs) {
   const auto condition = torch::silu(embedding + pooled_(inputs.pooled));
   const auto rotation =
       rotary_positions(torch::cat({inputs.image_ids, inputs.text_ids}), config_.axes_dims_rope);
-  for (const auto& block : blocks_) run_block(block, image, text, condition, rotation, recompute_);
+  for (const auto& block : blocks_) {
+    run_block(block, image, text, condition, rotation, recompute_);
+    text = in_range(text);
+  }
   const auto n = image.size(1);
   auto tokens = torch::cat({image, text}, 1);
-  for (const auto& block : single_blocks_) tokens = run_block(block, tokens, condition, rotation, recompute_);
+  for (const auto& block : single_blocks_)
+    tokens = in_range(run_block(block, tokens, condition, rotation, recompute_));
   const auto m = out_modulation_(condition).chunk(2, -1);  // scale, shift
   return out_(modulated_norm(tokens.narrow(1, 0, n), m[0], m[1]));
 }

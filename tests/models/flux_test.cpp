@@ -92,5 +92,35 @@ TEST(Flux, RecomputedBlocksGiveTheSameOutputAndGradients) {
   }
 }
 
+// As diffusers' blocks end: what leaves the range is at its end, where infinity less infinity would be no
+// number.
+TEST(Flux, InFloat16StreamsEndAtTheEndOfItsRange) {
+  FluxTransformer model(small_flux_transformer());
+  initialise_uniform(*model, 7);
+  {
+    const torch::NoGradGuard no_grad;
+    for (auto& weight : model->named_parameters()) {
+      const auto& name = weight.key();
+      const bool is_out = name.ends_with("ff_context.net.2.bias") || name.ends_with("proj_out.bias");
+      const bool is_gate = name.ends_with("norm1_context.linear.bias") || name.ends_with(".norm.linear.bias");
+      if (name.find("transformer_blocks.0.") == std::string::npos) continue;
+      if (is_out) weight.value().fill_(6e4);
+      if (is_gate) weight.value().fill_(2);
+    }
+  }
+  model->to(torch::kFloat16);
+  torch::manual_seed(8);
+  const auto half = torch::kFloat16;
+  const auto out = model->forward({.tokens = torch::randn({2, 6, 16}).to(half),
+                                   .text = torch::randn({2, 5, 20}).to(half),
+                                   .pooled = torch::randn({2, 10}).to(half),
+                                   .sigma = torch::tensor({0.3F, 0.7F}),
+                                   .guidance = torch::tensor({3.5F, 1.0F}),
+                                   .image_ids = flux_image_ids(2, 3, torch::kCPU),
+                                   .text_ids = torch::zeros({5, 3})});
+  EXPECT_EQ(out.scalar_type(), half);
+  EXPECT_TRUE(torch::isfinite(out).all().item<bool>());
+}
+
 }  // namespace
 }  // namespace harness

@@ -82,6 +82,15 @@ TEST(RoundingFloor, InBfloat16IsWhatFloat32LacksOfTheMeasuredMove) {
   }
 }
 
+// Three more digits of a number: an eighth of the error, whose square is in the path variance.
+TEST(RoundingFloor, InFloat16IsAFewPercentOfThatInBfloat16) {
+  const auto wide = Moved(torch::kFloat16, kMove).floor(), narrow = Moved(torch::kBFloat16, kMove).floor();
+  for (std::size_t k = 0; k < 4; ++k) {
+    EXPECT_LT(wide.rounding[k], 0.05 * narrow.rounding[k]) << k;
+    EXPECT_GT(wide.rounding[k], 0.002 * narrow.rounding[k]) << k;
+  }
+}
+
 TEST(RoundingFloor, LeavesTheWeightsAsTheyWere) {
   Moved moved(torch::kBFloat16, kMove);
   std::vector<Tensor> now;
@@ -93,6 +102,7 @@ TEST(RoundingFloor, LeavesTheWeightsAsTheyWere) {
 
 TEST(RoundingFloor, IsAMatterOfNetworksInLessThanFloat32WithAnAdapter) {
   EXPECT_TRUE(rounds_log_ratios(*Moved(torch::kBFloat16, kMove).backbone));
+  EXPECT_TRUE(rounds_log_ratios(*Moved(torch::kFloat16, kMove).backbone));
   EXPECT_FALSE(rounds_log_ratios(*Moved(torch::kFloat32, kMove).backbone));
 }
 
@@ -101,6 +111,9 @@ TEST(RoundingFloor, IsHeededAboveATenthOfTheBudgetOrOfTheClipRadius) {
   const auto warning = [](double late, double slope, const Json& settings) {
     return rounding_warning({.late = late, .slope = slope}, kLatent, settings);
   };
+  EXPECT_PROBLEM(warning(3.7e-3, 1, {{"tau", 0.01}}),
+                 "precision=fp16 rounds an eighth as much, and precision=fp32");
+  EXPECT_PROBLEM(warning(3.7e-3, 1, {{"tau", 0.01}, {"precision", "fp16"}}), "in part; precision=fp32");
   EXPECT_EQ(warning(1e-4, 1, {{"tau", 0.0103}, {"clip", 1e-2}}), "");
   EXPECT_PROBLEM(warning(3.7e-3, 1, {{"tau", 0.0103}}),
                  "a path variance (Lambda_late) of 0.0037, 0.36 times tau (0.01)");

@@ -46,13 +46,11 @@ class GrpoLoop : public testing::Test {
               const Json& given = Json::object()) {
     auto settings = kSettings;
     settings.update(given);
-    const auto weights = find_data_file("backbones/glyph");
     TrainJob job;
     job.settings = read_train_settings(settings, "test");
     job.seed = 7;
     job.folder = root_ / folder;
-    job.source.name = "glyph";
-    job.source.folder = weights;
+    job.source = source_;
     job.resume_key = "k";
     job.recorded_updates = recorded_;
     fs::create_directories(job.folder);
@@ -60,7 +58,7 @@ class GrpoLoop : public testing::Test {
       const auto target = fmt::format("T{}", i);
       job.prompts.push_back({i, {fmt::format("a sign \"{}\"", target), target}});
     }
-    const auto loaded = Backbone::load({.name = "glyph", .folder = weights});
+    const auto loaded = Backbone::load(source_);
     auto& backbone = *loaded;
     std::vector<torch::Tensor> before;
     for (const auto& weight : backbone.trainable()) before.push_back(weight.tensor.detach().clone());
@@ -93,6 +91,7 @@ class GrpoLoop : public testing::Test {
 
   const TemporaryFolder scratch_;
   const fs::path root_ = scratch_.path();
+  BackboneSource source_{.name = "glyph", .folder = find_data_file("backbones/glyph")};
   Json method_settings_ = Json::object();
   int threads_ = 2;
   bool scorer_fails_ = false;
@@ -138,6 +137,35 @@ TEST_F(GrpoLoop, AWarmUpShortensTheFirstMovesAndARunThatIsInterruptedInItGoesOnB
   EXPECT_FALSE(run("parts", "ratio-norm", 2, warm).done);
   const auto rest = run("parts", "ratio-norm", kWhole, warm);
   EXPECT_EQ(rest.updates.front().update_index, 3);
+  EXPECT_EQ(rest.checkpoints.back().sha256, whole.checkpoints.back().sha256);
+}
+
+// The factor is so large that the first gradients overflow: torch.amp.GradScaler's way down.
+TEST_F(GrpoLoop, InFloat16AnUpdateWithoutFiniteGradientsMovesNothingAndHalvesTheLossScale) {
+  source_ = {.name = "sd35-medium",
+             .folder = case_folder("sd3_pipeline_sd35m") / "model",
+             .choices = {.image_size = 64, .text_tokens = 16, .precision = torch::kFloat16}};
+  const Json settings = {{"loss_scale", 1e9}, {"updates", 12}, {"checkpoints", {12}}};
+  const auto whole = run("whole", "ratio-norm", kWhole, settings);
+  ASSERT_EQ(whole.updates.size(), 12U);
+  double expected = 1e9;
+  std::size_t skipped = 0;
+  for (const auto& update : whole.updates) {
+    const auto& s = update.stats;
+    EXPECT_EQ(s.at("loss_scale"), expected) << update.update_index;
+    const bool is_skipped = s.at("step_skipped") == 1;
+    EXPECT_EQ(s.at("update_norm") == 0, is_skipped);
+    EXPECT_EQ(s.contains("grad_norm"), !is_skipped);
+    skipped += is_skipped ? 1 : 0;
+    if (is_skipped) expected /= 2;
+  }
+  EXPECT_GT(skipped, 0U);
+  EXPECT_LT(skipped, 12U);
+  EXPECT_EQ(whole.updates.back().stats.at("step_skipped"), 0);
+  EXPECT_FALSE(run("parts", "ratio-norm", 2, settings).done);
+  const auto rest = run("parts", "ratio-norm", kWhole, settings);
+  EXPECT_EQ(rest.updates.front().update_index, 3);
+  EXPECT_EQ(text_of(rest.updates.back()), text_of(whole.updates.back()));
   EXPECT_EQ(rest.checkpoints.back().sha256, whole.checkpoints.back().sha256);
 }
 

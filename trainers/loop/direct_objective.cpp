@@ -85,7 +85,7 @@ Contribution DirectObjective::contribute(const UpdatePart& part) {
     }
     traces[task].loss = loss.item<double>();
     if (!std::isfinite(traces[task].loss)) fail_not_finite("the loss", -1, part.update);
-    result.sum->add(task, torch::autograd::grad({loss}, parts_.parameters, {}, std::nullopt, false, true));
+    result.sum->add(task, parts_.loss_scale.gradients(loss, parts_.parameters));
   });
   result.sum->gather(parts_.parameters);
   gather(traces);

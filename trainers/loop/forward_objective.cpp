@@ -144,8 +144,7 @@ Contribution ForwardObjective::contribute(const UpdatePart& part) {
       trace.movement = moved.square().mean().item<double>();
     }
     if (!std::isfinite(trace.loss)) fail_not_finite("the loss", -1, part.update);
-    result.sum->add(task,
-                    torch::autograd::grad({contribution}, parts_.parameters, {}, std::nullopt, false, true));
+    result.sum->add(task, parts_.loss_scale.gradients(contribution, parts_.parameters));
   });
   result.sum->gather(parts_.parameters);
   gather(traces);

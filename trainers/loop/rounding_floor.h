@@ -26,6 +26,9 @@ struct RoundingFloor {
 RoundingFloor rounding_floor(Backbone& backbone, WorkerPool& pool, const SdeSampler& sampler,
                              const Rollout& shard, const std::vector<torch::Tensor>& before);
 
+/// Whether the velocity network has parameters of this type.
+bool has_numbers(Backbone& backbone, torch::ScalarType type);
+
 /// Whether a run's log-ratios may be rounding: a float32 adapter of a network that is none.
 bool rounds_log_ratios(Backbone& backbone);
 

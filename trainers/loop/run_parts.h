@@ -7,6 +7,7 @@
 #include "trainers/forward/snapshots.h"
 #include "trainers/loop/train_job.h"
 #include "trainers/method.h"
+#include "trainers/optimisation/loss_scale.h"
 #include "trainers/optimisation/named_tensors.h"
 #include "trainers/ranks/ranks.h"
 
@@ -24,6 +25,7 @@ struct RunParts {
   const std::vector<NamedTensor>& weights;       ///< that are trained
   const std::vector<torch::Tensor>& parameters;  ///< the same without their names
   const Snapshots& snapshots;
+  const LossScale& loss_scale;
 };
 
 }  // namespace harness

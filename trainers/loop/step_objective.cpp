@@ -130,7 +130,7 @@ Contribution StepObjective::contribute(const UpdatePart& part) {
                     .penalty = penalties[shard],
                     .trajectory = trajectories.empty() ? nullptr : &trajectories[shard - own.first]};
     const auto loss = step_loss(part, task, trace);
-    result.sum->add(number, torch::autograd::grad({loss}, parts_.parameters, {}, std::nullopt, false, true),
+    result.sum->add(number, parts_.loss_scale.gradients(loss, parts_.parameters),
                     takes_out_weights && !std::isnan(trace.weight) ? trace.weight : 1);
   });
   result.sum->gather(parts_.parameters);

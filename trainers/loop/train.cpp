@@ -52,6 +52,7 @@ class GrpoLoop {
         parameters_(tensors_of(weights_)),
         snapshots_(weights_,
                    kept_snapshots(method, method.plan(plan_context(job.settings, job.seed, 1)), "method")),
+        loss_scale_(has_numbers(backbone, torch::kFloat16) ? LossScale(settings_.loss_scale) : LossScale()),
         parts_{.job = job,
                .settings = settings_,
                .backbone = backbone,
@@ -61,7 +62,8 @@ class GrpoLoop {
                .hooks = hooks,
                .weights = weights_,
                .parameters = parameters_,
-               .snapshots = snapshots_},
+               .snapshots = snapshots_,
+               .loss_scale = loss_scale_},
         source_(parts_),
         optimiser_(weights_, settings_.adamw),
         ema_(weights_, settings_.ema),
@@ -121,15 +123,16 @@ class GrpoLoop {
     record.fresh = part.fresh;
     record.on_policy = part.on_policy;
     optimiser_.set_lr(settings_.lr_of(update_ + 1));
-    const auto step = sum ? optimiser_.step(sum->total(), norm_limit(damping)) : StepReport{};
+    const bool is_skipped = sum && skips(*sum, record);
+    const auto step = sum && !is_skipped ? optimiser_.step(sum->total(), norm_limit(damping)) : StepReport{};
     ema_.update(weights_);
     ++update_;
     snapshots_.after_update(weights_, update_);
     record.update_index = update_;
-    record.stats["grad_norm"] = step.grad_norm;
+    if (!is_skipped) record.stats["grad_norm"] = step.grad_norm;
     record.stats["clip_coefficient"] = step.clip_coefficient;
     record.stats["update_norm"] = step.update_norm;
-    if (damping) describe_damping(*damping, step, *sum, takes_out_weights, record);
+    if (damping && !is_skipped) describe_damping(*damping, step, *sum, takes_out_weights, record);
     remember(record);
     method_.after_update({.lambda_late = lambda_late_of(record), .on_policy = part.on_policy});
     record.stats.merge(spending_->counts());
@@ -143,6 +146,15 @@ class GrpoLoop {
     if (!ranks_.is_root()) return;
     hooks_.on_update(record);
     if (is_checkpoint) save_checkpoint(spent);
+  }
+
+  /// Whether the gradients left float16's range, so that the update moves no weight.
+  bool skips(const FoldSum& sum, UpdateRecord& record) {
+    if (!loss_scale_.moves()) return false;
+    record.stats["loss_scale"] = loss_scale_.factor();
+    const bool is_skipped = loss_scale_.skips(sum.total());
+    record.stats["step_skipped"] = is_skipped ? 1 : 0;
+    return is_skipped;
   }
 
   static double lambda_late_of(const UpdateRecord& record) {
@@ -264,6 +276,7 @@ class GrpoLoop {
                      {"lambda_window", lambda_window_},
                      {"clip_window", clip_window_},
                      {"law_audit", audit_.state()},
+                     {"loss_scale", loss_scale_.state()},
                      {"rounding", rounding_ ? Json{rounding_->late, rounding_->slope} : Json()},
                      {"rewards", std::move(rewards)},
                      {"spent", spending_->state()},
@@ -297,6 +310,7 @@ class GrpoLoop {
     lambda_window_ = fields.required<std::vector<double>>("lambda_window");
     clip_window_ = fields.required<std::vector<double>>("clip_window");
     audit_.restore(fields.get("law_audit"), where);
+    loss_scale_.restore(fields.get("loss_scale"), where);
     if (const auto& rounding = fields.get("rounding"); !rounding.is_null())
       rounding_ = {.late = rounding.at(0).get<double>(), .slope = rounding.at(1).get<double>()};
     if (settings_.law_audit != AuditMode::kOff) law_ = audit_.verdict();  // what was said of it is in the log
@@ -315,6 +329,7 @@ class GrpoLoop {
   std::vector<NamedTensor> weights_;
   std::vector<Tensor> parameters_;
   Snapshots snapshots_;
+  LossScale loss_scale_;
   const RunParts parts_;
   EpochSource source_;
   AdamW optimiser_;
