@@ -87,6 +87,19 @@ void leave_to_second_view(Store& store, const Experiment& experiment, Checkpoint
   }
 }
 
+/// What the runs had spent by their last checkpoints within the cut, a mean.
+double mean_spent(const BudgetsOfRow& runs, const EqualCut& cut) {
+  double sum = 0;
+  for (const auto& [_, budgets] : runs) {
+    double spent = 0;
+    for (const auto& budget : budgets) {
+      if (budget.nfe_total && *budget.nfe_total <= cut.nfe_total) spent = std::max(spent, *budget.nfe_total);
+    }
+    sum += spent;
+  }
+  return sum / static_cast<double>(runs.size());
+}
+
 }  // namespace
 
 SecondView second_view(Store& store, const Experiment& experiment, const Checkpoints& checkpoints) {
@@ -111,6 +124,8 @@ SecondView second_view(Store& store, const Experiment& experiment, const Checkpo
     }
     auto& tests = view.cuts[row];
     tests.nfe_total = cut.nfe_total;
+    tests.spent = mean_spent(rows.at(row), cut);
+    tests.spent_by_baseline = mean_spent(rows.at(experiment.effective.baseline), cut);
     for (const auto& [run, steps] : cut.steps) {
       const auto candidates = candidates_of(experiment, checkpoints, run,
                                             [&](int step) { return std::ranges::count(steps, step) > 0; });

@@ -27,6 +27,7 @@ std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Exper
 struct SecondView {
   struct Cut {
     double nfe_total = 0;                               ///< EqualCut
+    double spent = 0, spent_by_baseline = 0;            ///< of it by the last candidates, means over runs
     std::vector<EvaluatedCheckpoint> checkpoints = {};  ///< of the row and of the baseline, all `selected`
   };
   std::map<std::string, Cut> cuts = {};         ///< by row that is compared there

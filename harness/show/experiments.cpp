@@ -101,10 +101,13 @@ std::string description_of(const ExperimentFilter& filter) {
                          const ExperimentFilter& filter) {
   const auto place = store.path().string();
   if (records.empty()) {
+    const bool is_shipped = filter.table.empty() || std::ranges::count(known_tables(), filter.table) > 0;
     throw Error(
         "holds no completed experiment yet", place,
-        fmt::format("run `harness reproduce --table {}`, or look at `harness status` if it is running",
-                    filter.table.empty() ? "sd35-ocr" : filter.table));
+        is_shipped
+            ? fmt::format("run `harness reproduce --table {}`, or look at `harness status` if it is running",
+                          filter.table.empty() ? "sd35-ocr" : filter.table)
+            : "repeat the `harness reproduce` that began it, or look at `harness status`");
   }
   std::vector<std::string> tables;
   for (const auto& r : records) {

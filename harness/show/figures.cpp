@@ -356,7 +356,8 @@ struct KnownFigure {
 
 const std::vector<KnownFigure>& figures() {
   static const std::vector<KnownFigure> all = {
-      {{"training", "reward, late path variance, clip fraction and gradient norm by update", "any table", ""},
+      {{"training", "reward, late path variance, path variance, clip fraction and gradient norm by update",
+        "any table", ""},
        training_figure},
       {{"validation", "each metric by checkpoint, with the selected ones", "a table of evaluations", ""},
        validation_figure,
@@ -380,7 +381,7 @@ const std::vector<KnownFigure>& figures() {
       {{"law-audit-zclip", "baseline and z-clip side by side (the paper's second figure)",
         "a table of training statistics (tiny-sd3-zclip)", "tiny-sd3-zclip"},
        law_zclip_figure},
-      {{"leaderboard", "learning curves: the metric of selection by images, a small panel a method",
+      {{"leaderboard", "learning curves: the metric of selection by images, one small panel per method",
         "a table of evaluations", ""},
        curves_figure<CurveAxis::kImages>},
       {{"leaderboard-evaluations", "the same by network evaluations", "a table of evaluations", ""},

@@ -25,18 +25,19 @@ std::optional<double> mean_of_row(const TableModel& model, const std::string& me
   return mean_over_seeds(model, method, {.key = metric, .title = metric});
 }
 
-/// One that the interval over training runs shows to be on the wrong side of the baseline.
-bool is_worse(const PairedComparison& values, Better better) {
+/// Whether the interval over training runs shows it on this side of the baseline: "better", "worse".
+bool is_shown(const PairedComparison& values, Better better, const char* side) {
   const auto interval = interval_of(values);
   return claim_of(values) == Claim::kMethods && better != Better::kNone && values.delta && interval &&
-         interval->excludes_zero() && direction_of(*values.delta, better) == "worse";
+         interval->excludes_zero() && direction_of(*values.delta, better) == side;
 }
 
 /// Guardrails are the table's other metrics that do not say the same as its own, and the rule's.
-std::vector<std::string> worse_guardrails(const Experiment& experiment, const TableModel& model,
-                                          const std::vector<TableComparison>& comparisons,
-                                          const std::string& method, const std::string& reward) {
-  std::vector<std::string> worse;
+std::vector<std::string> guardrails_on(const char* side, const Experiment& experiment,
+                                       const TableModel& model,
+                                       const std::vector<TableComparison>& comparisons,
+                                       const std::string& method, const std::string& reward) {
+  std::vector<std::string> found_on_side;
   for (const auto& c : comparisons) {
     if (c.baseline != model.baseline || c.method != method || c.metric == reward || c.restates == reward)
       continue;
@@ -45,9 +46,9 @@ std::vector<std::string> worse_guardrails(const Experiment& experiment, const Ta
       const auto found = std::ranges::find(rule->metrics, c.metric, &GuardrailMetric::name);
       if (found != rule->metrics.end()) better = found->better;
     }
-    if (is_worse(c.values, better)) worse.push_back(column_of(model, c.metric).title);
+    if (is_shown(c.values, better, side)) found_on_side.push_back(column_of(model, c.metric).title);
   }
-  return worse;
+  return found_on_side;
 }
 
 std::optional<std::int64_t> tuning_of(const Experiment& experiment, const std::string& row) {
@@ -55,13 +56,45 @@ std::optional<std::int64_t> tuning_of(const Experiment& experiment, const std::s
   return found == experiment.table.tuning.end() ? std::nullopt : std::optional(found->second);
 }
 
+/// "never clipped", "never clipped in 1 of 6 runs"; empty if every run clipped.
+std::string clip_note(const TableModel& model, const std::string& method) {
+  const auto is_run = [&](const TableRow& row) { return row.method == method && row.selected; };
+  const auto runs = std::ranges::count_if(model.rows, is_run);
+  const auto never = std::ranges::count_if(
+      model.rows, [&](const TableRow& row) { return is_run(row) && row.never_clipped; });
+  if (never == 0) return {};
+  return never == runs ? "never clipped" : fmt::format("never clipped in {} of {} runs", never, runs);
+}
+
+/// Images of a row's runs by their ends, a mean; nothing where one does not say.
+std::optional<double> images_of(Store& store, const Experiment& experiment, const std::string& row) {
+  std::vector<std::optional<double>> images;
+  for (const auto& run : runs_of(store, experiment)) {
+    if (run.row != row) continue;
+    const auto budgets = store.budgets(run.id);
+    images.push_back(budgets.empty() ? std::nullopt : budgets.back().images);
+  }
+  const auto summary = summarize(images);
+  return summary.n_missing == 0 ? summary.mean : std::nullopt;
+}
+
+bool have_a_measure_in_common(const Movement& a, const Movement& b) {
+  return (a.lambda_center && b.lambda_center) || (a.velocity && b.velocity);
+}
+
 /// What stands with a verdict.
-std::vector<std::string> notes_of(const Experiment& experiment, const TableModel& model,
+std::vector<std::string> notes_of(Store& store, const Experiment& experiment, const TableModel& model,
                                   const TableComparison* comparison, const std::string& method) {
   std::vector<std::string> notes;
   if (comparison != nullptr && comparison->unequal_movement) notes.emplace_back(kUnequalMovement);
-  const auto never_clipped = [&](const TableRow& row) { return row.method == method && row.never_clipped; };
-  if (std::ranges::any_of(model.rows, never_clipped)) notes.emplace_back("never clipped");
+  if (method != model.baseline && !have_a_measure_in_common(mean_movement(store, experiment, method),
+                                                            mean_movement(store, experiment, model.baseline)))
+    notes.emplace_back("movement not comparable");
+  const auto drawn = images_of(store, experiment, method),
+             by_baseline = images_of(store, experiment, model.baseline);
+  if (drawn && by_baseline && *drawn != *by_baseline)
+    notes.push_back(fmt::format("images {:.0f} and {:.0f}", *drawn, *by_baseline));
+  if (auto note = clip_note(model, method); !note.empty()) notes.push_back(std::move(note));
   const auto ours = tuning_of(experiment, method), theirs = tuning_of(experiment, model.baseline);
   if (ours != theirs && method != model.baseline) {
     const auto text = [](const std::optional<std::int64_t>& runs) {
@@ -85,6 +118,13 @@ class Comparer {
   std::optional<double> equal_evaluations(const std::string& method) const {
     const auto found = second_.cuts.find(method);
     return found == second_.cuts.end() ? std::nullopt : std::optional(found->second.nfe_total);
+  }
+
+  /// What the method and the baseline had spent of it by their last candidates.
+  std::pair<std::optional<double>, std::optional<double>> spent_within(const std::string& method) const {
+    const auto found = second_.cuts.find(method);
+    if (found == second_.cuts.end()) return {};
+    return {found->second.spent, found->second.spent_by_baseline};
   }
 
   /// At equal evaluations, against the baseline; nothing unless every seed of both was tested there.
@@ -189,14 +229,18 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
   const auto rows = methods_of(model);
   for (const auto& row : rows) {
     const auto* at_images = find_comparison(comparisons, model.baseline, row, metric);
-    evidence.push_back({.method = row,
-                        .mean = mean_of_row(model, row, metric),
-                        .at_images = at_images ? std::optional(at_images->values) : std::nullopt,
-                        .equal_evaluations = compare.equal_evaluations(row),
-                        .at_evaluations_mean = compare.second_mean(row),
-                        .at_evaluations = compare.second(row),
-                        .worse_guardrails = worse_guardrails(experiment, model, comparisons, row, metric),
-                        .notes = notes_of(experiment, model, at_images, row)});
+    evidence.push_back(
+        {.method = row,
+         .mean = mean_of_row(model, row, metric),
+         .at_images = at_images ? std::optional(at_images->values) : std::nullopt,
+         .equal_evaluations = compare.equal_evaluations(row),
+         .spent_within = compare.spent_within(row).first,
+         .baseline_spent_within = compare.spent_within(row).second,
+         .at_evaluations_mean = compare.second_mean(row),
+         .at_evaluations = compare.second(row),
+         .worse_guardrails = guardrails_on("worse", experiment, model, comparisons, row, metric),
+         .better_guardrails = guardrails_on("better", experiment, model, comparisons, row, metric),
+         .notes = notes_of(scores.store(), experiment, model, at_images, row)});
   }
   const bool judges = experiment.judges_methods() && std::ssize(experiment.seeds) >= kFewestRuns;
   return leaderboard(

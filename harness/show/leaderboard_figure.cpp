@@ -134,8 +134,10 @@ Figure leaderboard_figure(Store& store, const Experiment& experiment, const std:
                           CurveAxis axis) {
   const auto curves = curves_of(store, experiment, axis);
   if (curves.empty())
-    throw Error(fmt::format("no run of table {} says its {}", experiment.table_id, axis_name(axis)),
-                "figure " + name, "train again with --fresh: logs of early versions do not hold it");
+    throw Error(
+        fmt::format("no run of table {} says its {}", experiment.table_id, axis_name(axis)), "figure " + name,
+        "choose another figure for images that were drawn elsewhere; runs of early versions, whose logs do not hold "
+        "it, can be trained again with --fresh");
   const auto& selection = experiment.table.selection;
   Figure figure{
       .name = name,
@@ -143,10 +145,10 @@ Figure leaderboard_figure(Store& store, const Experiment& experiment, const std:
           fmt::format("{} on the {} split by {}", experiment.table.metric_catalogue.title(selection.metric),
                       selection.split, axis_name(axis)),
       .notes = {fmt::format("Table {} ({}, scale {}), {}: means over prompts and seeds at every candidate "
-                            "checkpoint, bands are 95 % bootstrap intervals over prompts. Grey: the other "
+                            "checkpoint, bands are {}. Grey: the other "
                             "methods. All panels have the same axes and begin with the starting weights.",
                             experiment.table_id, experiment.backbone, experiment.scale,
-                            seeds_in_words(experiment.seeds))},
+                            seeds_in_words(experiment.seeds), intervals_of_means(experiment))},
       .small = true};
   const Frame frame{.baseline = experiment.effective.baseline,
                     .x_label = axis_label(axis),

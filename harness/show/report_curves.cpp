@@ -11,6 +11,7 @@
 #include "core/law_limits.h"
 #include "core/text.h"
 #include "harness/show/evaluated_checkpoints.h"
+#include "results/statistics/verdict.h"
 #include "results/store/rows.h"
 #include "results/store/seeds.h"
 
@@ -111,7 +112,8 @@ std::string bands_note(const Experiment& experiment) {
 
 using Checkpoints = std::vector<const EvaluatedCheckpoint*>;
 
-/// Mean of a metric over prompts and seeds with its interval: the paired bootstrap against zeros.
+/// Mean of a metric over prompts and seeds with its interval: of training runs and prompts where there are
+/// enough runs, else of prompts alone (as a comparison with zeros).
 std::optional<ChartPoint> checkpoint_point(Store& store, const Checkpoints& checkpoints,
                                            const std::string& metric) {
   std::vector<PairedValue> values;
@@ -120,16 +122,19 @@ std::optional<ChartPoint> checkpoint_point(Store& store, const Checkpoints& chec
   for (const auto* checkpoint : checkpoints) {
     const auto clusters = clusters_by_prompt(store, checkpoint->evaluation_id);
     for (const auto& value : store.metric_values(checkpoint->evaluation_id, metric)) {
-      values.push_back({.baseline = 0, .method = value.value, .cluster = clusters.at(value.prompt_id)});
+      values.push_back({.baseline = 0,
+                        .method = value.value,
+                        .cluster = clusters.at(value.prompt_id),
+                        .seed = checkpoint->seed});
     }
     if (checkpoint->selected) selected.push_back(fmt::format("{}", checkpoint->seed));
   }
   const auto summary = compare_paired(values, Better::kUp);
   if (!summary.delta) return std::nullopt;
   point.y = *summary.delta;
-  if (summary.ci) {
-    point.low = summary.ci->low;
-    point.high = summary.ci->high;
+  if (const auto interval = interval_of(summary, claim_of_runs(summary))) {
+    point.low = interval->low;
+    point.high = interval->high;
   }
   point.marked = !selected.empty() && checkpoints.front()->method != kBaseMethod;
   if (point.marked) {
@@ -291,6 +296,11 @@ void share_extent(std::vector<Chart>& charts) {
 
 }  // namespace
 
+std::string intervals_of_means(const Experiment& experiment) {
+  return std::ssize(experiment.seeds) >= kFewestRuns ? "95 % intervals over training runs and prompts"
+                                                     : "95 % bootstrap intervals over prompts";
+}
+
 std::vector<ChartPoint> checkpoint_points(Store& store, const std::vector<EvaluatedCheckpoint>& evaluated,
                                           const CurveOf& curve) {
   std::map<int, Checkpoints> by_step;
@@ -342,9 +352,8 @@ ChartGroup validation_curves(Store& store, const Experiment& experiment,
   };
   ChartGroup group{
       .title = fmt::format("The {} split by checkpoint", selection.split),
-      .notes = {fmt::format("Rings: the checkpoints that selection chose by {} ({}). Bars: 95 % bootstrap "
-                            "intervals of the mean, over prompts.",
-                            title_of(selection.metric), selection.rule)}};
+      .notes = {fmt::format("Rings: the checkpoints that selection chose by {} ({}). Bars: {} of the mean.",
+                            title_of(selection.metric), selection.rule, intervals_of_means(experiment))}};
   std::vector<std::string> methods{kBaseMethod};
   methods.insert(methods.end(), experiment.methods.begin(), experiment.methods.end());
   for (const auto& metric : metrics) {

@@ -14,6 +14,7 @@
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
 #include "evaluators/jpeg.h"
+#include "harness/plan/selection.h"
 #include "harness/show/evaluated_checkpoints.h"
 #include "harness/show/grid_model.h"
 #include "harness/show/report_curves.h"
@@ -228,7 +229,8 @@ std::vector<ReportRun> report_runs(Store& store, const Experiment& experiment) {
     ReportRun run{.method = member.row, .seed = member.seed, .id = member.id};
     run.build = stored.build.value_or("").substr(0, 12);
     run.finished = readable_time(stored.finished.value_or(""));
-    const auto selections = store.selections(member.id);
+    auto selections = store.selections(member.id);
+    std::erase_if(selections, [](const auto& s) { return s.rule.ends_with(second_view_rule("")); });
     if (!selections.empty()) {
       run.checkpoint = fmt::format("{}", selections.back().step);
       run.selection = selection_text(selections.back());

@@ -150,7 +150,7 @@ Json checkpoints_of(Store& store, const std::string& run) {
   constexpr auto kSql = R"sql(
     SELECT c.step, c.path, c.lambda_late, c.clip_fraction, e.split, e.state, e.n, m.name, avg(m.value),
            count(*) - count(m.value),
-           EXISTS (SELECT 1 FROM selections WHERE checkpoint_id = c.id), e.peek,
+           EXISTS (SELECT 1 FROM selections WHERE checkpoint_id = c.id AND rule NOT LIKE '% within %'), e.peek,
            (SELECT value FROM train_stats AS s
             WHERE s.run_id = c.run_id AND s.update_index = c.step AND s.name = 'ema_lag'),
            (SELECT value FROM train_stats AS s

@@ -393,6 +393,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   model.scale_warning = scale_warning_of(experiment);
   std::erase(model.notes, model.scale_warning);
   adjust_comparisons(model.comparisons, model.confidence);
+  heed_leaderboard(model);
   load_paper(spec, model);
   for (const auto& [name, path] : rows_of<std::string, std::string>(
            store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1", experiment.id))

@@ -242,7 +242,10 @@ FigureWidth figure_width(const std::string& text) {
 
 Drawing figure_drawing(const Figure& figure, FigureWidth at) {
   const bool has_data = !figure.forests.empty() || !std::ranges::all_of(figure.charts, is_empty);
-  if (!has_data) throw Error("has no data", "figure " + figure.name, {}, Status::kFailed);
+  if (!has_data)
+    throw Error(
+        "has nothing to draw: the experiment holds no such values", "figure " + figure.name,
+        "images that were drawn elsewhere have no training; `harness figure --list` says what each needs");
   Drawing out{.width = at.points(), .description = figure.title};
   double y = kEdge;
   draw_charts(figure, out.width, y, out);

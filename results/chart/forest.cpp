@@ -78,8 +78,10 @@ void draw_foot(const Forest& forest, const Scale& scale, double bottom, Drawing&
   const auto& frame = scale.frame;
   const double zero = scale.at(0), away = 6;
   const auto number = [&](double value) {
-    out.words({Role::kTick}, {scale.at(value / forest.shown), bottom + frame.tick_at}, Anchor::kMiddle,
-              short_number(value));
+    const auto text = short_number(value);
+    const double half = std::min(text_width(Role::kTick, text) / 2, frame.width / 2);
+    const double x = std::clamp(scale.at(value / forest.shown), half, frame.width - half);
+    out.words({Role::kTick}, {x, bottom + frame.tick_at}, Anchor::kMiddle, text);
   };
   if (scale.high > scale.low) {
     const double count = std::clamp((frame.right - frame.left) / kTickRoom / frame.mark, 2.0, 5.0);

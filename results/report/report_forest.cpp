@@ -23,7 +23,8 @@ std::string group_html(const std::vector<Forest>& forests, const std::string& ba
 std::string tile_verdict(const TableModel& model, const TableComparison& comparison, Better better) {
   if (comparison.resolved())
     return fmt::format("{} than {}", direction_of(*comparison.values.delta, better), comparison.baseline);
-  if (comparison.differs) return fmt::format("these checkpoints differ from {}'s", comparison.baseline);
+  if (comparison.differs && comparison.board_verdict.empty())
+    return fmt::format("these checkpoints differ from {}'s", comparison.baseline);
   return fmt::format("against {}: {}", comparison.baseline, verdict_text(model, comparison));
 }
 

@@ -85,6 +85,18 @@ void adjust_comparisons(std::vector<TableComparison>& comparisons, double confid
   for (std::size_t i = 0; i < comparisons.size(); ++i) judge(comparisons[i], adjusted[i], confidence);
 }
 
+void heed_leaderboard(TableModel& model) {
+  if (!model.leaderboard) return;
+  const auto& board = *model.leaderboard;
+  for (auto& c : model.comparisons) {
+    if (c.baseline != board.baseline || (c.metric != board.metric && c.restates != board.metric)) continue;
+    const auto row = std::ranges::find(board.rows, c.method, &LeaderboardRow::method);
+    if (row == board.rows.end() || !c.resolved()) continue;
+    if (row->standing != Standing::kBetter && row->standing != Standing::kWorse)
+      c.board_verdict = row->verdict;
+  }
+}
+
 void put_together(TableModel& whole, std::vector<TableModel> parts) {
   std::vector<TableQuestion> family;
   for (const auto& part : parts)

@@ -84,9 +84,10 @@ struct TableComparison {
   std::optional<double> adjusted_p = {};        ///< Holm over the whole table
   Claim claim = Claim::kCheckpoints;            ///< what the runs allow to be claimed
   bool differs = false;  ///< the interval of `claim` excludes 0 and adjusted_p is below 1 - confidence
+  std::string board_verdict = {};  ///< of a leaderboard, where it says less than better or worse; else empty
 
   /// A difference between methods is shown: what bold, colours and statements about methods need.
-  bool resolved() const { return claim == Claim::kMethods && differs; }
+  bool resolved() const { return claim == Claim::kMethods && differs && board_verdict.empty(); }
 };
 
 /// Fills adjusted_p, claim and differs of the comparisons of a table: one family for Holm, in which metrics
@@ -110,6 +111,10 @@ struct TableClaim {
 const char* claim_verdict(const TableClaim& claim);
 
 struct TableModel;
+
+/// Differences in a leaderboard's metric that its row calls neither better nor worse are not resolved: its
+/// verdict asks for more than theirs.
+void heed_leaderboard(TableModel& model);
 
 /// What the paper's printed differences become here: each as a claim with a sign, that holds where our
 /// difference between the methods is resolved on the same side of 0, does not where it is on the other, and

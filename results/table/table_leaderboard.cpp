@@ -25,6 +25,16 @@ std::string mean_text(const TableModel& model, const LeaderboardRow& row, const 
   return text;
 }
 
+/// "15360", or "15360 (12240, 15360)" where checkpoints lie below it.
+std::string evaluations_text(const LeaderboardRow& row) {
+  if (!row.at_evaluations || !row.equal_evaluations) return {};
+  const auto text = fmt::format("{:.0f}", *row.equal_evaluations);
+  if (row.spent_within == row.equal_evaluations && row.baseline_spent_within == row.equal_evaluations)
+    return text;
+  return fmt::format("{} ({:.0f}, {:.0f})", text, row.spent_within.value_or(0),
+                     row.baseline_spent_within.value_or(0));
+}
+
 ViewRow row_view(const TableModel& model, const LeaderboardRow& row, const TableColumn& column) {
   const bool is_baseline = row.standing == Standing::kBaseline;
   const bool wins = row.standing == Standing::kBetter || row.standing == Standing::kBetterPerImage;
@@ -35,7 +45,7 @@ ViewRow row_view(const TableModel& model, const LeaderboardRow& row, const Table
            {delta_text(row.at_images, column)},
            {interval_text(row.at_images, column)},
            {row.at_images ? format_p_value(row.adjusted_p) : ""},
-           {row.at_evaluations && row.equal_evaluations ? fmt::format("{:.0f}", *row.equal_evaluations) : ""},
+           {evaluations_text(row)},
            {delta_text(row.at_evaluations, column)},
            {interval_text(row.at_evaluations, column)},
            {.text = row.verdict, .strong = wins},
@@ -51,16 +61,19 @@ std::string groups_note(const Leaderboard& board) {
   }
   return fmt::format(
       "Group: methods that share a letter cannot be told apart (all {} pairs at equal images, Holm over them). "
-      "Letters run from the highest mean; within a group the order says nothing.",
-      board.pairs);
+      "Letters run from the highest mean; rows of the same letters are in the table's order. Verdicts adjust over the "
+      "{} comparisons with {} alone, so that a method can be better than it and share its letter: the letters are the "
+      "stricter statement.",
+      board.pairs, board.compared, board.baseline);
 }
 
 std::string verdict_note(const Leaderboard& board, double confidence) {
   return fmt::format(
-      "Verdict against {}: \"better\" needs {} runs or more a method; at equal images an interval over runs and "
+      "Verdict against {}: \"better\" needs {} runs or more per method; at equal images an interval over runs and "
       "prompts without 0 ({} %), Holm's p over the {} comparisons with {} below {}, and with {} runs the same sign in "
       "each; and no interval on the other side of 0 at equal evaluations. A difference that is reversed there, or was "
-      "not compared there, is \"per image\". \"worse:\" names the other metrics whose interval shows the method worse.",
+      "not compared there, is \"per image\". \"worse:\" names the other metrics whose unadjusted interval shows the "
+      "winner worse.",
       board.baseline, kFewestRuns, format_percent(confidence), board.compared, board.baseline,
       format_significance(confidence), kFewestRuns);
 }
@@ -78,7 +91,7 @@ std::string second_view_note(const Leaderboard& board) {
   auto note = fmt::format(
       "Equal evaluations: a method and {0} are compared within the largest number of evaluations (forward + 3 "
       "backward, in images) that all their runs reached; of each run's checkpoints within it the best on validation "
-      "was tested. The test split was opened once for each selection: {1} for equal evaluations alone.",
+      "was tested (in brackets what the last of them had spent: the method's, {0}'s). The test split was opened once for each selection: {1} for equal evaluations alone.",
       board.baseline, counted(board.second_tests, "checkpoint"));
   if (!board.cut_too_early.empty())
     note += fmt::format(

@@ -325,7 +325,7 @@ Notes training_notes(const TableModel& model) {
     return texts_of(model.rows, [&](const TableRow& row) { return holds(row) ? row_name(model, row) : ""; });
   };
   return {listed(kPeekMark + std::string(" Tested at a checkpoint that selection did not choose") +
-                     for_operator(" (--allow-test-peek)") + ": ",
+                     for_operator(" (by an option of early versions)") + ": ",
                  names_where([](const TableRow& row) { return row.peeked; })),
           listed("Never clipped: ",
                  names_where([](const TableRow& row) { return row.never_clipped && row.selected; }), ", ",

@@ -240,6 +240,7 @@ ViewTable results_view(const TableModel& model) {
 }
 
 std::string verdict_word(const TableComparison& comparison, const TableColumn& column) {
+  if (!comparison.board_verdict.empty()) return comparison.board_verdict;
   const auto& values = comparison.values;
   if (!values.delta) return kDash;
   if (comparison.claim == Claim::kMethods)
@@ -530,6 +531,7 @@ TableColumn as_printed(TableColumn column) {
 }
 
 std::string verdict_text(const TableModel& model, const TableComparison& comparison) {
+  if (!comparison.board_verdict.empty()) return comparison.board_verdict;
   return verdict_of(comparison.values, described_column(model, comparison.metric).better,
                     {.confidence = model.confidence,
                      .adjusted_p = comparison.adjusted_p,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/json.h"
 #include "core/text.h"
@@ -76,10 +77,13 @@ std::string standing_text(const LeaderboardRow& row) {
 }
 
 /// A verdict that names a winner carries the guardrails that speak against it.
-std::string verdict_text(const LeaderboardRow& row) {
+std::string verdict_text(const LeaderboardRow& row, const std::string& baseline) {
+  const auto is_one_of = [&](Standing a, Standing b) { return row.standing == a || row.standing == b; };
   auto text = standing_text(row);
-  if (row.standing != Standing::kBaseline && !row.worse_guardrails.empty())
+  if (is_one_of(Standing::kBetter, Standing::kBetterPerImage) && !row.worse_guardrails.empty())
     text += "; worse: " + join(row.worse_guardrails, ", ");
+  if (is_one_of(Standing::kWorse, Standing::kWorsePerImage) && !row.better_guardrails.empty())
+    text += fmt::format("; {} is worse: {}", baseline, join(row.better_guardrails, ", "));
   return text;
 }
 
@@ -100,8 +104,9 @@ std::vector<std::size_t> by_mean(const std::vector<LeaderboardRow>& rows, Better
   return order;
 }
 
-void put_letters(const std::vector<LeaderboardPair>& pairs, Better better,
-                 std::vector<LeaderboardRow>& rows) {
+/// Rows without a mean come last.
+void put_in_groups(const std::vector<LeaderboardPair>& pairs, Better better,
+                   std::vector<LeaderboardRow>& rows) {
   const auto order = by_mean(rows, better);
   std::vector<std::size_t> place(rows.size());
   for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
@@ -113,6 +118,9 @@ void put_letters(const std::vector<LeaderboardPair>& pairs, Better better,
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].mean) rows[i].groups = letters[place[i]];
   }
+  std::map<std::string, std::size_t> first;  // place of the highest mean by letters; none: last
+  for (const auto i : order) first.try_emplace(rows[i].groups, rows[i].mean ? place[i] : rows.size());
+  std::ranges::stable_sort(rows, {}, [&](const LeaderboardRow& row) { return first.at(row.groups); });
 }
 
 Json comparison_json(const std::optional<PairedComparison>& comparison) {
@@ -135,16 +143,12 @@ Leaderboard leaderboard(Leaderboard board, const std::vector<LeaderboardEvidence
   for (auto& row : board.rows) {
     row.standing =
         row.method == board.baseline ? Standing::kBaseline : standing_of(row, board.better, confidence);
-    row.verdict = verdict_text(row);
+    row.verdict = verdict_text(row, board.baseline);
   }
   board.has_groups = !pairs.empty();
   board.pairs = pairs.size();
   if (!board.has_groups) return board;
-  put_letters(pairs, board.better, board.rows);
-  // Within a group the order says nothing: it is the table's.
-  std::ranges::stable_sort(board.rows, [](const LeaderboardRow& a, const LeaderboardRow& b) {
-    return std::pair(a.groups.empty(), a.groups) < std::pair(b.groups.empty(), b.groups);
-  });
+  put_in_groups(pairs, board.better, board.rows);
   return board;
 }
 
@@ -160,18 +164,21 @@ std::string_view standing_name(Standing standing) {
 Json leaderboard_json(const Leaderboard& board) {
   Json rows = Json::array();
   for (const auto& row : board.rows) {
-    rows.push_back({{"method", row.method},
-                    {"mean", or_null(row.mean)},
-                    {"groups", board.has_groups ? Json(row.groups) : Json()},
-                    {"standing", standing_name(row.standing)},
-                    {"verdict", row.verdict},
-                    {"at_images", comparison_json(row.at_images)},
-                    {"p_holm", or_null(row.adjusted_p)},
-                    {"equal_nfe_total", or_null(row.equal_evaluations)},
-                    {"at_evaluations_mean", or_null(row.at_evaluations_mean)},
-                    {"at_evaluations", comparison_json(row.at_evaluations)},
-                    {"worse_guardrails", row.worse_guardrails},
-                    {"notes", row.notes}});
+    rows.push_back(
+        {{"method", row.method},
+         {"mean", or_null(row.mean)},
+         {"groups", board.has_groups ? Json(row.groups) : Json()},
+         {"standing", standing_name(row.standing)},
+         {"verdict", row.verdict},
+         {"at_images", comparison_json(row.at_images)},
+         {"p_holm", or_null(row.adjusted_p)},
+         {"equal_nfe_total", or_null(row.equal_evaluations)},
+         {"spent_within", Json::array({or_null(row.spent_within), or_null(row.baseline_spent_within)})},
+         {"at_evaluations_mean", or_null(row.at_evaluations_mean)},
+         {"at_evaluations", comparison_json(row.at_evaluations)},
+         {"worse_guardrails", row.worse_guardrails},
+         {"better_guardrails", row.better_guardrails},
+         {"notes", row.notes}});
   }
   return {
       {"metric", board.metric}, {"baseline", board.baseline},           {"compared", board.compared},

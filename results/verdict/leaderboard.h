@@ -26,20 +26,23 @@ enum class Standing {
 /// What a method's standing rests on.
 struct LeaderboardEvidence {
   std::string method;
-  std::optional<double> mean = {};                      ///< of the metric at the selected checkpoints
-  std::optional<PairedComparison> at_images = {};       ///< method - baseline at equal images
-  std::optional<double> equal_evaluations = {};         ///< nfe_total at which it and the baseline were cut
+  std::optional<double> mean = {};                 ///< of the metric at the selected checkpoints
+  std::optional<PairedComparison> at_images = {};  ///< method - baseline at equal images
+  std::optional<double> equal_evaluations = {};    ///< nfe_total at which it and the baseline were cut
+  std::optional<double> spent_within = {};         ///< of it by the method's last candidate, a mean over runs
+  std::optional<double> baseline_spent_within = {};     ///< likewise by the baseline's
   std::optional<double> at_evaluations_mean = {};       ///< mean of the second view
   std::optional<PairedComparison> at_evaluations = {};  ///< method - baseline at equal evaluations
   /// Guardrail metrics of which the method is worse than the baseline, with an interval beyond 0.
   std::vector<std::string> worse_guardrails = {};
-  std::vector<std::string> notes = {};  ///< that stand with the verdict: "unequal movement", ...
+  std::vector<std::string> better_guardrails = {};  ///< likewise of which the baseline is worse
+  std::vector<std::string> notes = {};              ///< that stand with the verdict: "unequal movement", ...
 };
 
 struct LeaderboardRow : LeaderboardEvidence {
   std::optional<double> adjusted_p = {};  ///< Holm over the comparisons with the baseline
   Standing standing = Standing::kNotCompared;
-  std::string verdict = {};  ///< in words, with the guardrails that are worse
+  std::string verdict = {};  ///< in words, with the guardrails of which the winner is worse
   std::string groups = {};   ///< letters; methods that share one cannot be told apart
 };
 
@@ -52,7 +55,8 @@ struct LeaderboardPair {
 struct Leaderboard {
   std::string metric, baseline;
   Better better = Better::kUp;
-  std::vector<LeaderboardRow> rows = {};  ///< group by group; within equal letters in the table's order
+  /// Those of the same letters together, by the highest mean among them; within them in the table's order.
+  std::vector<LeaderboardRow> rows = {};
   bool has_groups = false;
   std::size_t pairs = 0;         ///< that Holm adjusts for in the groups
   std::size_t compared = 0;      ///< likewise in the verdicts

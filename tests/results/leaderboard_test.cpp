@@ -1,5 +1,6 @@
 #include "results/verdict/leaderboard.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace harness {
@@ -77,6 +78,16 @@ TEST(Leaderboard, NamesTheGuardrailsThatAreWorse) {
   EXPECT_EQ(decided(row).verdict, "better; worse: CER, PickScore");
 }
 
+TEST(Leaderboard, NamesThoseOfTheWinnerAloneAndNoneWhereNobodyWins) {
+  auto row = evidence("dual", 0.5, comparison(0.0005), comparison(0.1));
+  row.worse_guardrails = {"CER"};
+  EXPECT_EQ(decided(row).verdict, "no difference shown");
+  row = evidence("dual", 0.4, comparison(-0.1), comparison(-0.1));
+  row.worse_guardrails = {"CER"};
+  row.better_guardrails = {"PickScore"};
+  EXPECT_EQ(decided(row).verdict, "worse; flow-grpo is worse: PickScore");
+}
+
 TEST(Leaderboard, AdjustsOverTheComparisonsWithTheBaseline) {
   std::vector<LeaderboardEvidence> rows{evidence("flow-grpo", 0.5, {}, {})};
   const auto alone = leaderboard(empty_board(), {rows[0], evidence("m", 0.6, comparison(0.01), {})}, {});
@@ -98,6 +109,22 @@ TEST(Leaderboard, OrdersByGroupsAndWithinThemAsTheTable) {
   EXPECT_EQ(board.rows[1].groups, "a");
   EXPECT_EQ(board.rows[2].groups, "b");
   EXPECT_TRUE(board.has_groups);
+}
+
+// Letters beyond z and noisy rows with many letters must not pull a row up.
+TEST(Leaderboard, OrdersManyGroupsByTheHighestMeanAmongRowsOfTheSameLetters) {
+  constexpr std::size_t kRows = 60;
+  std::vector<LeaderboardEvidence> rows;
+  std::vector<LeaderboardPair> pairs;
+  for (std::size_t i = 0; i < kRows; ++i) {
+    const auto name = i == 0 ? "flow-grpo" : fmt::format("m{}", i);
+    rows.push_back(evidence(name, 1 - 0.01 * static_cast<double>(i), {}, {}));
+    for (std::size_t j = 0; j < i; ++j)
+      pairs.push_back({j, i, i + 1 < kRows && i - j > 1});  // the last is noisy
+  }
+  const auto board = leaderboard(empty_board(), rows, pairs);
+  for (std::size_t i = 0; i < kRows; ++i)
+    EXPECT_EQ(*board.rows[i].mean, 1 - 0.01 * static_cast<double>(i)) << board.rows[i].groups;
 }
 
 }  // namespace

@@ -264,7 +264,7 @@ const std::vector<std::string> kNotes = {
     "Missing values of lambda-controlled (seed 43): exact_match 1 of 38. A scorer failed there; reasons: "
     "`harness query failures`.",
     "Text metrics: over the 38 prompts that quote a text; the other 2 quote none.",
-    "\u2021 Tested at a checkpoint that selection did not choose (--allow-test-peek): "
+    "\u2021 Tested at a checkpoint that selection did not choose (by an option of early versions): "
     "lambda-controlled (seed 42).",
     "Never clipped: ratio-norm (seed 43) (no ratio left the clip range in any off-policy update of the "
     "run).",
@@ -659,7 +659,7 @@ TEST(TableLatex, TheSignatureIsACommentThatNoReaderSees) {
 
 TEST(TableLatex, SpeaksToReadersAndNotToThoseWhoRunIt) {
   const auto latex = table_latex(noted_table());
-  for (const auto* hint : {"-seeds", "-scorers", "-per-seed", "allow-test-peek", "query failures"})
+  for (const auto* hint : {"-seeds", "-scorers", "-per-seed", "option of early", "query failures"})
     EXPECT_THAT(latex, Not(HasSubstr(hint)));
   EXPECT_THAT(latex, Not(HasSubstr("pickscore"))) << "its column is not there";
 }
