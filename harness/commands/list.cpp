@@ -301,18 +301,19 @@ Rows list_runs(const ListOptions& options) {
   return rows_of(runs, [&](const StoredRun& run) -> Json {
     const auto state = live_state(*store, run, states);
     // The starting weights are there at once, and done when they are tested.
+    const auto named = rows.find(run.id);
+    const auto& row = named == rows.end() || named->second.empty() ? run.method : named->second;
     const bool is_done = run.method != kBaseMethod || state == run_state_name(RunState::kDone);
     return {{"name", run.id},
             {"table", run.table_id},
-            {"method", run.method != kBaseMethod && !is_trained_here(run.method) && rows.contains(run.id)
-                           ? rows.at(run.id)
-                           : run.method},
+            {"method", run.method != kBaseMethod && !is_trained_here(run.method) ? row : run.method},
+            {"row", row},
             {"seed", run.seed},
             {"backbone", run.backbone},
             {"task", run.task},
             {"scale", scales.contains(run.id) ? scales.at(run.id) : run.scale},
             {"state", state},
-            {"folder", run.folder},
+            {"folder", folder_of(*store, run).string()},
             {"created", run.created},
             {"finished", is_done ? or_null(run.finished) : Json()}};
   });
@@ -338,7 +339,7 @@ const std::vector<List> kLists = {
     // A run is without a table until a reproduce asks for it: its folder was taken in.
     {"runs",
      list_runs,
-     {"name", "table", "method", "seed", "backbone", "scale", "state", "finished"},
+     {"name", "table", "row", "seed", "backbone", "scale", "state", "finished"},
      {"--table", "--backbone", "--scale"},
      {{"name", {.heading = "id"}}, {"table", {.blank = "(adopted)"}}, {"finished", {.made = readable_time}}}},
     {"experiments",

@@ -173,7 +173,7 @@ std::string owners_hint(const std::string& column, const std::vector<std::string
 }
 
 std::string column_hint(const std::optional<std::string>& near) {
-  return (near ? "did you mean \"" + *near + "\"? " : "") + "(put a text value in single quotes)";
+  return (near ? "did you mean \"" + *near + "\"? or " : "") + "put a text value in single quotes";
 }
 
 std::string quotes_hint(const std::string& text, const std::optional<std::string>& near) {

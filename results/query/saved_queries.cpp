@@ -25,6 +25,18 @@ const SavedParam kAnyMetric{"metric", "", "default: all"};
 const SavedParam kAnySplit{"split", "", "validation or test (default: both)"};
 const SavedParam kAnyPrompts{"prompts", "", "name of the prompt set (default: all)"};
 
+// Runs by the name of their row where all tables that show them call it the same, or where nobody trained
+// them here; else by their method.
+const std::string kNamed = R"sql(
+WITH named AS (
+  SELECT id, table_id, scale, seed,
+         CASE WHEN method IN ('outside', 'images')
+           OR (SELECT count(DISTINCT arm) FROM table_runs WHERE run_id = runs.id) = 1 THEN
+           ifnull((SELECT max(nullif(arm, '')) FROM table_runs WHERE run_id = runs.id), method)
+         ELSE method END AS method, method AS trained_by
+  FROM runs
+))sql";
+
 const SavedQuery kAlarms{
     .name = "alarms",
     .summary = "rewards that rose over the starting weights while a guardrail moved in the harmful direction",
@@ -160,7 +172,7 @@ const std::string kHighestFirst =
 const std::string kLowestFirst =
     kMeansOfPrompts + "ORDER BY mean IS NULL, mean, prompts.position\nLIMIT :n\n";
 
-SavedQuery prompts_by_mean(std::string_view name, std::string_view summary, std::string_view sql) {
+SavedQuery prompts_by_mean(std::string_view name, std::string_view summary, const std::string& sql) {
   return {.name = name,
           .summary = summary,
           .params = {{"metric", "",
@@ -182,23 +194,15 @@ const SavedQuery kHardest = prompts_by_mean(
 const SavedQuery kFailures{.name = "failures",
                            .summary = "values that a scorer failed to give, counted by reason",
                            .params = {kAnyMethod, kAnyMetric, kAnySplit},
-                           .sql = R"sql(
-WITH named AS (
-  -- Rows that were made elsewhere are known by their names.
-  SELECT id, table_id, scale, seed,
-         CASE WHEN method IN ('outside', 'images') THEN
-           ifnull((SELECT max(arm) FROM table_runs WHERE run_id = runs.id AND arm <> ''), method)
-         ELSE method END AS method
-  FROM runs
-)
+                           .sql = kNamed + R"sql(
 SELECT runs.table_id, runs.scale, runs.method, runs.seed, checkpoints.step AS checkpoint, evaluations.split,
        metrics.name AS metric, metrics.reason, count(*) AS images, evaluations.id AS evaluation_id
 FROM metrics
 JOIN evaluations ON evaluations.id = metrics.evaluation_id
 JOIN checkpoints ON checkpoints.id = evaluations.checkpoint_id
 JOIN named AS runs ON runs.id = checkpoints.run_id
-WHERE metrics.value IS NULL AND :method IN ('', runs.method) AND :metric IN ('', metrics.name)
-  AND :split IN ('', evaluations.split)
+WHERE metrics.value IS NULL AND (:method IN ('', runs.method) OR :method = runs.trained_by)
+  AND :metric IN ('', metrics.name) AND :split IN ('', evaluations.split)
 GROUP BY runs.id, evaluations.id, metrics.name, metrics.reason
 ORDER BY images DESC, runs.method, runs.seed, checkpoint, evaluations.split, metric, metrics.reason
 )sql",
@@ -214,14 +218,14 @@ const SavedQuery kLawAudit{.name = "law",
                                        "",
                                        "1: samples that no update had used; 0: reused ones (default: both)",
                                        {"0", "1"}}},
-                           .sql = R"sql(
-SELECT runs.table_id, runs.scale, law.method, law.seed, timestep, fresh, samples, lambda_center, lambda_velocity,
+                           .sql = kNamed + R"sql(
+SELECT runs.table_id, runs.scale, runs.method, law.seed, timestep, fresh, samples, lambda_center, lambda_velocity,
        lambda_ratio_mean, lambda_ratio_var, lambda_var, log_ratio_mean, predicted_mean, mean_z, log_ratio_var, predicted_var, var_z, ratio_median, predicted_median,
        clip_fraction, run_id
 FROM v_law_audit AS law
-JOIN runs ON runs.id = run_id
-WHERE :method IN ('', law.method) AND :seed IN ('', law.seed) AND :fresh IN ('', fresh)
-ORDER BY law.method, law.seed, run_id, fresh DESC, timestep
+JOIN named AS runs ON runs.id = run_id
+WHERE (:method IN ('', runs.method) OR :method = runs.trained_by) AND :seed IN ('', law.seed) AND :fresh IN ('', fresh)
+ORDER BY runs.method, law.seed, run_id, fresh DESC, timestep
 )sql",
                            .nothing =
                                "no off-policy update recorded a step (methods on the forward process "
@@ -230,14 +234,14 @@ ORDER BY law.method, law.seed, run_id, fresh DESC, timestep
 const SavedQuery kSelections{.name = "selections",
                              .summary = "which checkpoint of each run may see the test split, and why",
                              .params = {kAnyMethod},
-                             .sql = R"sql(
+                             .sql = kNamed + R"sql(
 SELECT runs.table_id, runs.scale, runs.method, runs.seed, checkpoints.step AS checkpoint, selections.split,
        selections.metric, selections.rule, selections.value, json_array_length(selections.candidates) AS candidates,
        runs.id AS run_id, selections.evaluation_id
 FROM selections
 JOIN checkpoints ON checkpoints.id = selections.checkpoint_id
-JOIN runs ON runs.id = selections.run_id
-WHERE :method IN ('', runs.method)
+JOIN named AS runs ON runs.id = selections.run_id
+WHERE :method IN ('', runs.method) OR :method = runs.trained_by
 ORDER BY selections.id
 )sql"};
 
@@ -280,7 +284,7 @@ ORDER BY member.arm = 'base' DESC, member.arm, runs.seed, checkpoints.step
 const SavedQuery kTraining{.name = "training",
                            .summary = "reward, loss and gradient norm of every update",
                            .params = {kAnyMethod},
-                           .sql = R"sql(
+                           .sql = kNamed + R"sql(
 SELECT runs.table_id, runs.scale, runs.method, runs.seed, update_index, fresh, on_policy,
        max(value) FILTER (WHERE name = 'reward_mean') AS reward_mean,
        max(value) FILTER (WHERE name = 'reward_std') AS reward_std,
@@ -292,8 +296,8 @@ SELECT runs.table_id, runs.scale, runs.method, runs.seed, update_index, fresh, o
        max(value) FILTER (WHERE name = 'zero_std_groups') AS zero_std_groups,
        runs.id AS run_id
 FROM train_stats
-JOIN runs ON runs.id = run_id
-WHERE timestep IS NULL AND :method IN ('', method)
+JOIN named AS runs ON runs.id = run_id
+WHERE timestep IS NULL AND (:method IN ('', runs.method) OR :method = runs.trained_by)
 GROUP BY runs.id, update_index
 ORDER BY runs.method, runs.seed, runs.id, update_index
 )sql"};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,7 +18,7 @@ struct SavedParam {
 struct SavedQuery {
   std::string_view name, summary;
   std::vector<SavedParam> params;
-  std::string_view sql;
+  std::string sql;
   bool of_one_experiment = false;        ///< :experiment, :split and :metric are always set (saved_values)
   std::string_view nothing = "no rows";  ///< what an answer without rows says
 };

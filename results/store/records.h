@@ -101,7 +101,7 @@ struct EvaluationRecord {
   Json config = Json::object();    ///< the job's identity
   /// The selection that allowed it; nothing for a validation split or a peek.
   std::optional<std::int64_t> selection_id = {};
-  bool peek = false;  ///< a test split without a selection (--allow-test-peek)
+  bool peek = false;  ///< a test split without a selection, by an option of early versions
 };
 
 struct StoredEvaluation : EvaluationRecord {

@@ -431,7 +431,7 @@ TEST(PowerCommand, RefusesWhatItCannotPlan) {
       {{"--table", "sd35-ocr", "--rows", "dual"}, {"--rows: needs two different rows"}},
       {{"--table", "sd35-ocr", "--effect", "2"}, {"ocr_reward lies between 0 and 1"}},
       {{"--table", "sd35-ocr", "--effect=0"}, {"--effect: ", "give one above 0"}},
-      {{"--table", "sd35-ocr", "--power", "1"}, {"--power: 1 is no probability"}},
+      {{"--table", "sd35-ocr", "--power", "1"}, {"--power: 1 is not between 0 and 1"}},
       {{"--table", "sd35-ocr", "--alpha", "nan"}, {"--alpha: "}},
       {{"--table", "sd35-ocr", "--power", "0.01"}, {"--power: is not above the level"}},
       {{"--table", "sd35-ocr", "--seeds", "42..46"}, {"--seeds: must be a whole number"}},

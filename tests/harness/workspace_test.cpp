@@ -66,6 +66,8 @@ TEST_F(OneWorkspace, ACopyIsAWorkspaceOfItsOwn) {
     fails(2, with(command, {"--out", "b", "--db", "a/results.sqlite"}));
   }
   const auto run = trained_run(place, {"--out", "b"});  // whose rows still name a/ID as the folder
+  for (const auto& listed : place.json({"list", "runs", "--out", "b", "--json"}))
+    EXPECT_TRUE(listed.at("folder").get<std::string>().starts_with("b/")) << listed;
   fs::copy(place.folder() / "b", place.folder() / "c", fs::copy_options::recursive);
   fs::remove(place.folder() / "c/journal.log");
   for (const char* copy : {"b", "c"}) {

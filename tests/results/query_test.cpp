@@ -124,7 +124,7 @@ TEST_F(Queries, ParameterIsNeverReadAsSql) {
 }
 
 TEST_F(Queries, MistakesAreNamedWithTheirPlaceAndWhatToDo) {
-  const std::string in_quotes = "(put a text value in single quotes)";
+  const std::string in_quotes = "or put a text value in single quotes";
   expect_mistakes(
       {{"SELECT :metric", "parameter :metric has no value; add -p metric VALUE"},
        {"SELECT :metric -p metrik cer", "there is no parameter :metrik; did you mean \"metric\"?"},
@@ -499,6 +499,22 @@ TEST_F(PairedQueries, SavedOnesTakeTheirParameters) {
                   {"selections -p method dual", "method", {"dual"}},
                   {"selections", "method", {"ratio-norm", "dual"}},
                   {"training -p method dual", "reward_mean", {0.25, 0.75}}});
+}
+
+TEST_F(PairedQueries, RunsHaveTheNameOfTheirRowUnlessTablesDisagree) {
+  const auto run = [this](const char* sql) {
+    store().database().exec(sql);
+    close();
+  };
+  run("UPDATE table_runs SET arm = 'dual lr 1' WHERE run_id = 'r2'");
+  for (const std::string name : {"dual", "dual lr 1"}) {
+    expect_columns({{"training -p method " + name, "method", {"dual lr 1", "dual lr 1"}},
+                    {"law -p method " + name, "method", {"dual lr 1", "dual lr 1"}},
+                    {"selections -p method " + name, "method", {"dual lr 1"}},
+                    {"failures -p method " + name, "method", {"dual lr 1"}}});
+  }
+  run("INSERT INTO table_runs (table_id, run_id, scale, arm) VALUES ('other', 'r2', 'smoke', '')");
+  expect_columns({{"training -p method dual", "method", {"dual", "dual"}}});
 }
 
 TEST_F(PairedQueries, ComparisonsAreThoseOfTheExperiment) {
