@@ -128,6 +128,18 @@ TEST(Gmpo, ClipsEachStepOnTheSideOfItsAdvantage) {
   EXPECT_TRUE(torch::allclose(surrogate.slope, torch::full({2}, 2.0 / 9, torch::kFloat64)));
 }
 
+// The splits 0, 2 and 4 of ten steps: 2, 2, 4, 4 and then six times 8 edges.
+TEST(BranchGrpo, EveryEdgeCountsAlike) {
+  const std::vector<double> s(10, 0.1);
+  const auto weights = method_of("branch-grpo", kNothing)->step_weights(s);
+  ASSERT_EQ(weights.size(), 10U);
+  EXPECT_NEAR(weights[0], 10.0 * 2 / 60, 1e-12);
+  EXPECT_NEAR(weights[3], 10.0 * 4 / 60, 1e-12);
+  EXPECT_NEAR(weights[9], 10.0 * 8 / 60, 1e-12);
+  EXPECT_NEAR(std::accumulate(weights.begin(), weights.end(), 0.0), 10, 1e-12)
+      << "the mean over steps stays one";
+}
+
 TEST(ChunkGrpo, ChunksOfOneStepAreFlowGrpo) {
   const std::vector<double> y = {1e-3, -5e-3, 4e-3, 2e-3};
   const auto method = method_of(
@@ -257,6 +269,7 @@ TEST(StepMethodSettings, AreRefusedWhereTheyDoNotFitTheSchedule) {
            {"flow-grpo-fast", {{"window", 6}}, "setting window is 6, more than the steps"},
            {"flow-grpo-fast", {{"window", 1.5}}, "setting window is 1.5, no whole number"},
            {"flow-cps", {{"preset", "unirl"}}, "setting preset must be one of harness, upstream"},
+           {"flow-grpo-fast", {{"sampler", "cps"}, {"level", 2}}, "setting level is 2, and cps takes"},
            {"flow-cps", {{"placement", "scattered"}}, "setting placement is given but not used"},
            {"mix-grpo", {{"window_to", 11}}, "beyond the 10 steps of the schedule"},
            {"mix-grpo", {{"window", 9}}, "setting window is 9, more than the 8 steps before window_to"},

@@ -295,6 +295,20 @@ TEST_F(GrpoLoop, DroppedGroupsLeaveTheMeanOfTheLoss) {
   EXPECT_NEAR(b.at("loss"), 2 * a.at("loss"), 1e-6);
 }
 
+// By the epoch's mean and deviation even equal rewards have an advantage.
+TEST_F(GrpoLoop, DroppedGroupsHaveNoAdvantageUnderRulesThatCompareAcrossPrompts) {
+  const auto order = epoch_prompts(7, 1, 4, 10);
+  equal_rewards_ = {order[0], order[1]};  // the whole first update
+  for (const char* rule : {"batch", "raw"}) {
+    const auto kept = run(std::string("kept-") + rule, "flow-grpo", 1, {{"advantage", rule}});
+    auto dropping = kDrop;
+    dropping["advantage"] = rule;
+    const auto dropped = run(std::string("dropped-") + rule, "flow-grpo", 1, dropping);
+    EXPECT_GT(kept.updates.at(0).stats.at("grad_norm"), 0) << rule;
+    EXPECT_EQ(dropped.updates.at(0).stats.at("grad_norm"), 0) << rule;
+  }
+}
+
 TEST_F(GrpoLoop, DroppedGroupsLeaveTheKlTermAsWell) {
   const auto order = epoch_prompts(7, 1, 4, 10);
   auto with_kl = kDrop;

@@ -157,8 +157,8 @@ void EpochSource::score(Epoch& epoch, const std::vector<std::optional<double>>& 
     std::vector<float> values, raw, counted;
     for (std::size_t i = first; i < first + of_shard; ++i) {
       const bool is_left_out = settings.drop_zero_std_groups && !advantages.group_differs[i / group_size];
-      values.push_back(static_cast<float>(advantages.values[i]));
-      raw.push_back(static_cast<float>(advantages.raw[i]));
+      values.push_back(is_left_out ? 0.0F : static_cast<float>(advantages.values[i]));
+      raw.push_back(is_left_out ? 0.0F : static_cast<float>(advantages.raw[i]));
       counted.push_back(is_left_out ? 0.0F : 1.0F);
     }
     epoch.rewards.emplace_back(rewards.begin() + static_cast<std::ptrdiff_t>(first),

@@ -104,7 +104,7 @@ TrainSettings with_forests(TrainSettings settings, const Method& method, std::ui
         fmt::format("draws {} images a prompt, and an epoch of {} in {} updates has no prompt for each "
                     "update",
                     images, all, updates),
-        where, "take fewer forks, splits or children, or more images an epoch");
+        where, "take fewer forks, splits or children, or more images per epoch");
   }
   const auto of_shard = std::max<std::int64_t>(1, settings.shard_prompts * settings.group_size / images);
   settings.shard_prompts = std::gcd(prompts / updates, of_shard);
@@ -133,9 +133,16 @@ void require_trainable(const Method& method, const TrainSettings& settings, std:
                   "leave step_weight at none");
     }
   }
-  if (settings.drop_zero_std_groups && method.plan(plan_context(settings, seed, 1)).is_forest()) {
-    throw Error("setting zero_std_groups is drop, and edges of a forest are in groups of their own", where,
-                "leave it at keep");
+  if (method.plan(plan_context(settings, seed, 1)).is_forest()) {
+    if (settings.drop_zero_std_groups) {
+      throw Error("setting zero_std_groups is drop, and edges of a forest are in groups of their own", where,
+                  "leave it at keep");
+    }
+    if (settings.advantage) {
+      throw Error(
+          "setting advantage is given, and this method compares the edges of a forest by a rule of its own",
+          where, "leave advantage out");
+    }
   }
   if (method.reference_kl() && settings.kl > 0)
     throw Error("setting kl is given, and this method has its own", where, "leave kl at 0");

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "trainers/advantage.h"
 #include "trainers/methods/forks.h"
 #include "trainers/methods/plain_clip.h"
@@ -20,7 +22,8 @@ constexpr double kEps = 1e-8, kFlat = 1e-6;
 ///
 /// Public numbers: FLUX, 20 steps, eta 0.3, splits 0,3,6,9, clip 1e-3, an optimiser step for every 12 edges
 /// in random order. At splits that code multiplies the noise by 4 but not the s of the log-probability; here
-/// neither.
+/// neither. That code scores the clean image that the last evaluation predicts; here a leaf is what the last
+/// step gives, with its noise, or with last_step ode without.
 class BranchGrpo : public PlainClip {
  public:
   BranchGrpo(Settings& settings, const MethodContext& context)
@@ -45,6 +48,18 @@ class BranchGrpo : public PlainClip {
     plan.branches = Branches{.trees = trees_, .splits = splits_};
     if (ends_without_noise_) plan.steps.back() = {.rule = {StepRule::Kind::kOde, 0}};
     return plan;
+  }
+
+  /// Every edge counts alike: a step's by the number of its edges.
+  std::vector<double> step_weights(std::span<const double> s) const override {
+    std::vector<double> weights;
+    double sum = 0;
+    for (std::size_t k = 0; k < s.size(); ++k) {
+      weights.push_back(static_cast<double>(std::ranges::count(tree_.depth, static_cast<int>(k) + 1)));
+      sum += weights.back();
+    }
+    for (auto& weight : weights) weight *= static_cast<double>(s.size()) / sum;
+    return weights;
   }
 
   ForestAdvantages forest_advantages(const ForestRewards& rewards) const override {

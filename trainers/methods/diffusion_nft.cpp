@@ -61,11 +61,12 @@ class DiffusionNft : public ForwardMethod {
 
  private:
   DiffusionNft(Settings& settings, const MethodContext& context, Preset preset)
-      : beta_(number_or(settings, "beta", is_by_rollout(preset) ? 0.1 : 1)),
+      : beta_(number_or(settings, "beta",
+                        is_by_rollout(preset) && !has_short_memory(preset, context.task) ? 0.1 : 1)),
         velocity_kl_(number_or(settings, "velocity_kl", is_by_rollout(preset) ? 1e-4 : 0)),
         range_(settings.number("advantage_range")),
         floor_(settings.number("weight_floor")),
-        old_(read_decay(settings, old_of(preset))),
+        old_(read_decay(settings, old_of(preset, context.task))),
         draws_(read_draws(settings, context, draws_of(preset, context.sampling_steps))),
         advantage_rule_(preset == Preset::kFlowFactory ? AdvantageRule::kGroup : AdvantageRule::kGlobal) {
     draws_.velocities = {kOld};
@@ -76,9 +77,14 @@ class DiffusionNft : public ForwardMethod {
     return preset == Preset::kUpstream || preset == Preset::kHarness;
   }
 
-  static SnapshotRule old_of(Preset preset) {
+  /// The public configurations but that for OCR: beta 1, and old weights that follow from the start.
+  static bool has_short_memory(Preset preset, const std::string& task) {
+    return preset == Preset::kUpstream && (task == "geneval" || task == "pickscore");
+  }
+
+  static SnapshotRule old_of(Preset preset, const std::string& task) {
     SnapshotRule old{.name = kOld, .when = SnapshotRule::When::kEpoch};
-    if (preset == Preset::kUpstream) {
+    if (preset == Preset::kUpstream && !has_short_memory(preset, task)) {
       old.start = 75, old.slope = 0.0075, old.end = 0.999;
     } else {
       old.slope = 0.001, old.end = 0.5;
@@ -120,7 +126,8 @@ std::vector<Setting> DiffusionNft::settings() {
        .minimum = 1e-3,
        .maximum = 100,
        .help =
-           "how far the implicit velocities are from the old one; default: 0.1, flow-factory and unirl 1"},
+           "how far the implicit velocities are from the old one; default: 0.1, flow-factory and unirl 1, "
+           "upstream 1 for geneval and pickscore"},
       velocity_kl_setting("1e-4, flow-factory and unirl 0"),
       advantage_range_setting(),
       {.name = "weight_floor",
@@ -128,7 +135,10 @@ std::vector<Setting> DiffusionNft::settings() {
        .minimum = 1e-12,
        .maximum = 1e3,
        .help = "least mean absolute error that a squared error is divided by"}};
-  own = merged(own, decay_settings(kOld, "0, 0, 0.001, 0.5, with preset upstream 75, 0, 0.0075, 0.999"));
+  own = merged(
+      own,
+      decay_settings(
+          kOld, "0, 0, 0.001, 0.5, with preset upstream 75, 0, 0.0075, 0.999 but for geneval and pickscore"));
   return merged(own, draw_settings());
 }
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "trainers/methods/cps_clip.h"
@@ -60,6 +62,9 @@ class FlowGrpoFast : public Method {
   /// Nothing: the loop's noise_level.
   static std::optional<double> read_level(Settings& settings, PresetReader& preset, bool cps) {
     const auto level = preset.number_or_null("level");
+    if (cps && level && *level > 1)
+      settings.fail("level", fmt::format("is {:g}, and cps takes sin(level pi / 2)", *level),
+                    "give 1 or less");
     if (level || !cps) return level;
     settings.report("level", kPublicCpsLevel);
     return kPublicCpsLevel;

@@ -59,6 +59,8 @@ RolloutPlan forked_plan(const PlanContext& context, const std::vector<int>& fork
 }
 
 int read_children(Settings& settings, const MethodContext& context, int images_of_a_child) {
+  if (images_of_a_child < 1)
+    settings.fail("forks", "leaves no step to fork at", "name steps, such as 0,2,4, or raise sampling_steps");
   auto children = settings.get<int>("children");
   if (children == 0) {
     const auto fitting = context.images_of_an_epoch / (context.updates_per_epoch * images_of_a_child);

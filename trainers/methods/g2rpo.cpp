@@ -54,7 +54,7 @@ class Granular : public PlainClip {
          .default_value = 0,
          .minimum = 0,
          .maximum = 1000,
-         .help = "children at each fork; 0: as many as make the epoch's images with one prompt an update"},
+         .help = "children at each fork; 0: as many as make the epoch's images with one prompt per update"},
         {.name = "strides",
          .default_value = "1,2",
          .help = "every how many noise levels a child is finished on, comma-separated: one image for each"}};

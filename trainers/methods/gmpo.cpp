@@ -19,7 +19,8 @@ class Gmpo : public TrajectoryMethod {
     const auto passes = (signed_y.detach() <= clip_).to(ratio.scalar_type()) * sign.abs();
     return {{.ratio = ratio,
              .slope = passes.mean(0) / static_cast<double>(stats.y.size(0)),
-             .loss = -stats.advantage * ratio}};
+             .loss = -stats.advantage * ratio,
+             .clipped = (signed_y.detach() > clip_).to(ratio.scalar_type()).mean(0)}};
   }
 
  private:

@@ -24,7 +24,7 @@ class Gspo : public TrajectoryMethod {
 
 const bool kRegistered = register_method({
     .name = "gspo",
-    .summary = "one clipped ratio a trajectory, of the mean log-ratio of its steps",
+    .summary = "one clipped ratio per trajectory, of the mean log-ratio of its steps",
     .equations = "r = exp(mean_k y_k) (E12)",
     .settings = plain_clip_settings(
         "public: 1e-4 sqrt(65536 / D) / sqrt(T); one-sigma: sqrt(tau / D) / sqrt(T), T the "

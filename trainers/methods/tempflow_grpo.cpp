@@ -58,7 +58,7 @@ class TempflowGrpo : public TempflowWeight {
          .minimum = 0,
          .maximum = 1000,
          .help =
-             "children of a trunk at each fork; 0: as many as make the epoch's images with one prompt an update"},
+             "children of a trunk at each fork; 0: as many as make the epoch's images with one prompt per update"},
         {.name = "branch_group",
          .default_value = "prompt",
          .choices = {"prompt", "trunk"},
