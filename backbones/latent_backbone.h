@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -35,12 +38,26 @@ class LatentBackbone : public Backbone {
   AutoencoderKl autoencoder() const { return vae_; }
 
  protected:
-  torch::Tensor decoded(const torch::Tensor& latents) override { return vae_->decode_flow(latents); }
+  torch::Tensor decoded(const torch::Tensor& latents) override {
+    if (latents.is_cuda()) decode_once(latents);
+    return vae_->decode_flow(latents);
+  }
 
  private:
+  /// A process' first decoding of a shape on a GPU is thrown away: on an H200 an image had other bits where
+  /// it was in the first one, all others repeated (docs/gpu.md).
+  void decode_once(const torch::Tensor& latents) {
+    const std::lock_guard lock(first_decoding_);
+    if (!decoded_shapes_.insert(latents.sizes().vec()).second) return;
+    const torch::NoGradGuard no_grad;
+    vae_->decode_flow(latents.detach());
+  }
+
   Transformer transformer_;
   AutoencoderKl vae_;
   std::shared_ptr<PromptEncoder> encoder_;
+  std::mutex first_decoding_;
+  std::set<std::vector<std::int64_t>> decoded_shapes_;
 };
 
 }  // namespace harness

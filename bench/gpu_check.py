@@ -7,6 +7,7 @@ BIN holds the project's programs of the cuda preset, FROM a small pipeline whose
 fails, is skipped, or two runs differ; a goal that is missed is said in the table and no failure.
 """
 import argparse
+import importlib.util
 import json
 import os
 import pathlib
@@ -64,9 +65,14 @@ class Check:
             self.fail(log, str(error))
             return None
         except subprocess.TimeoutExpired:
-            stop(child)
+            said = stop(child)
+            with open(path, "a") as err:
+                err.write(said)
             self.fail(log, f"not done in {seconds:.0f} s; see {path}")
             return None
+        except BaseException:
+            stop(child)
+            raise
         if child.returncode != 0:
             said = path.read_text(errors="replace") + out
             path.write_text(said)
@@ -153,6 +159,9 @@ class Check:
             self.fail(what, "other bits")
         timed(f"10 guided steps of {IMAGES} images, decoded", kept["sampling"], 0.86, IMAGES * 20 * FORWARD)
         timed("  decoding alone", kept["decoding"], None)
+        apart = kept["decodings_apart"]
+        self.row("decodings of a new process beside its fifth", "the same bits" if not any(apart) else f"other rows by call (the last: in other places): {apart}")
+        self.row("memory held by the allocator, recorded passes included", f"{kept['reserved_gb']:.1f} GB, {again['reserved_gb']:.1f} GB recomputed")
         self.row("memory of a training step", f"{kept['peak_gb']['training_step']:.1f} GB, {again['peak_gb']['training_step']:.1f} GB recomputed")
         for part in ("forward", "adapted_forward", "training_step"):
             profile = kept["profiles"][part]
@@ -197,7 +206,7 @@ class Check:
         for log in place.glob("*/events.log"):
             self.epochs(log)
         begin = time.monotonic()
-        if self.run([self.program("harness"), "verify", "--training", "--images", 16, "--out", place], 180, "verify.log") is not None:
+        if self.run([self.program("harness"), "verify", "--training", "--images", 16, "--keep", "--json", "--out", place], 180, "verify.log") is not None:
             self.row("the same again", f"the same bits, in {time.monotonic() - begin:.0f} s")
 
     def epochs(self, log):
@@ -225,20 +234,20 @@ def short_name(kernel):
 
 
 def stop(child):
-    """The program and what it started."""
+    """Ends the program and what it started; its standard output."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(child.pid, sign)
-            child.communicate(timeout=5)
-            return
+            return child.communicate(timeout=5)[0] or ""
         except ProcessLookupError:
-            return
+            break
         except subprocess.TimeoutExpired:
             continue
+    return ""
 
 
 def has_modules(*names):
-    return subprocess.run([sys.executable, "-c", "import " + ", ".join(names)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+    return all(importlib.util.find_spec(name) is not None for name in names)
 
 
 def main():
@@ -247,6 +256,8 @@ def main():
         p.add_argument(f"--{name}", required=True)
     p.add_argument("--minutes", type=float, default=8, help="nothing runs longer")
     p.add_argument("--libraries", help="LD_LIBRARY_PATH of the programs"), p.add_argument("--peer"), p.add_argument("--device", default="cuda:0")
+    p.add_argument("--compiled", action="store_true", help="diffusers compiled, too: minutes more")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     check = Check(p.parse_args())
     try:
         check.stage("tests against the CPU", check.tests)
@@ -257,7 +268,7 @@ def main():
             if ours is not None:
                 check.stage("diffusers", check.peer, folder, ours, "eager")
             check.stage("an experiment, twice", check.runs, folder)
-            if ours is not None:
+            if ours is not None and check.args.compiled:
                 check.stage("diffusers, compiled", check.peer, folder, ours, "compiled")
     finally:
         print(check.table(), end="")

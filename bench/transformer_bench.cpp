@@ -48,6 +48,13 @@ double peak_gigabytes(torch::Device device) {
   return static_cast<double>(usage.ru_maxrss) * 1024 / 1e9;
 }
 
+/// The most that a GPU's allocator has held, what recorded passes keep included; 0 elsewhere.
+double reserved_gigabytes(torch::Device device) {
+  if (!device.is_cuda()) return 0;
+  const auto stats = at::getDeviceAllocator(device.type())->getDeviceStats(0);
+  return static_cast<double>(stats.reserved_bytes[0].peak) / 1e9;
+}
+
 /// What a GPU did during `action`, by CUPTI: {"span_ms", "busy_ms", "kernels": [[milliseconds, calls,
 /// name]]}, the longest kernels first.
 template <class Action>
@@ -210,7 +217,27 @@ class Timing {
     loaded_peak_ = peak_gigabytes(device_);
   }
 
+  /// The rows of a process' first decodings, and of one in other places, whose bits are not the fifth's.
+  Json decodings_apart() {
+    constexpr int kCalls = 5, kMoved = 3;
+    const torch::NoGradGuard no_grad;
+    const auto decoded = [&](const Tensor& x) { return vae_->decode(vae_->from_flow(x)).contiguous(); };
+    std::vector<Tensor> images;
+    for (int i = 0; i < kCalls; ++i) images.push_back(decoded(x_));
+    images.push_back(decoded(x_.roll(kMoved, 0)).roll(-kMoved, 0));
+    const auto usual = images[kCalls - 1];
+    Json apart = Json::array();
+    for (const auto& one : images) {
+      auto& rows = apart.emplace_back(Json::array());
+      for (std::int64_t r = 0; r < one.size(0); ++r) {
+        if (!torch::equal(one[r], usual[r])) rows.push_back(r);
+      }
+    }
+    return apart;
+  }
+
   Json run() {
+    const auto decodings = decodings_apart();  // before anything else is decoded
     if (!o_.velocity_file.empty()) {
       const torch::NoGradGuard no_grad;
       const auto step = network_->velocity(x_, kSigma);
@@ -253,6 +280,8 @@ class Timing {
     }
     time("decoding", [&] { decode(x_); });
     times.update({{"peak_gb", peaks},
+                  {"reserved_gb", reserved_gigabytes(device_)},
+                  {"decodings_apart", decodings},
                   {"images", x_.size(0)},
                   {"recorded_passes", network_->recorded_passes()},
                   {"dtype", c10::toString(dtype_)},

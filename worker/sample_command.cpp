@@ -33,6 +33,9 @@ struct SampleRequest {
 
 /// A checkpoint's adapter. Backbones that train one leave its shape as a choice.
 void choose_adapter(SampleRequest& r) {
+  if (!std::filesystem::is_directory(r.lora))
+    throw Error("is not a folder", "--lora " + r.lora,
+                "give a checkpoint of a run (runs/RUN/checkpoints/80), or an adapter of peft or diffusers");
   const auto lora = LoraConfig::of_folder(std::filesystem::path(r.lora) / "adapter");
   if (!lora) return;
   const bool has_choices = !backbone_type(r.source.name).choices.empty();

@@ -88,7 +88,8 @@ void require_bfloat16(int architecture, const std::string& where) {
   if (architecture >= kAmpere) return;
   throw Error(
       fmt::format("this GPU (architecture {}.{}) computes no bfloat16", architecture / 10, architecture % 10),
-      where, "take a GPU of Ampere or later, or --set precision=fp32, which needs twice the memory");
+      where,
+      "take a GPU of Ampere or later, or --set precision=fp16, or precision=fp32, which needs twice the memory");
 }
 
 }  // namespace harness

@@ -3,6 +3,7 @@
 #ifdef HARNESS_CUDA_KERNELS
 
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <fmt/format.h>
@@ -111,6 +112,7 @@ StreamGraph::StreamGraph(torch::Device device, const std::function<void()>& work
 StreamGraph::~StreamGraph() = default;
 
 void StreamGraph::launch() const {
+  const c10::DeviceGuard guard(recorded_->device);
   check(kernels::launch_graph(recorded_->graph, stream_of(recorded_->device).native_handle()), "launched");
 }
 

@@ -63,7 +63,7 @@ TEST(Bfloat16, NeedsAmpereOrLater) {
   EXPECT_EQ(message_of([] { require_bfloat16(80, "--device cuda:0"); }), "");
   EXPECT_EQ(message_of([] { require_bfloat16(75, "--device cuda:1"); }),
             "--device cuda:1: this GPU (architecture 7.5) computes no bfloat16; take a GPU of Ampere or "
-            "later, or --set precision=fp32, which needs twice the memory");
+            "later, or --set precision=fp16, or precision=fp32, which needs twice the memory");
 }
 
 }  // namespace

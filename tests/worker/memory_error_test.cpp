@@ -41,6 +41,9 @@ TEST(MemoryError, OfAGpuNamesItAndKeepsToTheFirstLine) {
     EXPECT_PROBLEM(told([&] { throw std::runtime_error(other); }),
                    "the memory of cuda:1 is full (CUDA error: ");
   }
+  const auto of_cudnn =
+      told([] { throw std::runtime_error("GET was unable to find an engine to execute this computation"); });
+  EXPECT_PROBLEM(of_cudnn, "the memory of cuda:1 is full (GET was unable");
 }
 
 TEST(MemoryError, IsNothingElse) {
