@@ -227,7 +227,7 @@ class Contents {
 };
 
 void require_place(const fs::path& file) {
-  if (file.empty()) throw Error("is empty", "-o", "name the file to write");
+  if (file.empty() || file == "-") throw Error("is no file", "-o " + file.string(), "name the file to write");
   if (fs::is_directory(file)) throw Error("is a folder", "-o " + file.string(), "name a file in it");
   if (file.has_parent_path()) make_folder(file.parent_path());
 }

@@ -76,7 +76,7 @@ std::string next_steps(const std::string& name, const fs::path& tree) {
   1. write the objective; {0} has an example of each kind of method and all hooks
   2. {2} release harness harness-worker harness_registry trainers_tests
   3. {4} --gtest_filter='*Method*'      gradients against finite differences, small runs, interruptions
-  4. HARNESS_RENEW_SNAPSHOTS=1 {4} --gtest_filter='Trace.*'
+  4. HARNESS_RENEW_SNAPSHOTS={1} {4} --gtest_filter='Trace.*'
      read {5}: four updates, number by number
   5. {3} reproduce --table sd35-ocr --methods ratio-norm,{1} --scale smoke
 Edited and built again it is a new run: the checksum of its source belongs to the run's id.

@@ -30,9 +30,10 @@ struct PowerOptions {
 
 // What is asked
 
-void require_share(double value, const char* option) {
+void require_share(double value, const char* option, double usual) {
   if (value > 0 && value < 1) return;
-  throw Error(fmt::format("{:g} is no probability between 0 and 1", value), option, "give for instance 0.8");
+  throw Error(fmt::format("{:g} is not between 0 and 1", value), option,
+              fmt::format("give for instance {:g}", usual));
 }
 
 /// The table's id; of tables that are joined there is none.
@@ -212,8 +213,8 @@ void print_power(const PowerReport& report) {
 
 int power(const PowerOptions& options) {
   require_effect(options.effect);
-  require_share(options.power, "--power");
-  require_share(options.alpha, "--alpha");
+  require_share(options.power, "--power", 0.8);
+  require_share(options.alpha, "--alpha", 0.05);
   if (options.power <= options.alpha)
     throw Error("is not above the level of the test", "--power", "give one above --alpha, for instance 0.8");
   if (options.seeds) require_range(*options.seeds, 1, kMostRuns, "--seeds");

@@ -105,8 +105,8 @@ std::vector<std::string> warnings_across(const std::vector<ComparedRow>& rows, c
     if (auto scale = scale_warning_of(*row.experiment); !scale.empty()) warnings.push_back(std::move(scale));
     const auto checkpoints = row.selected(split);
     if (std::ranges::any_of(checkpoints, &EvaluatedCheckpoint::peeked))
-      warnings.push_back(
-          fmt::format("Tested before a selection allowed it (--allow-test-peek): {}.", row.side.name));
+      warnings.push_back(fmt::format(
+          "Tested before a selection allowed it (by an option of early versions): {}.", row.side.name));
   }
   return distinct_of(warnings, std::identity());
 }

@@ -377,7 +377,8 @@ std::string device_name(const std::string& device) {
 std::string choose_device(const std::string& device) {
   auto name = device_name(device);
   if (name != "cpu" && !fs::exists("/dev/nvidia0"))
-    throw Error("this machine has no such device", "--device " + device);
+    throw Error("this machine shows no NVIDIA GPU: there is no /dev/nvidia0", "--device " + device,
+                "install the driver, start a container with --gpus all, or leave --device out for the CPU");
   return name;
 }
 

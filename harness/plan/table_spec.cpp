@@ -591,7 +591,10 @@ void check_whole(const TableSpec& spec) {
   constexpr std::int64_t kLargestSeed = 0xFFFFFFFF;
   require(std::ranges::all_of(spec.seeds, [](auto seed) { return seed >= 0 && seed <= kLargestSeed; }),
           fmt::format("seeds are 0 to {}", kLargestSeed), where + ": seeds");
-  require_choice(spec.baseline, spec.methods, "baseline", where + ": baseline");
+  require(std::ranges::count(spec.methods, spec.baseline) > 0,
+          in_quotes(spec.baseline) + " is not among the methods", where + ": baseline",
+          suggestion(spec.baseline, spec.methods) +
+              "; a table that extends another one has its baseline until it gives one");
   for (const auto& [name, arm] : spec.arms) {
     require(arm.is_trained() || !spec.is_training(),
             fmt::format("row \"{}\" was made elsewhere: there are no statistics of its training", name),
@@ -1016,7 +1019,7 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
   const bool rewards_a_metric = spec.task.starts_with("maximize:") || spec.task.starts_with("minimize:");
   require(!rewards_a_metric || std::ranges::count(tasks, spec.task) > 0,
           fmt::format("no external scorer gives the metric of the task \"{}\"", spec.task), where + ": task",
-          "--scorers DIR names the folder that holds its folder");
+          "give the parent of its folder with --scorers DIR");
   require_choice(spec.task, tasks, "task", where + ": task");
   std::vector<std::string> given;
   for (const auto& evaluator : registry.evaluators)

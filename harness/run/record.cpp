@@ -90,7 +90,7 @@ std::string sampler_text(const Plan& plan) {
   };
   const auto uses = setting("inner_epochs");
   const auto training = fmt::format(
-      "training {} updates, {} x {} images an epoch in {} parts{}, lr {}, {} steps, guidance {}, noise {}",
+      "training {} updates, {} x {} images per epoch in {} parts{}, lr {}, {} steps, guidance {}, noise {}",
       setting("updates"), setting("prompts_per_epoch"), setting("group_size"), setting("updates_per_epoch"),
       uses == "1" || uses == "-" ? "" : fmt::format(" used {} times each", uses), setting("lr"),
       setting("sampling_steps"), setting("guidance"), setting("noise_level"));

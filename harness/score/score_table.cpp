@@ -68,7 +68,9 @@ ScoredMetrics asked_metrics(const ScoreRequest& request, const Registry& registr
   ScoredMetrics chosen;
   std::vector<std::string> known;
   for (const auto& evaluator : registry.evaluators) {
-    for (const auto& metric : evaluator.metrics) known.push_back(metric.name);
+    for (const auto& metric : evaluator.metrics) {
+      if (std::ranges::count(known, metric.name) == 0) known.push_back(metric.name);
+    }
   }
   for (const auto& name : request.metrics) {
     require_choice(name, known, "metric", "--metric");

@@ -42,6 +42,7 @@ std::optional<SeedRange> range_of(std::string_view text) {
 }  // namespace
 
 std::vector<std::string> comma_list(const std::vector<std::string>& words, const std::string& option) {
+  if (words == std::vector<std::string>{""}) throw Error("is empty", option, "give items, comma-separated");
   if (std::ranges::count(words, "") > 0)
     throw Error("an item between two commas or at the end is missing", option + " " + join(words, ","));
   return words;
