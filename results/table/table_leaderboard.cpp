@@ -48,6 +48,9 @@ ViewRow row_view(const TableModel& model, const LeaderboardRow& row, const Table
            {evaluations_text(row)},
            {delta_text(row.at_evaluations, column)},
            {interval_text(row.at_evaluations, column)},
+           {format_value(row.curve_area, column)},
+           {delta_text(row.by_curve_area, column)},
+           {interval_text(row.by_curve_area, column)},
            {.text = row.verdict, .strong = wins},
            {join(row.notes, "; ")}}};
 }
@@ -76,6 +79,15 @@ std::string verdict_note(const Leaderboard& board, double confidence) {
       "winner worse.",
       board.baseline, kFewestRuns, format_percent(confidence), board.compared, board.baseline,
       format_significance(confidence), kFewestRuns);
+}
+
+std::string curve_note(const Leaderboard& board) {
+  if (std::ranges::none_of(board.rows, [](const auto& row) { return row.curve_area.has_value(); })) return {};
+  return fmt::format(
+      "Curve: the area under the learning curve by images on validation prompts, over the images, from the starting "
+      "weights on: how fast a method learns, whatever its end. Its difference to {} and the interval over runs and "
+      "prompts (not adjusted) stand beside the verdict and change none.",
+      board.baseline);
 }
 
 std::string second_view_note(const Leaderboard& board) {
@@ -118,6 +130,9 @@ ViewTable leaderboard_view(const TableModel& model) {
                               {"Evaluations"},
                               {"\u0394 at equal evaluations"},
                               {fmt::format("{} % interval", format_percent(model.confidence))},
+                              {"Curve"},
+                              {"\u0394 of the curve"},
+                              {fmt::format("{} % interval", format_percent(model.confidence))},
                               {"Verdict", false},
                               {"Remarks", false}}};
   for (const auto& row : board.rows) table.rows.push_back(row_view(model, row, column));
@@ -130,7 +145,8 @@ std::vector<std::string> leaderboard_notes(const TableModel& model) {
   for (const auto& part : parts_of(model)) {
     if (!part.leaderboard) continue;
     const auto& board = *part.leaderboard;
-    for (auto& note : {groups_note(board), verdict_note(board, part.confidence), second_view_note(board)}) {
+    for (auto& note : {groups_note(board), verdict_note(board, part.confidence), second_view_note(board),
+                       curve_note(board)}) {
       if (!note.empty() && std::ranges::count(notes, note) == 0) notes.push_back(note);
     }
   }

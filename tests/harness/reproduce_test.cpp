@@ -533,6 +533,20 @@ TEST_F(Reproduce, ALeaderboardTestsOnceAViewAndSaysWhatEachRunSpent) {
                        "nfe_total' AND r.method = 'ratio-norm' AND json_array_length(s.candidates) = 1"),
             Json::array({{{"step", 2}}}))
       << "the baseline had spent 2560 at checkpoint 2, 5120 at 4, and dual 3360 at its last";
+  for (const auto& row : board.at("rows")) {
+    const auto method = row.at("method").get<std::string>();
+    const auto area = place.rows(
+        "SELECT sum(mean * iif(step IN (0, 6), 1, 2)) / 6 AS area FROM (SELECT c.step, avg(m.value) AS mean "
+        "FROM metrics AS m JOIN evaluations AS e ON e.id = m.evaluation_id JOIN checkpoints AS c ON c.id = "
+        "e.checkpoint_id JOIN runs AS r ON r.id = c.run_id WHERE m.name = 'ocr_reward' AND e.split = 'validation' "
+        "AND r.method IN ('base', '" +
+        method + "') GROUP BY c.step)");
+    EXPECT_NEAR(row.at("curve_area").get<double>(), area.at(0).at("area").get<double>(), 1e-12) << method;
+    EXPECT_EQ(row.at("by_curve_area").is_null(), method == "ratio-norm");
+    if (method == "dual") {
+      EXPECT_EQ(row.at("spent_within"), (Json{3360, 2560})) << "at checkpoints 6 and 2";
+    }
+  }
   EXPECT_EQ(place.count("evaluations WHERE split = 'test' AND peek"), 0);
   EXPECT_EQ(place.rows("SELECT name FROM prompt_sets ORDER BY name"),
             Json::array({{{"name", "ocr-dark-generated"}}, {{"name", "ocr-dark-train-generated"}}}))
