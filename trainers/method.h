@@ -48,7 +48,7 @@ struct Surrogate {
   double scale = 1;            ///< constant factor of the step's loss
   torch::Tensor slope = {};    ///< [B] detached d log(ratio) / dy, for the record
   torch::Tensor loss = {};     ///< [B] a loss of its own in place of the clipped ratio's
-  torch::Tensor clipped = {};  ///< [B] bool: samples whose pull such a loss limits, for the record
+  torch::Tensor clipped = {};  ///< [B] what such a loss limits, for the record: samples, or a share of each
 };
 
 /// [B] max(-A r, -A clamp(r, 1 - clip, 1 + clip)) (E12).
