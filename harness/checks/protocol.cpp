@@ -150,7 +150,7 @@ void check_allowed(const CheckedExperiment& experiment, const CheckedEvaluation&
 /// The second view of a leaderboard opens the test split for further checkpoints.
 bool is_of_second_view(Store& store, const StoredEvaluation& test) {
   const auto selection = test.selection_id ? store.selection(*test.selection_id) : std::nullopt;
-  return selection && selection->rule.ends_with(second_view_rule(""));
+  return selection && is_second_view_rule(selection->rule);
 }
 
 /// Test evaluations of the run on these prompts, whichever experiment asked for them.

@@ -300,9 +300,9 @@ Rows list_runs(const ListOptions& options) {
   }
   return rows_of(runs, [&](const StoredRun& run) -> Json {
     const auto state = live_state(*store, run, states);
-    // The starting weights are there at once, and done when they are tested.
     const auto named = rows.find(run.id);
     const auto& row = named == rows.end() || named->second.empty() ? run.method : named->second;
+    // The starting weights are there at once, and done when they are tested.
     const bool is_done = run.method != kBaseMethod || state == run_state_name(RunState::kDone);
     return {{"name", run.id},
             {"table", run.table_id},

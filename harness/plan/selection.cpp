@@ -105,6 +105,10 @@ std::string second_view_rule(const std::string& rule) {
   return rule + " within nfe_total";
 }
 
+bool is_second_view_rule(const std::string& rule) {
+  return rule.ends_with(second_view_rule(""));
+}
+
 bool EqualCut::is_complete() const {
   return std::ranges::none_of(steps, [](const auto& of_run) { return of_run.second.empty(); });
 }

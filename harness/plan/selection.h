@@ -46,6 +46,7 @@ Choice choose_by_scores_there(std::span<const Candidate> candidates);
 /// The rule of a selection among the checkpoints within a cut: a table's second view (LeaderboardSpec). A
 /// checkpoint that it alone chose is no selected one elsewhere.
 std::string second_view_rule(const std::string& rule);
+bool is_second_view_rule(const std::string& rule);
 
 /// What the checkpoints of a run that are compared on the split that selects had spent, by step.
 using BudgetsOfRun = std::vector<Budget>;

@@ -85,18 +85,26 @@ bool have_a_measure_in_common(const Movement& a, const Movement& b) {
   return (a.lambda_center && b.lambda_center) || (a.velocity && b.velocity);
 }
 
+/// What a row's training came to.
+struct Training {
+  Movement movement;
+  std::optional<double> images;
+
+  static Training of(Store& store, const Experiment& experiment, const std::string& row) {
+    return {mean_movement(store, experiment, row), images_of(store, experiment, row)};
+  }
+};
+
 /// What stands with a verdict.
-std::vector<std::string> notes_of(Store& store, const Experiment& experiment, const TableModel& model,
-                                  const TableComparison* comparison, const std::string& method) {
+std::vector<std::string> notes_of(const Experiment& experiment, const TableModel& model,
+                                  const TableComparison* comparison, const std::string& method,
+                                  const Training& training, const Training& of_baseline) {
   std::vector<std::string> notes;
   if (comparison != nullptr && comparison->unequal_movement) notes.emplace_back(kUnequalMovement);
-  if (method != model.baseline && !have_a_measure_in_common(mean_movement(store, experiment, method),
-                                                            mean_movement(store, experiment, model.baseline)))
+  if (method != model.baseline && !have_a_measure_in_common(training.movement, of_baseline.movement))
     notes.emplace_back("movement not comparable");
-  const auto drawn = images_of(store, experiment, method),
-             by_baseline = images_of(store, experiment, model.baseline);
-  if (drawn && by_baseline && *drawn != *by_baseline)
-    notes.push_back(fmt::format("images {:.0f} and {:.0f}", *drawn, *by_baseline));
+  if (training.images && of_baseline.images && *training.images != *of_baseline.images)
+    notes.push_back(fmt::format("images {:.0f} and {:.0f}", *training.images, *of_baseline.images));
   if (auto note = clip_note(model, method); !note.empty()) notes.push_back(std::move(note));
   const auto ours = tuning_of(experiment, method), theirs = tuning_of(experiment, model.baseline);
   if (ours != theirs && method != model.baseline) {
@@ -240,16 +248,10 @@ class Comparer {
 
   CurveAreas& areas() { return areas_; }
 
-  std::optional<double> equal_evaluations(const std::string& method) const {
+  /// Where it and the baseline are cut; null where they are not.
+  const SecondView::Cut* cut(const std::string& method) const {
     const auto found = second_.cuts.find(method);
-    return found == second_.cuts.end() ? std::nullopt : std::optional(found->second.nfe_total);
-  }
-
-  /// What the method and the baseline had spent of it by their last candidates.
-  std::pair<std::optional<double>, std::optional<double>> spent_within(const std::string& method) const {
-    const auto found = second_.cuts.find(method);
-    if (found == second_.cuts.end()) return {};
-    return {found->second.spent, found->second.spent_by_baseline};
+    return found == second_.cuts.end() ? nullptr : &found->second;
   }
 
   /// At equal evaluations, against the baseline; nothing unless every seed of both was tested there.
@@ -301,16 +303,16 @@ class Comparer {
 
  private:
   const SecondView::Cut* second_cut(const std::string& method) const {
-    const auto found = second_.cuts.find(method);
-    if (found == second_.cuts.end()) return nullptr;
+    const auto* found = cut(method);
+    if (found == nullptr) return nullptr;
     for (const auto& row : {method, model_.baseline}) {
       const auto is_of_row = [&](const auto& of) { return of.method == row; };
-      const auto tested = std::ranges::count_if(found->second.checkpoints, is_of_row);
+      const auto tested = std::ranges::count_if(found->checkpoints, is_of_row);
       if (tested !=
           std::ranges::count_if(model_.rows, [&](const TableRow& r) { return is_of_row(r) && r.selected; }))
         return nullptr;
     }
-    return &found->second;
+    return found;
   }
 
   const std::string& metric() const { return experiment_.table.selection.metric; }
@@ -353,15 +355,17 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
   Comparer compare(scores, experiment, model, std::move(second));
   std::vector<LeaderboardEvidence> evidence;
   const auto rows = methods_of(model);
+  const auto of_baseline = Training::of(scores.store(), experiment, model.baseline);
   for (const auto& row : rows) {
+    const auto* cut = compare.cut(row);
     const auto* at_images = find_comparison(comparisons, model.baseline, row, metric);
     evidence.push_back(
         {.method = row,
          .mean = mean_of_row(model, row, metric),
          .at_images = at_images ? std::optional(at_images->values) : std::nullopt,
-         .equal_evaluations = compare.equal_evaluations(row),
-         .spent_within = compare.spent_within(row).first,
-         .baseline_spent_within = compare.spent_within(row).second,
+         .equal_evaluations = cut ? std::optional(cut->nfe_total) : std::nullopt,
+         .spent_within = cut ? std::optional(cut->spent) : std::nullopt,
+         .baseline_spent_within = cut ? std::optional(cut->spent_by_baseline) : std::nullopt,
          .at_evaluations_mean = compare.second_mean(row),
          .at_evaluations = compare.second(row),
          .curve_area = compare.areas().mean(row),
@@ -369,7 +373,8 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
              row == model.baseline ? std::nullopt : compare.areas().compared(model.baseline, row),
          .worse_guardrails = guardrails_on("worse", experiment, model, comparisons, row, metric),
          .better_guardrails = guardrails_on("better", experiment, model, comparisons, row, metric),
-         .notes = notes_of(scores.store(), experiment, model, at_images, row)});
+         .notes = notes_of(experiment, model, at_images, row, Training::of(scores.store(), experiment, row),
+                           of_baseline)});
   }
   const bool judges = experiment.judges_methods() && std::ssize(experiment.seeds) >= kFewestRuns;
   return leaderboard(

@@ -51,7 +51,7 @@ std::optional<std::size_t> asked_rows(const QueryParams& values) {
 Resolved resolve_saved(SQLite::Database& db, const SavedQuery& saved, const QueryParams& given) {
   auto values = saved_values(db, saved, given);
   const auto asked = asked_rows(values.params);
-  return {.sql = std::string(saved.sql),
+  return {.sql = saved.sql,
           .where = fmt::format("query {}", saved.name),
           .params = std::move(values.params),
           .answer = {.experiment = std::move(values.experiment),

@@ -201,7 +201,7 @@ FROM metrics
 JOIN evaluations ON evaluations.id = metrics.evaluation_id
 JOIN checkpoints ON checkpoints.id = evaluations.checkpoint_id
 JOIN named AS runs ON runs.id = checkpoints.run_id
-WHERE metrics.value IS NULL AND (:method IN ('', runs.method) OR :method = runs.trained_by)
+WHERE metrics.value IS NULL AND :method IN ('', runs.method, runs.trained_by)
   AND :metric IN ('', metrics.name) AND :split IN ('', evaluations.split)
 GROUP BY runs.id, evaluations.id, metrics.name, metrics.reason
 ORDER BY images DESC, runs.method, runs.seed, checkpoint, evaluations.split, metric, metrics.reason
@@ -224,7 +224,7 @@ SELECT runs.table_id, runs.scale, runs.method, law.seed, timestep, fresh, sample
        clip_fraction, run_id
 FROM v_law_audit AS law
 JOIN named AS runs ON runs.id = run_id
-WHERE (:method IN ('', runs.method) OR :method = runs.trained_by) AND :seed IN ('', law.seed) AND :fresh IN ('', fresh)
+WHERE :method IN ('', runs.method, runs.trained_by) AND :seed IN ('', law.seed) AND :fresh IN ('', fresh)
 ORDER BY runs.method, law.seed, run_id, fresh DESC, timestep
 )sql",
                            .nothing =
@@ -241,7 +241,7 @@ SELECT runs.table_id, runs.scale, runs.method, runs.seed, checkpoints.step AS ch
 FROM selections
 JOIN checkpoints ON checkpoints.id = selections.checkpoint_id
 JOIN named AS runs ON runs.id = selections.run_id
-WHERE :method IN ('', runs.method) OR :method = runs.trained_by
+WHERE :method IN ('', runs.method, runs.trained_by)
 ORDER BY selections.id
 )sql"};
 
@@ -297,7 +297,7 @@ SELECT runs.table_id, runs.scale, runs.method, runs.seed, update_index, fresh, o
        runs.id AS run_id
 FROM train_stats
 JOIN named AS runs ON runs.id = run_id
-WHERE timestep IS NULL AND (:method IN ('', runs.method) OR :method = runs.trained_by)
+WHERE timestep IS NULL AND :method IN ('', runs.method, runs.trained_by)
 GROUP BY runs.id, update_index
 ORDER BY runs.method, runs.seed, runs.id, update_index
 )sql"};
