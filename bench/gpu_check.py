@@ -57,6 +57,7 @@ class Check:
         if seconds < 5:
             self.fail(log, f"no time left of the {self.args.minutes:g} minutes")
             return None
+        child = None
         try:
             with open(path, "w") as err:
                 child = subprocess.Popen([str(w) for w in words], stdout=subprocess.PIPE, stderr=err, text=True, errors="replace", env=env, start_new_session=True)
@@ -71,7 +72,8 @@ class Check:
             self.fail(log, f"not done in {seconds:.0f} s; see {path}")
             return None
         except BaseException:
-            stop(child)
+            if child:
+                stop(child)
             raise
         if child.returncode != 0:
             said = path.read_text(errors="replace") + out
