@@ -77,7 +77,10 @@ void check_texts(const std::filesystem::path& folder) {
   ClipTokenizer::load(folder / "tokenizer");
   ClipTokenizer::load(folder / "tokenizer_2");
   T5Tokenizer::load(folder / "tokenizer_3");
-  read_scheduler_config(folder / "scheduler/scheduler_config.json");
+  const auto scheduler = folder / "scheduler/scheduler_config.json";
+  if (read_scheduler_config(scheduler).use_dynamic_shifting)
+    throw Error("use_dynamic_shifting is true, and the noise levels of this model are shifted by a number",
+                scheduler.string(), "give the scheduler of the public folder: \"shift\": 3.0 alone");
 }
 
 std::int64_t largest_encoder(const std::filesystem::path& folder, torch::ScalarType dtype) {

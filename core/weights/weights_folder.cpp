@@ -85,7 +85,9 @@ std::vector<fs::path> model_files(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const auto& part : parts_of(folder)) {
     for (const auto& entry : fs::recursive_directory_iterator(folder / part)) {
-      if (is_pipeline_file(entry)) files.push_back(fs::relative(entry.path(), folder));
+      // As it is called here: the target of a link, as in a download's cache, has another name.
+      if (is_pipeline_file(entry))
+        files.push_back(entry.path().lexically_relative(folder).lexically_normal());
     }
   }
   if (fs::exists(folder / kIndexFile)) {

@@ -39,6 +39,17 @@ void expect_folder(const std::string& chosen) {
       "with from_single_file and save_pretrained");
 }
 
+/// Of a tokenizer that was saved by transformers 5, whose files its reader and the public folders do not
+/// share.
+void expect_tokenizer_files(const fs::path& missing) {
+  const auto folder = missing.parent_path();
+  if (!folder.filename().string().starts_with("tokenizer") || !fs::exists(folder / "tokenizer.json")) return;
+  throw Error(
+      fmt::format("holds tokenizer.json alone, without {}", missing.filename().string()), folder.string(),
+      "transformers 5 leaves the other files out when it saves: copy the folders tokenizer, tokenizer_2 and "
+      "tokenizer_3 from the model's public repository");
+}
+
 /// A folder of another model, before anything of it is missed.
 void expect_pipeline(const BackboneInfo& backbone, const std::string& folder) {
   if (backbone.pipeline.empty() || !fs::exists(fs::path(folder) / "model_index.json")) return;
@@ -61,6 +72,7 @@ fs::path find_weights(const BackboneInfo& backbone, const std::string& chosen) {
     expect_pipeline(backbone, chosen);
     for (const auto& file : backbone.files) {
       if (fs::is_regular_file(fs::path(chosen) / file)) continue;
+      expect_tokenizer_files(fs::path(chosen) / file);
       throw Error(fmt::format("lacks {}, so it is not a weights folder of backbone {}", file, backbone.name),
                   "--weights " + chosen, fmt::format("it must hold {}", join(backbone.files, ", ")));
     }

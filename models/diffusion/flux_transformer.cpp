@@ -90,10 +90,12 @@ FluxTransformerImpl::FluxTransformerImpl(const FluxConfig& config) : config_(con
 
 Tensor FluxTransformerImpl::forward(const FluxInputs& inputs) {
   constexpr double kTimesteps = 1000;  // a sinusoid's unit
+  // Rounded to the network's numbers as in diffusers: guidance 3.5 is 3504 of them in bfloat16.
+  const auto in_units = [this](const Tensor& numbers) { return kTimesteps * numbers.to(dtype()); };
   auto image = image_(inputs.tokens);
   auto text = context_(inputs.text);
-  auto embedding = time_.of_numbers(kTimesteps * inputs.sigma);
-  if (config_.guidance_embeds) embedding = embedding + guidance_.of_numbers(kTimesteps * inputs.guidance);
+  auto embedding = time_.of_numbers(in_units(inputs.sigma));
+  if (config_.guidance_embeds) embedding = embedding + guidance_.of_numbers(in_units(inputs.guidance));
   const auto condition = torch::silu(embedding + pooled_(inputs.pooled));
   const auto rotation =
       rotary_positions(torch::cat({inputs.image_ids, inputs.text_ids}), config_.axes_dims_rope);

@@ -122,5 +122,31 @@ TEST(Flux, InFloat16StreamsEndAtTheEndOfItsRange) {
   EXPECT_TRUE(torch::isfinite(out).all().item<bool>());
 }
 
+// diffusers multiplies them by 1000 in the network's numbers: 3.5 and 3.503 are one of bfloat16.
+TEST(Flux, TimeAndGuidanceAreRoundedToTheNetworksNumbers) {
+  FluxTransformer model(small_flux_transformer());
+  initialise_uniform(*model, 7);
+  torch::manual_seed(8);
+  const auto tokens = torch::randn({1, 6, 16}), text = torch::randn({1, 5, 20}),
+             pooled = torch::randn({1, 10});
+  const auto out = [&](torch::ScalarType type, float sigma, float guidance) {
+    const torch::NoGradGuard no_grad;
+    model->to(type);
+    return model->forward({.tokens = tokens.to(type),
+                           .text = text.to(type),
+                           .pooled = pooled.to(type),
+                           .sigma = torch::tensor({sigma}),
+                           .guidance = torch::tensor({guidance}),
+                           .image_ids = flux_image_ids(2, 3, torch::kCPU),
+                           .text_ids = torch::zeros({5, 3})});
+  };
+  const auto f32 = torch::kFloat32, bf16 = torch::kBFloat16;
+  EXPECT_FALSE(torch::equal(out(f32, 0.7F, 3.5F), out(f32, 0.7F, 3.503F)));
+  const auto usual = out(bf16, 0.7F, 3.5F);
+  EXPECT_TRUE(torch::equal(usual, out(bf16, 0.7F, 3.503F)));
+  EXPECT_TRUE(torch::equal(usual, out(bf16, 0.7005F, 3.5F)));
+  EXPECT_FALSE(torch::equal(usual, out(bf16, 0.7F, 3.52F)));
+}
+
 }  // namespace
 }  // namespace harness
