@@ -33,6 +33,15 @@ void on_warning(png_structp, png_const_charp) {}
 constexpr png_uint_32 kMaxSide = 65535;
 constexpr std::size_t kMaxPixels = 64u << 20;
 
+/// An interlaced picture comes in several passes over all rows, each of which adds pixels to those before.
+void read_rows(png_structp png, int passes, Image& image) {
+  const auto stride = static_cast<std::size_t>(image.width) * 3;
+  for (int pass = 0; pass < passes; ++pass) {
+    for (std::size_t at = 0; at < image.rgb.size(); at += stride)
+      png_read_row(png, image.rgb.data() + at, nullptr);
+  }
+}
+
 }  // namespace
 
 std::string png_bytes(const Image& image) {
@@ -80,15 +89,14 @@ Image decode_png(std::string_view bytes, const std::filesystem::path& path) {
   png_set_gray_to_rgb(png);
   const png_color_16 white{.index = 0, .red = 255, .green = 255, .blue = 255, .gray = 255};
   png_set_background(png, &white, PNG_BACKGROUND_GAMMA_SCREEN, 0, 1.0);
+  const int passes = png_set_interlace_handling(png);
   png_read_update_info(png, info);
   if (png_get_rowbytes(png, info) != static_cast<std::size_t>(width) * 3)
     png_error(png, "an unknown pixel layout");
   image.width = static_cast<int>(width);
   image.height = static_cast<int>(height);
   image.rgb.resize(static_cast<std::size_t>(width) * height * 3);
-  for (png_uint_32 y = 0; y < height; ++y) {
-    png_read_row(png, image.rgb.data() + static_cast<std::size_t>(y) * width * 3, nullptr);
-  }
+  read_rows(png, passes, image);
   png_destroy_read_struct(&png, &info, nullptr);
   return image;
 }

@@ -49,7 +49,8 @@ struct ScorerSetup {
   /// A path of the job: "scorer" (the program harness-scorer), "scorer:NAME" (a scorer's folder). Throws
   /// Error where the job has none.
   std::function<std::filesystem::path(const std::string&)> path;
-  std::filesystem::path scratch = {};  ///< the job's own folder
+  std::filesystem::path scratch = {};  ///< the job's own folder, which its processes share
+  int rank = 0;                        ///< of this process among those of the job
   int threads = 1;
   std::string device = "cpu";
   std::string where = {};  ///< the job, in messages

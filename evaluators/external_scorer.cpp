@@ -8,12 +8,15 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/geneval/shown_target.h"
 #include "core/sha256.h"
 #include "evaluators/scorer_client.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr const char* kImagesFor = "images-for-";
 
 /// A folder that is empty at first and gone in the end.
 class ScratchFolder {
@@ -48,6 +51,12 @@ ScorerPoolSettings pool_settings(const ExternalScorerSpec& spec, const fs::path&
           .name = fmt::format("scorer {}", spec.name),
           .stated = ScorerHello{spec.name, spec.version, Json::object(), {}},
           .image_folder = spec.by_path ? scratch : fs::path()};
+}
+
+/// What the image shall show: a record of GenEval is no text.
+ScorerText with_text_alone(ScorerText text) {
+  if (!tag_of_target(text.target).empty()) text.target.clear();
+  return text;
 }
 
 /// Why an answer has no value for a metric.
@@ -88,7 +97,7 @@ class ExternalScorer : public Scorer {
 
   std::future<SampleScore> score(const ScorerText& text, const Image& image) override {
     std::future<ScorerAnswer> answer;
-    if (!given_up()) answer = pool_.submit(image, text);
+    if (!given_up()) answer = pool_.submit(image, with_text_alone(text));
     return std::async(std::launch::deferred,
                       [this, answer = std::move(answer)]() mutable { return settled(std::move(answer)); });
   }
@@ -183,7 +192,17 @@ std::unique_ptr<Scorer> open_external_scorer(const ScorerSetup& setup) {
     throw Error("was changed since the run was planned", folder.string(),
                 "repeat the command: it plans with the scorer that is there now");
   }
-  return std::make_unique<ExternalScorer>(spec, setup.scratch / ("images-for-" + spec.name));
+  return std::make_unique<ExternalScorer>(
+      spec, setup.scratch / fmt::format("{}{}.{}", kImagesFor, spec.name, setup.rank));
+}
+
+void remove_left_images(const fs::path& scratch) {
+  std::vector<fs::path> left;
+  std::error_code ignored;
+  for (fs::directory_iterator entry(scratch, ignored), end; entry != end; entry.increment(ignored)) {
+    if (entry->path().filename().string().starts_with(kImagesFor)) left.push_back(entry->path());
+  }
+  for (const auto& folder : left) fs::remove_all(folder, ignored);
 }
 
 }  // namespace harness

@@ -54,8 +54,13 @@ void try_external_scorer(const ExternalScorerSpec& spec);
 ///
 /// An image that it fails on gets no value and a reason. After `restarts` replaced processes it is given up:
 /// every further image gets no value and that reason. Images count in the order in which their futures are
-/// waited for, so that which ones have values depends on neither timing nor the number of processes. Images
-/// wait for it in a folder below setup.scratch, which is removed at the end.
+/// waited for, so that which ones have values depends on neither timing nor the number of the scorer's
+/// processes. Each process of a job counts its own images. They wait for the scorer in a folder below
+/// setup.scratch that is this process' own (setup.rank) and removed at the end.
 std::unique_ptr<Scorer> open_external_scorer(const ScorerSetup& setup);
+
+/// Removes the images that killed processes of a job have left below `scratch`, however many there were.
+/// Before any process of the job opens its scorers.
+void remove_left_images(const std::filesystem::path& scratch);
 
 }  // namespace harness

@@ -68,6 +68,19 @@ bool ImageScoring::run(WorkerPool& pool,
   return true;
 }
 
+ScorersReport ImageScoring::scorers_report() const {
+  const Json own = {{"replaced", scorers_.replaced()}, {"notes", scorers_.notes()}};
+  ScorersReport report;
+  for (const auto& text : ranks_.gather(own.dump())) {
+    const auto theirs = Json::parse(text);
+    report.replaced += theirs.at("replaced").get<std::size_t>();
+    for (const auto& note : theirs.at("notes").get<std::vector<std::string>>()) {
+      if (std::ranges::count(report.notes, note) == 0) report.notes.push_back(note);
+    }
+  }
+  return report;
+}
+
 /// The first images of the shards that are not done, by the root's log, which the scorers go on from.
 std::vector<std::size_t> ImageScoring::shards_to_make() {
   std::vector<std::size_t> shards;

@@ -26,6 +26,12 @@ struct WaitingImage {
   Json given = nullptr;  ///< what is recorded of an image that another system drew
 };
 
+/// What an evaluation says of its scorers in the end.
+struct ScorersReport {
+  std::size_t replaced = 0;        ///< processes of theirs
+  std::vector<std::string> notes;  ///< Scorers::notes, each once
+};
+
 /// Scores the images of an evaluation, shard by shard, and records them in their order, whichever processes
 /// and threads they come from. What the log holds already is not done again.
 class ImageScoring {
@@ -39,6 +45,9 @@ class ImageScoring {
 
   /// `make(begin)`: the shard of the images from there on, on any thread. False where it was asked to stop.
   bool run(WorkerPool& pool, const std::function<std::vector<WaitingImage>(std::size_t begin)>& make);
+
+  /// Of the scorers of all processes, each of which has to ask.
+  ScorersReport scorers_report() const;
 
  private:
   std::vector<std::size_t> shards_to_make();

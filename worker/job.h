@@ -13,6 +13,7 @@ struct WorkerJob {
   std::string id;
   Json identity, paths;
   int threads = 1;
+  int rank = 0;  ///< of this process among those of the job
   std::string device = "cpu";
   std::string checkpoint_sha256;  ///< of the manifest of the checkpoint to evaluate; empty: not known
   std::filesystem::path folder;

@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/processes/rank_place.h"
 #include "core/streams.h"
+#include "evaluators/external_scorer.h"
 #include "models/nn/device.h"
 #include "worker/commands.h"
 #include "worker/memory_error.h"
@@ -59,6 +60,7 @@ void require_same_machine(const WorkerJob& job) {
 
 bool run_shared(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
   try {
+    if (ranks.is_root()) remove_left_images(job.folder);  // the others wait for it in the next line
     require_equal_machines(job, ranks);
     const auto kind = job.get<std::string>("kind");
     if (kind == "train") return run_training(job, ranks, reporter);
@@ -99,6 +101,7 @@ bool is_complete_already(const std::filesystem::path& folder) {
 int run_job(const std::filesystem::path& folder) {
   auto job = read_job(folder);
   const auto place = rank_place();
+  job.rank = place.rank;
   if (job.device == "cuda")
     job.device = fmt::format("cuda:{}", place.local_rank);  // of those that are visible
   if (is_complete_already(folder)) return 0;

@@ -85,9 +85,10 @@ class Evaluation {
           fmt::format("{} of {} targets do not fit {} and are drawn with the fallback described in {}.",
                       changed.size(), prompts_.size(), last.limit, last.rule));
     }
-    for (auto& note : scoring_.scorers().notes()) notes.push_back(std::move(note));
+    const auto scorers = scoring_.scorers_report();
+    for (const auto& note : scorers.notes) notes.push_back(note);
     return {{"images", prompts_.size()},
-            {"scorers_replaced", scoring_.scorers().replaced()},
+            {"scorers_replaced", scorers.replaced},
             {"drawn_by_fallback", changed},
             {"table_notes", std::move(notes)}};
   }

@@ -123,9 +123,10 @@ class GivenScoring {
     if (!scoring_.run(pool_, [this](std::size_t begin) { return read(begin); })) return false;
     const GivenCounts counts(job_.folder / "events.log");
     auto notes = counts.notes(scoring_.images().size());
-    for (auto& note : scoring_.scorers().notes()) notes.push_back(std::move(note));
+    const auto scorers = scoring_.scorers_report();
+    for (const auto& note : scorers.notes) notes.push_back(note);
     reporter_.completed({{"images", scoring_.images().size()},
-                         {"scorers_replaced", scoring_.scorers().replaced()},
+                         {"scorers_replaced", scorers.replaced},
                          {"image_size", counts.size()},
                          {"table_notes", std::move(notes)}});
     return true;

@@ -26,6 +26,7 @@ Scorers open_scorers(const WorkerJob& job) {
                        .identity = std::move(identity),
                        .path = [&job](const std::string& which) { return job.path(which); },
                        .scratch = job.folder,
+                       .rank = job.rank,
                        .threads = job.threads,
                        .device = job.device,
                        .where = job.file()};

@@ -88,13 +88,14 @@ std::vector<Detection> stored(const GenevalVocabulary& vocabulary, const Geneval
 }  // namespace
 
 GenevalScorer::GenevalScorer(const std::filesystem::path& folder, const GenevalScorerInfo& scorer,
-                             const GenevalProfile& profile, torch::Device device)
+                             const GenevalProfile& profile, torch::Device device, std::size_t batch)
     : scorer_(scorer),
       profile_(profile),
       device_(device),
       parts_(GenevalFolder::load(folder, scorer, profile, {.device = device})),
+      batch_(batch),
       batches_(
-          device.is_cpu() ? 1 : kBatch, [this](const auto& pictures) { return judged(pictures); },
+          batch, [this](const auto& pictures) { return judged(pictures); },
           [](const std::string& reason) { return without_values(geneval_metrics(), reason); }) {}
 
 std::future<SampleScore> GenevalScorer::submit(const ScorerText& text, const Image& image) {
@@ -120,11 +121,24 @@ std::future<SampleScore> GenevalScorer::submit(const ScorerText& text, const Ima
 }
 
 std::vector<SampleScore> GenevalScorer::judged(const std::vector<Picture>& pictures) {
+  std::map<std::vector<std::int64_t>, Pictures> by_shape;
+  for (const auto& picture : pictures) by_shape[picture.pixels.sizes().vec()].push_back(&picture);
+  std::map<const Picture*, SampleScore> scores;
+  for (const auto& [_, alike] : by_shape) {
+    auto found = judged(alike);
+    for (std::size_t i = 0; i < alike.size(); ++i) scores[alike[i]] = std::move(found[i]);
+  }
+  std::vector<SampleScore> in_order;
+  for (const auto& picture : pictures) in_order.push_back(std::move(scores.at(&picture)));
+  return in_order;
+}
+
+std::vector<SampleScore> GenevalScorer::judged(const Pictures& pictures) {
   const torch::NoGradGuard no_grad;
   const OneThread one_thread;
   std::vector<Tensor> pixels;
-  for (const auto& picture : pictures) pixels.push_back(picture.pixels);
-  if (!device_.is_cpu()) pixels.resize(kBatch, pixels.back());
+  for (const auto* picture : pictures) pixels.push_back(picture->pixels);
+  pixels.resize(batch_, pixels.back());
   std::unique_lock lock(device_mutex_, std::defer_lock);
   if (device_.is_cuda()) lock.lock();
   const auto found = parts_.detector->forward(torch::stack(pixels).to(device_));
@@ -133,7 +147,7 @@ std::vector<SampleScore> GenevalScorer::judged(const std::vector<Picture>& pictu
     const auto row = static_cast<std::int64_t>(i);
     // One picture's numbers are no reason against those beside it.
     try {
-      scores.push_back(judged(pictures[i], found.classes[row], found.masks[row]));
+      scores.push_back(judged(*pictures[i], found.classes[row], found.masks[row]));
     } catch (const Error& error) {
       scores.push_back(without_values(geneval_metrics(), error.what()));
     }

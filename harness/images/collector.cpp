@@ -59,8 +59,17 @@ ImageList ImageCollector::finish(fs::path folder, std::string layout) && {
   if (found_.empty())
     throw Error(fmt::format("holds no PNG or JPEG image: {}", folder.string()), place_.where);
   ImageList list{.folder = std::move(folder), .layout = std::move(layout), .images = {}, .notes = {}};
-  for (auto& [key, name] : found_) list.images.push_back({key.first, key.second, std::move(name)});
+  const int first = first_sample();
+  for (auto& [key, name] : found_) list.images.push_back({key.first, key.second - first, std::move(name)});
+  if (first > 0)
+    list.notes.push_back(fmt::format("sample {} is the first there and counts as sample 0", first));
   return list;
+}
+
+int ImageCollector::first_sample() const {
+  int first = kMostSamples;
+  for (const auto& [key, _] : found_) first = std::min(first, key.second);
+  return first;
 }
 
 }  // namespace harness

@@ -17,7 +17,8 @@ class ImageCollector {
   /// `sample`: nothing where its place among the images of its prompt says it. Throws Error (at `where`).
   void add(int position, std::optional<int> sample, const std::string& name, const std::string& where);
 
-  /// Throws Error where there is none.
+  /// Samples count from 0: where the place's do not, the smallest becomes 0 and a note says so. Throws Error
+  /// where there is no image.
   ImageList finish(std::filesystem::path folder, std::string layout) &&;
 
   /// What has an ending of a picture and is none of those that are read. Throws Error if there was one.
@@ -25,6 +26,8 @@ class ImageCollector {
   void pass_over(const std::filesystem::path& file);
 
  private:
+  int first_sample() const;
+
   const ImagePlace& place_;
   std::map<std::pair<int, int>, std::string> found_;
   std::map<int, int> next_;  ///< by prompt

@@ -24,6 +24,8 @@ namespace {
 constexpr const char* kLayouts =
     "name them INDEX.png or INDEX_SAMPLE.png, or put a manifest.csv there (columns file, and prompt or index); "
     "docs/images.md shows all layouts";
+constexpr const char* kRename =
+    "name them INDEX.png, or put a manifest.csv there (columns file, and prompt or index)";
 
 /// What is directly in a folder, by name. Throws Error for what cannot be looked at.
 struct Entries {
@@ -102,32 +104,59 @@ ImageList read_geneval(const ImagePlace& place, const std::vector<fs::path>& fol
   return std::move(images).finish(fs::absolute(place.path), "GenEval's folders");
 }
 
-/// "image_0012-3" and "0012": an index and, where there is one, a sample.
+/// "image_0012-3", "0012" and "img12": an index and, where there is one, a sample.
 struct Numbered {
   std::string index, sample;
 };
 
 std::optional<Numbered> numbered(const fs::path& image) {
-  static const std::regex kIndex("(?:[A-Za-z]+[_-]?)?([0-9]+)(?:[_-]([0-9]+))?");
+  static const std::regex kIndex("(?:[A-Za-z]+[_-])?([0-9]+)(?:[_-]([0-9]+))?"),
+      kBehindLetters("[A-Za-z]+([0-9]+)");
   std::smatch parts;
   const auto name = image.stem().string();
-  if (!std::regex_match(name, parts, kIndex)) return std::nullopt;
-  return Numbered{parts[1], parts[2]};
+  if (std::regex_match(name, parts, kIndex)) return Numbered{parts[1], parts[2]};
+  if (std::regex_match(name, parts, kBehindLetters)) return Numbered{parts[1], ""};
+  return std::nullopt;
 }
 
-/// "a sign reading OPEN_000012": a prompt and a number, as T2I-CompBench writes them.
-std::optional<int> position_of_name(const fs::path& image, const PromptFinder& prompts) {
+/// "sd35_0007": the first number may belong to the letters, as in a model's name or a seed.
+bool is_ambiguous(const fs::path& image) {
+  static const std::regex kTwoNumbers("[A-Za-z]+[0-9]+[_-][0-9]+");
+  return std::regex_match(image.stem().string(), kTwoNumbers);
+}
+
+/// "a sign reading OPEN_000012": a prompt and a number, as T2I-CompBench writes them. Throws Error (at
+/// `where`) where several prompts have it.
+std::optional<int> position_of_name(const fs::path& image, const PromptFinder& prompts,
+                                    const std::string& where) {
   const auto name = image.stem().string();
   const auto end = name.find_last_not_of("0123456789");
   if (end == std::string::npos) return std::nullopt;
   if (end + 1 < name.size() && name[end] == '_') {
-    if (const auto found = prompts.find_text(name.substr(0, end))) return found;
+    if (const auto found = prompts.find_text(name.substr(0, end), where)) return found;
   }
-  return prompts.find_text(name);
+  return prompts.find_text(name, where);
+}
+
+/// Throws Error where names such as "seed-42_0007" would make all images samples of one of several prompts.
+void expect_several_prompts(const ImagePlace& place, const Entries& entries, const PromptFinder& prompts) {
+  std::set<long long> indices;
+  for (const auto& image : entries.images) {
+    const auto parts = *numbered(image);
+    if (parts.sample.empty()) return;
+    indices.insert(number_of(parts.index, image.filename().string(), place.where));
+  }
+  if (prompts.size() < 2 || entries.images.size() < 2 || indices.size() > 1) return;
+  const auto& first = entries.images.front();
+  throw Error(fmt::format("{} is read as sample {} of prompt {}, and all {} images as samples of that prompt",
+                          first.filename().string(), numbered(first)->sample, *indices.begin(),
+                          entries.images.size()),
+              place.where, kRename);
 }
 
 ImageList read_numbered(const ImagePlace& place, const fs::path& folder, const Entries& entries,
                         const PromptFinder& prompts, ImageCollector&& images) {
+  expect_several_prompts(place, entries, prompts);
   for (const auto& image : entries.images) {
     const auto parts = *numbered(image);
     const auto name = image.filename().string();
@@ -146,11 +175,13 @@ ImageList read_named(const ImagePlace& place, const fs::path& folder, const Entr
   };
   // Among numbered files the stray one is that which has no number.
   for (const auto& image : entries.images) {
-    if (!numbered(image) && !position_of_name(image, prompts))
-      refuse(image, "is named by neither a number nor one of the prompts");
+    if (numbered(image) || position_of_name(image, prompts, place.where)) continue;
+    refuse(image, is_ambiguous(image)
+                      ? "has letters directly before the first of two numbers: which one is the prompt's?"
+                      : "is named by neither a number nor one of the prompts");
   }
   for (const auto& image : entries.images) {
-    const auto position = position_of_name(image, prompts);
+    const auto position = position_of_name(image, prompts, place.where);
     if (!position) refuse(image, "is named by a number, and other files by their prompts");
     images.add(*position, std::nullopt, image.filename().string(), place.where);
   }

@@ -82,7 +82,7 @@ int position_of(const ManifestRow& row, const PromptFinder& prompts) {
     throw Error("names no prompt", row.where, "give \"prompt\", its text, or \"index\", its number");
   if (!index) return prompts.of_text(*text, row.where);
   const int position = prompts.at(*index, row.where);
-  if (text != nullptr && prompts.text_of(position) != *text) {
+  if (text != nullptr && trim(prompts.text_of(position)) != trim(*text)) {
     throw Error(fmt::format("its prompt is not the one of index {}", *index), row.where,
                 "give the prompts that these images were drawn for, in their order; --index-from says where "
                 "numbers begin");
@@ -90,14 +90,16 @@ int position_of(const ManifestRow& row, const PromptFinder& prompts) {
   return position;
 }
 
-/// The caption's part between " | " that is a prompt; the whole caption before any part.
-std::optional<int> position_of_caption(const std::string& caption, const PromptFinder& prompts) {
-  if (const auto whole = prompts.find_text(caption)) return whole;
+/// The caption's part between " | " that is a prompt; the whole caption before any part. Throws Error (at
+/// `where`) where several prompts have it.
+std::optional<int> position_of_caption(const std::string& caption, const PromptFinder& prompts,
+                                       const std::string& where) {
+  if (const auto whole = prompts.find_text(caption, where)) return whole;
   constexpr std::string_view kBetween = " | ";
   const auto first = caption.find(kBetween), last = caption.rfind(kBetween);
   if (first == std::string::npos) return std::nullopt;
-  if (const auto before = prompts.find_text(caption.substr(0, first))) return before;
-  return prompts.find_text(caption.substr(last + kBetween.size()));
+  if (const auto before = prompts.find_text(caption.substr(0, first), where)) return before;
+  return prompts.find_text(caption.substr(last + kBetween.size()), where);
 }
 
 }  // namespace
@@ -167,7 +169,7 @@ ImageList read_wandb_summary(const ImagePlace& place, const fs::path& file, cons
   ImageCollector images(place);
   int without = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto position = position_of_caption(captions[i], prompts);
+    const auto position = position_of_caption(captions[i], prompts, file.string());
     if (!position) {
       ++without;
     } else if (!fs::is_regular_file(folder / names[i])) {

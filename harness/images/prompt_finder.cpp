@@ -70,9 +70,8 @@ int PromptFinder::of_text(std::string_view text, const std::string& where) const
   return positions->front();
 }
 
-std::optional<int> PromptFinder::find_text(std::string_view text) const {
-  const auto* positions = positions_of(text);
-  return positions != nullptr && positions->size() == 1 ? std::optional(positions->front()) : std::nullopt;
+std::optional<int> PromptFinder::find_text(std::string_view text, const std::string& where) const {
+  return positions_of(text) != nullptr ? std::optional(of_text(text, where)) : std::nullopt;
 }
 
 const std::string& PromptFinder::text_of(int position) const {

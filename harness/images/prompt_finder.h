@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,10 +22,11 @@ class PromptFinder {
   /// Position of a text: as it is, else by its letters and digits alone, as tokenizers and file names leave
   /// them. Throws Error (at `where`) where no prompt has it, or several have.
   int of_text(std::string_view text, const std::string& where) const;
-  /// The same, or nothing.
-  std::optional<int> find_text(std::string_view text) const;
+  /// The same, or nothing where no prompt has it.
+  std::optional<int> find_text(std::string_view text, const std::string& where) const;
 
   const std::string& text_of(int position) const;
+  std::size_t size() const { return prompts_.prompts.size(); }
 
  private:
   const std::vector<int>* positions_of(std::string_view text) const;

@@ -49,9 +49,9 @@ class RunReader {
 
   OutsideRun read(const std::string& places) {
     run_.clear();
-    const auto parts = split(places, ',');
-    for (const auto& part : parts) {
-      const std::string named(trim(part)), place = (folder_ / named).string();
+    const auto parts = places_in(places, folder_);
+    for (const auto& named : parts) {
+      const auto place = (folder_ / named).string();
       if (named.empty()) throw Error("names no folder", option_of(arm_), "give NAME=DIR");
       if (place.find(kStep) != std::string::npos) {
         add_steps(place);

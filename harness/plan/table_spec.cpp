@@ -869,11 +869,20 @@ TableSpec with_outside_rows(const TableSpec& spec, const std::vector<std::string
     while (row < rows.size() && rows[row].at("name") != name) ++row;
     if (row == rows.size()) rows.push_back({{"name", name}, {key, Json::array()}});
     std::vector<std::string> absolute;  // relative ones would be the table's file's
-    for (const auto& place : split(places, ','))
+    for (const auto& place : places_in(places, fs::current_path()))
       absolute.push_back(place.empty() ? place : fs::absolute(place).string());
     rows[row][key].push_back(join(absolute, ","));
   }
   return parse_table_spec(std::move(document), spec.file);
+}
+
+std::vector<std::string> places_in(const std::string& text, const fs::path& folder) {
+  const std::string whole(trim(text));
+  std::error_code unknown;
+  if (!whole.empty() && fs::exists(folder / whole, unknown)) return {whole};
+  std::vector<std::string> places;
+  for (const auto& part : split(text, ',')) places.emplace_back(trim(part));
+  return places;
 }
 
 std::pair<std::string, std::string> name_and_place(const std::string& text, const std::string& option) {

@@ -190,6 +190,10 @@ struct TableSpec {
 /// The table as it is with a backbone, which changes nothing where the table does not name it.
 TableSpec for_backbone(TableSpec spec, const std::string& backbone);
 
+/// The places that a text names: one where something is there by the whole of it, else those between its
+/// commas, without blanks around them. `folder`: that relative ones are below.
+std::vector<std::string> places_in(const std::string& text, const std::filesystem::path& folder);
+
 /// Reads tables/ID.json, or a user's own FILE.json; "extends" (an ID, or a path relative to the file) names
 /// the table that it changes. Throws Error: an unknown id or key (with the nearest), a value of the wrong
 /// type or impossible, a direction or unit that is not the metric's, a text or list that is too long.

@@ -17,9 +17,9 @@ namespace {
 constexpr const char* kSeedText = "{seed}";
 constexpr std::uint64_t kSplitSeed = 20260501;  // as of the shipped tables
 
-/// Whether a metric of this evaluator says anything of images of these prompts.
-bool is_of_prompts(const EvaluatorInfo& evaluator, const Registry& registry, const PromptSet& prompts,
-                   const BackboneInfo& like) {
+/// Why the metrics of this evaluator say nothing of images of these prompts; empty: they do.
+std::string unfit_prompts(const EvaluatorInfo& evaluator, const Registry& registry,
+                          const PromptSet& prompts) {
   // Another evaluator of a task gives the same metrics, of other images.
   const auto own = names_of(evaluator.metrics);
   const auto rewards = [&](const char* task) {
@@ -30,9 +30,19 @@ bool is_of_prompts(const EvaluatorInfo& evaluator, const Registry& registry, con
     });
   };
   const bool are_records = task_of_set(prompts.name) == kGenevalPrompts;
-  if (rewards(kGenevalPrompts)) return are_records;
+  if (rewards(kGenevalPrompts))
+    return are_records ? "" : "is of GenEval's records, and these are lines of text";
+  if (!rewards(kOcrPrompts)) return "";
+  if (are_records) return "is of texts that prompts quote, and these are GenEval's records";
   const auto quotes = [](const Prompt& prompt) { return !prompt.target.empty(); };
-  if (rewards(kOcrPrompts)) return !are_records && std::ranges::any_of(prompts.prompts, quotes);
+  const bool some_quote = std::ranges::any_of(prompts.prompts, quotes);
+  return some_quote ? "" : "is of texts that prompts quote, and none of these quotes one";
+}
+
+/// Whether a metric of this evaluator says anything of images of these prompts.
+bool is_of_prompts(const EvaluatorInfo& evaluator, const Registry& registry, const PromptSet& prompts,
+                   const BackboneInfo& like) {
+  if (!unfit_prompts(evaluator, registry, prompts).empty()) return false;
   // A CLIP model of this project's own, which knows its pictures of letters alone.
   return evaluator.name != "glyph-clip" || like.images == kGlyphImages;
 }
@@ -63,8 +73,19 @@ std::string leading_metric(const std::vector<std::string>& metrics, const Regist
   return metrics.front();
 }
 
+/// Throws Error for a metric that says nothing of images of these prompts.
+void expect_of_prompts(const std::string& metric, const Registry& registry, const PromptSet& prompts) {
+  const auto* evaluator = registry.evaluator_of(metric);
+  if (evaluator == nullptr) return;
+  const auto reason = unfit_prompts(*evaluator, registry, prompts);
+  if (reason.empty()) return;
+  throw Error(fmt::format("{} {}: {}", metric, reason, prompts.origin), "--metric",
+              "leave it out, or give the prompts that these images were drawn for");
+}
+
 ScoredMetrics asked_metrics(const ScoreRequest& request, const Registry& registry,
-                            const ScorerFolders& folders, const BackboneInfo& like) {
+                            const ScorerFolders& folders, const PromptSet& prompts,
+                            const BackboneInfo& like) {
   ScoredMetrics chosen;
   std::vector<std::string> known;
   for (const auto& evaluator : registry.evaluators) {
@@ -74,6 +95,7 @@ ScoredMetrics asked_metrics(const ScoreRequest& request, const Registry& registr
   }
   for (const auto& name : request.metrics) {
     require_choice(name, known, "metric", "--metric");
+    expect_of_prompts(name, registry, prompts);
     if (const auto reason = reason_not_to_run(registry, folders, name, like.name))
       throw Error(
           fmt::format("{} cannot be measured: {}", name, *reason), "--metric",
@@ -83,6 +105,14 @@ ScoredMetrics asked_metrics(const ScoreRequest& request, const Registry& registr
   return chosen;
 }
 
+/// The places of a run with absolute paths, between commas.
+std::string absolute_places(const std::string& given) {
+  std::vector<std::string> places;
+  for (const auto& place : places_in(given, fs::current_path()))
+    places.push_back(place.empty() ? place : fs::absolute(place).lexically_normal().string());
+  return join(places, ",");
+}
+
 }  // namespace
 
 std::size_t ImageRows::runs() const {
@@ -90,8 +120,11 @@ std::size_t ImageRows::runs() const {
 }
 
 bool ImageRows::has_steps() const {
-  return std::ranges::any_of(
-      places, [](const auto& row) { return std::ranges::any_of(row.second, harness::has_steps); });
+  const auto has_several = [](const std::string& place) {
+    return harness::has_steps(place) || places_in(place, "/").size() > 1;
+  };
+  return std::ranges::any_of(places,
+                             [&](const auto& row) { return std::ranges::any_of(row.second, has_several); });
 }
 
 ImageRows read_image_rows(const std::vector<std::string>& given) {
@@ -101,7 +134,7 @@ ImageRows read_image_rows(const std::vector<std::string>& given) {
     if (place.find(kSeedText) != std::string::npos)
       throw Error("has {seed} in it", text, "give the folder of each run: NAME=DIR1 NAME=DIR2");
     if (!rows.places.contains(name)) rows.names.push_back(name);
-    rows.places[name].push_back(fs::absolute(place).lexically_normal().string());
+    rows.places[name].push_back(absolute_places(place));
   }
   for (const auto& name : rows.names) {
     if (rows.places.at(name).size() == rows.runs()) continue;
@@ -116,7 +149,7 @@ ImageRows read_image_rows(const std::vector<std::string>& given) {
 ScoredMetrics choose_score_metrics(const ScoreRequest& request, const Registry& registry,
                                    const ScorerFolders& folders, const PromptSet& prompts,
                                    const BackboneInfo& like) {
-  if (!request.metrics.empty()) return asked_metrics(request, registry, folders, like);
+  if (!request.metrics.empty()) return asked_metrics(request, registry, folders, prompts, like);
   ScoredMetrics chosen;
   for (const auto& evaluator : registry.evaluators) {
     if (evaluator.guardrail || !evaluator.belongs_to(like.name) ||

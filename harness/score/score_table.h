@@ -22,7 +22,8 @@ struct ImageRows {
   bool has_steps() const;    ///< one has several checkpoints
 };
 
-/// Throws Error for what is no NAME=PLACE, and for rows of different numbers of runs.
+/// A place is one or, with commas, several (places_in). Throws Error for what is no NAME=PLACE, and for rows
+/// of different numbers of runs.
 ImageRows read_image_rows(const std::vector<std::string>& given);
 
 /// Metrics that are measured of such images, and those that could be with further scorers.
@@ -31,7 +32,8 @@ struct ScoredMetrics {
 };
 
 /// As asked for, else of every evaluator that is there: those of texts only where prompts quote one, those of
-/// records only for records. Throws Error for a metric that cannot be measured here.
+/// records only for records. Throws Error for a metric that is asked for and says nothing of these prompts,
+/// or cannot be measured here.
 ScoredMetrics choose_score_metrics(const ScoreRequest& request, const Registry& registry,
                                    const ScorerFolders& folders, const PromptSet& prompts,
                                    const BackboneInfo& like);

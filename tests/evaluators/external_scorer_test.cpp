@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <set>
+
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
@@ -16,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 class ExternalScorerFolder : public testing::Test {
  protected:
@@ -34,8 +37,8 @@ class ExternalScorerFolder : public testing::Test {
     return read_external_scorer(folder_);
   }
 
-  /// tests/data/scorers/misbehaving_scorer.py, at work.
-  std::unique_ptr<Scorer> misbehaving(const std::string& way, Json changes) const {
+  /// tests/data/scorers/misbehaving_scorer.py, at work for a process of a job.
+  std::unique_ptr<Scorer> misbehaving(const std::string& way, Json changes, int rank = 0) const {
     fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "tests/data/scorers/misbehaving_scorer.py",
                   folder_ / "score.py", fs::copy_options::overwrite_existing);
     changes["command"] = {"python3", "score.py", way};
@@ -43,7 +46,18 @@ class ExternalScorerFolder : public testing::Test {
     return open_external_scorer({.name = spec.name,
                                  .identity = external_scorer_identity(spec, sha256_file),
                                  .path = [this](const std::string&) { return folder_; },
-                                 .scratch = root_.path()});
+                                 .scratch = root_.path(),
+                                 .rank = rank});
+  }
+
+  /// Names of the folders of images that are there.
+  std::set<std::string> image_folders() const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(root_.path())) {
+      const auto name = entry.path().filename().string();
+      if (name.starts_with("images-for-")) names.insert(name);
+    }
+    return names;
   }
 
   /// The message, without the folder.
@@ -141,7 +155,54 @@ TEST_F(ExternalScorerFolder, WhichImagesHaveValuesDependsOnNeitherTimingNorTheNu
     EXPECT_EQ(scores_of(*scorer, 40), expected) << processes;
     EXPECT_TRUE(scorer->given_up().has_value());
   }
-  EXPECT_FALSE(fs::exists(root_.path() / "images-for-gauge"));
+  EXPECT_THAT(image_folders(), IsEmpty());
+}
+
+TEST_F(ExternalScorerFolder, ProcessesOfAJobHaveImageFilesOfTheirOwn) {
+  const auto first = misbehaving("good", {{"images", "path"}}, 0);
+  const auto second = misbehaving("good", {{"images", "path"}}, 1);
+  EXPECT_THAT(image_folders(), ElementsAre("images-for-gauge.0", "images-for-gauge.1"));
+  std::vector<std::future<SampleScore>> ones, others;
+  for (int i = 0; i < 20; ++i) {
+    ones.push_back(first->score({"a sign", "OPEN"}, grey_image(i)));
+    others.push_back(second->score({"a sign", "OPEN"}, grey_image(100 + i)));
+  }
+  for (std::size_t i = 0; i < ones.size(); ++i) {
+    EXPECT_EQ(ones[i].get().metrics.at("level"), static_cast<double>(i));
+    EXPECT_EQ(others[i].get().metrics.at("level"), static_cast<double>(100 + i));
+  }
+}
+
+TEST_F(ExternalScorerFolder, ImagesThatMoreProcessesOfAKilledJobHaveLeftAreRemoved) {
+  for (const char* left : {"images-for-gauge", "images-for-gauge.0", "images-for-gauge.7", "images"}) {
+    fs::create_directories(root_.path() / left);
+    write_file(root_.path() / left / "1.png", "left");
+  }
+  remove_left_images(root_.path());
+  EXPECT_THAT(image_folders(), IsEmpty());
+  EXPECT_TRUE(fs::exists(root_.path() / "images/1.png"));
+  EXPECT_TRUE(fs::exists(folder_ / "score.py"));
+  remove_left_images(root_.path() / "absent");
+}
+
+TEST_F(ExternalScorerFolder, IsSentTheTextToShowAndOfARecordNone) {
+  write_file(folder_ / "score.py",
+             "import json, sys\n"
+             "print('{\"protocol\": 1}', flush=True)\n"
+             "for line in sys.stdin.buffer:\n"
+             "    request = json.loads(line)\n"
+             "    sys.stdin.buffer.read(request['bytes'])\n"
+             "    values = {'level': len(request['target'])}\n"
+             "    print(json.dumps({'id': request['id'], 'values': values}), flush=True)\n");
+  const auto spec = read({{"command", {"python3", "score.py"}}});
+  const auto scorer = open_external_scorer({.name = spec.name,
+                                            .identity = external_scorer_identity(spec, sha256_file),
+                                            .path = [this](const std::string&) { return folder_; },
+                                            .scratch = root_.path()});
+  const std::vector<std::pair<std::string, double>> lengths = {
+      {"OPEN", 4}, {"", 0}, {"{", 1}, {R"({"tag":"counting","include":[{"class":"star","count":3}]})", 0}};
+  for (const auto& [target, length] : lengths)
+    EXPECT_EQ(scorer->score({"a sign", target}, grey_image(1)).get().metrics.at("level"), length) << target;
 }
 
 TEST_F(ExternalScorerFolder, OnlyImagesThatItFailsOnCountAgainstItsRestarts) {

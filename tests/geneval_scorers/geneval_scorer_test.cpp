@@ -58,9 +58,9 @@ void write_folder(const fs::path& folder, const GenevalVocabulary& vocabulary,
   fs::copy(kClip, folder / "clip", fs::copy_options::recursive);
 }
 
-Image picture(int number) {
-  Image image{48, 48, {}};
-  for (int i = 0; i < 48 * 48; ++i) {
+Image picture(int number, int width = 48, int height = 48) {
+  Image image{width, height, {}};
+  for (int i = 0; i < width * height; ++i) {
     for (int c = 0; c < 3; ++c)
       image.rgb.push_back(static_cast<std::uint8_t>((i * (c + 2) / 3 * (number + 1) + 60 * number) % 256));
   }
@@ -114,6 +114,23 @@ TEST_F(GenevalScorers, GiveAPictureItsScoreWhateverItsNeighboursOrderAndThreads)
     });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(threaded, alone);
+}
+
+TEST_F(GenevalScorers, GivePicturesOfSeveralShapesInOneBatchTheScoresThatEachHasAlone) {
+  const auto& shapes = info("geneval-shapes");
+  GenevalScorer batched(folder_.path(), shapes, shapes.profiles.front(), torch::kCPU, 4);
+  const std::vector<Image> pictures = {picture(0), picture(1, 64, 32), picture(2), picture(3, 64, 32)};
+  std::vector<std::future<SampleScore>> scores;
+  for (const auto& one : pictures) scores.push_back(batched.submit({kPrompt, kTarget}, one));
+  const auto alone = scorer();
+  for (std::size_t i = 0; i < pictures.size(); ++i) {
+    const auto found = scores[i].get();
+    const auto expected = alone->submit({kPrompt, kTarget}, pictures[i]).get();
+    EXPECT_TRUE(found.reasons.empty()) << i << ": " << text_of(found);
+    ASSERT_EQ(found.detections.size(), expected.detections.size()) << i;
+    for (std::size_t j = 0; j < found.detections.size(); ++j)
+      EXPECT_NEAR(found.detections[j].score, expected.detections[j].score, 1e-3) << i;
+  }
 }
 
 TEST_F(GenevalScorers, ListEveryObjectAboveTheLowThresholdInsideThePicture) {

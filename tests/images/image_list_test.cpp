@@ -66,6 +66,46 @@ TEST_F(ImageLists, FilesNamedByIndexAndSample) {
   EXPECT_EQ(find(three_).samples(), 2);
 }
 
+TEST_F(ImageLists, LettersMayStandBeforeANumberAndBeforeTwoWithALineBetween) {
+  add("glued/img2.png");
+  add("apart/image-1-0.png");
+  add("apart/image_1_1.png");
+  add("apart/image_2.png");
+  EXPECT_EQ(text_of(find(three_, "glued")), "2.0 img2.png");
+  EXPECT_EQ(text_of(find(three_, "apart")), "1.0 image-1-0.png, 1.1 image_1_1.png, 2.0 image_2.png");
+}
+
+TEST_F(ImageLists, TheNumberOfAModelOrASeedIsNotTakenForAPrompts) {
+  add("model/sd1_0000.png");
+  add("model/sd1_0001.png");
+  expect_refused(three_, "\"sd1_0000.png\" has letters directly before the first of two numbers", "model");
+  add("seed/seed-1_0000.png");
+  add("seed/seed-1_0002.png");
+  expect_refused(
+      three_,
+      "seed-1_0000.png is read as sample 0000 of prompt 1, and all 2 images as samples of that prompt",
+      "seed");
+  add("one/1_0.png");
+  EXPECT_EQ(text_of(find(three_, "one")), "1.0 1_0.png");
+}
+
+TEST_F(ImageLists, AllImagesMayBeOfTheOnlyPrompt) {
+  add("0_0.png");
+  add("0_1.png");
+  EXPECT_EQ(text_of(find(prompts({"a red cube"}))), "0.0 0_0.png, 0.1 0_1.png");
+}
+
+TEST_F(ImageLists, SamplesThatAreNumberedFromOneCountFromZeroAndANoteSaysSo) {
+  for (const char* file : {"0_1.png", "0_2.png", "1_2.png"}) add(file);
+  const auto list = find(three_);
+  EXPECT_EQ(text_of(list), "0.0 0_1.png, 0.1 0_2.png, 1.1 1_2.png");
+  EXPECT_EQ(list.samples(), 2);
+  EXPECT_EQ(list.notes, (std::vector<std::string>{"sample 1 is the first there and counts as sample 0"}));
+  add("2_0.png");
+  EXPECT_EQ(text_of(find(three_)), "0.1 0_1.png, 0.2 0_2.png, 1.2 1_2.png, 2.0 2_0.png");
+  EXPECT_TRUE(find(three_).notes.empty());
+}
+
 TEST_F(ImageLists, AnEvaluationOfThisProgramIsReadFromItsFolder) {
   add("job.json");
   add("images/0001.png");
@@ -141,7 +181,13 @@ TEST_F(ImageLists, AManifestNamesPromptsByTextOrIndexAndSamplesByNumberOrOrder) 
       "three.jpg,two cats,\n");
   EXPECT_EQ(text_of(find(three_)), "1.0 x/one.png, 1.1 x/two.png, 2.0 three.jpg");
   add("list.jsonl", "{\"file_name\": \"three.jpg\", \"text\": \"a red cube\", \"sample\": 4}\n");
-  EXPECT_EQ(text_of(find(three_, "list.jsonl")), "0.4 three.jpg");
+  EXPECT_EQ(text_of(find(three_, "list.jsonl")), "0.0 three.jpg");
+}
+
+TEST_F(ImageLists, APromptBesideItsIndexMayHaveBlanksAround) {
+  add("one.png");
+  add("list.jsonl", "{\"file\": \"one.png\", \"index\": 2, \"prompt\": \" two cats \"}\n");
+  EXPECT_EQ(text_of(find(three_, "list.jsonl")), "2.0 one.png");
 }
 
 TEST_F(ImageLists, AManifestThatIsWrongIsRefusedByItsLine) {
@@ -170,6 +216,20 @@ TEST_F(ImageLists, APromptThatIsThereTwiceNeedsAnIndex) {
   add("one.png");
   add("manifest.csv", "file,prompt\none.png,two cats\n");
   expect_refused(prompts({"two cats", "a dog", "two cats"}), "2 prompts of p.txt are \"two cats\"");
+}
+
+TEST_F(ImageLists, ACaptionOrANameOfAPromptThatIsThereTwiceIsRefused) {
+  const auto twice = prompts({"two cats", "a dog", "two cats"});
+  const std::string problem = "2 prompts of p.txt are \"two cats\", the first of them 0 and 2";
+  add("run/a.png");
+  add("run/wandb-summary.json", Json{{"images",
+                                      {{"_type", "images/separated"},
+                                       {"filenames", Json::array({"a.png"})},
+                                       {"captions", Json::array({"two cats | reward: 0.50"})}}}}
+                                    .dump());
+  expect_refused(twice, problem, "run");
+  add("named/two cats_000000.png");
+  expect_refused(twice, problem, "named");
 }
 
 TEST_F(ImageLists, TwoFilesOfOneImageAreRefused) {

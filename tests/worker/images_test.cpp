@@ -135,6 +135,36 @@ TEST_F(GivenRows, AnExperimentOfImagesTravels) {
   EXPECT_PROBLEM(harness("check images --out " + (root_ / "merged").string()), "23 of 23 rules hold");
 }
 
+TEST_F(GivenRows, ACopiedRunIsAdoptedWithItsScores) {
+  const auto prompts = write_prompts(3);
+  for (int i = 0; i < 3; ++i) {
+    write_image(fmt::format("a/{}.png", i), 40 * i);
+    write_image(fmt::format("b/{}.png", i), 40 * i + 20);
+  }
+  const auto given = fmt::format("a={} b={} --prompts {} --metric ocr_reward", (root_ / "a").string(),
+                                 (root_ / "b").string(), prompts);
+  expect_scored_rows("o", given);
+  const std::string id = json_rows("o", "SELECT run_id FROM table_runs WHERE arm = 'a'").at(0).at("run_id");
+  const auto list = root_ / "there" / id / "checkpoints/1/images.jsonl";
+  fs::create_directories(root_ / "there");
+  fs::copy(root_ / "o" / id, root_ / "there" / id, fs::copy_options::recursive);
+  const auto adopt = [&] {
+    return shell(fmt::format("{} runs adopt {} --out {} --json", kHarness, id, (root_ / "there").string()));
+  };
+  const auto whole = read_file(list);
+  write_file(list, whole.substr(whole.find('\n') + 1));
+  const auto refused = adopt();
+  EXPECT_EQ(refused.status, 1) << refused.out;
+  EXPECT_PROBLEM(refused.out, "is not the list of images that was scored");
+  write_file(list, whole);
+  const auto adopted = parse_json(adopt().out, "stdout").at("adopted").at(0);
+  EXPECT_EQ(adopted.at("evaluations"), 1);
+  EXPECT_EQ(adopted.at("left_to_reproduce"), 0);
+  EXPECT_EQ(shell(fmt::format("{} db check --out {} 2>&1", kHarness, (root_ / "there").string())).status, 0);
+  expect_scored_rows("there", given);
+  expect_equal_rows(scores_of("o", "a"), scores_of("there", "a"));
+}
+
 TEST_F(GivenRows, MissingAndUnreadableImagesAreCountedAndNotScored) {
   const auto prompts = write_prompts(6);
   for (int i = 0; i < 6; ++i) {
@@ -232,6 +262,10 @@ TEST_F(GivenRows, WhatCannotBeScoredIsRefusedBeforeAnythingIsWritten) {
   expect_refused(of(fmt::format("a={} b={}", a, b), "--baseline c"), "baseline");
   expect_refused(of(fmt::format("a={} b={}", a, b), "--metric ocr_rewards"), "ocr_reward");
   expect_refused(of(fmt::format("a={} b={}", a, b), "--metric pickscore"), "there is no folder");
+  expect_refused(of(fmt::format("a={} b={}", a, b), "--metric geneval_score"),
+                 "geneval_score is of GenEval's records, and these are lines of text");
+  expect_refused(fmt::format("a={} b={} --prompts geneval-shapes --metric ocr_reward", a, b),
+                 "ocr_reward is of texts that prompts quote, and these are GenEval's records");
   expect_refused(of(fmt::format("a={} b={}", a, b), "--set lr=1"), "setting lr is not used");
   expect_refused(of(fmt::format("a={} b={}", a, b), "--as prompts"), "is the name of something else");
   expect_refused(fmt::format("a={} --prompts {}", a, (root_ / "absent.txt").string()), "there is no file");

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
 
 #include "core/event_log.h"
+#include "core/processes/port.h"
 #include "core/sha256.h"
 #include "core/source_sums/source_sums.h"
 #include "core/text.h"
@@ -150,8 +152,17 @@ class WorkerWithScorers : public testing::Test {
             {"seed", 42}};
   }
 
+  /// The command of two processes that share a job.
+  std::string two_workers(const std::string& words) const {
+    return fmt::format(
+        "export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT={}; RANK=1 {} & RANK=0 {}; status=$?; "
+        "wait $! && exit $status",
+        free_port(), worker(words), worker(words));
+  }
+
   /// Runs a job of the embedded backbone and returns its events.
-  std::vector<Json> run(const std::string& name, Json identity, const Json& scorers, int threads) const {
+  std::vector<Json> run(const std::string& name, Json identity, const Json& scorers, int threads,
+                        bool shared = false) const {
     identity["scorers"] = scorers;
     Json paths = {{"weights", (fs::path(HARNESS_SOURCE_DIR) / "models/backbones/glyph").string()},
                   {"text_cache", (root_ / "texts").string()},
@@ -168,21 +179,27 @@ class WorkerWithScorers : public testing::Test {
                                                {"paths", paths},
                                                {"options", {{"threads", threads}, {"device", "cpu"}}}}
                                               .dump());
-    const auto finished = shell(worker("run " + (root_ / name).string()));
+    const auto words = "run " + (root_ / name).string();
+    const auto finished = shell(shared ? two_workers(words) : worker(words));
     EXPECT_EQ(finished.status, 0) << finished.out;
     return read_events(root_ / name / "events.log", 0).events;
   }
 
-  /// `what` of each image of an evaluation, by position.
-  std::map<int, Json> evaluated(const std::string& name, int threads, int shard, const Json& scorers,
-                                const Json& metrics, const char* what) const {
+  /// The identity of an evaluation, without its scorers.
+  Json evaluation(int shard, const Json& metrics) const {
     Json identity = common("evaluate");
     identity["step"] = 0;
     identity["prompts_sha256"] = sha256_hex(prompts_);
     identity["settings"] = {{"eval_shard", shard}, {"eval_steps", 2}};
     identity["metrics"] = metrics;
+    return identity;
+  }
+
+  /// `what` of each image of an evaluation, by position.
+  std::map<int, Json> evaluated(const std::string& name, int threads, int shard, const Json& scorers,
+                                const Json& metrics, const char* what) const {
     std::map<int, Json> found;
-    for (const auto& event : run(name, identity, scorers, threads)) {
+    for (const auto& event : run(name, evaluation(shard, metrics), scorers, threads)) {
       if (event.at("type") == "sample") found[event.at("position").get<int>()] = event.at(what);
     }
     return found;
@@ -230,6 +247,29 @@ class WorkerWithScorers : public testing::Test {
     return external_scorer_identity(read_external_scorer(folder), sha256_file);
   }
 
+  /// An external scorer that finds 1 where an image's file is there. On the third prompt it fails, and is
+  /// given up at once; its identity.
+  Json add_fragile_scorer() const {
+    const auto folder = root_ / "scorers/gauge";
+    fs::create_directories(folder);
+    write_file(folder / "gauge.py",
+               "import json, os, sys\n"
+               "print('{\"protocol\": 1}', flush=True)\n"
+               "for line in sys.stdin:\n"
+               "    request = json.loads(line)\n"
+               "    if 'WORD 2' in request['prompt']:\n"
+               "        sys.exit(3)\n"
+               "    level = int(os.path.exists(request['path']))\n"
+               "    print(json.dumps({'id': request['id'], 'values': {'level': level}}), flush=True)\n");
+    write_file(folder / "scorer.json", Json{{"version", "1"},
+                                            {"command", {"python3", "gauge.py"}},
+                                            {"images", "path"},
+                                            {"restarts", 0},
+                                            {"metrics", {{"level", {{"better", "none"}}}}}}
+                                           .dump());
+    return external_scorer_identity(read_external_scorer(folder), sha256_file);
+  }
+
   /// Why each image has no value of an external scorer, by position.
   std::map<int, std::string> failures(const std::string& name, const Json& scorer) const {
     std::map<int, std::string> reasons;
@@ -267,6 +307,29 @@ TEST_F(WorkerWithScorers, AnInterruptionGivesAFailingScorerNoFurtherRestarts) {
     cut_log("job", samples);
     EXPECT_EQ(failures("job", scorer), whole) << "killed after " << samples;
   }
+}
+
+// Of shards of two images the first process has those of the prompts 0, 1, 4, 5, 8 and 9.
+TEST_F(WorkerWithScorers, EachProcessOfAJobHasImagesAndFailuresOfItsOwnAndTheRecordTheNotesOfAll) {
+  std::map<int, std::string> found;
+  Json summary;
+  for (const auto& event :
+       run("two", evaluation(2, Json::array({"level"})), {{"gauge", add_fragile_scorer()}}, 1, true)) {
+    if (event.at("type") == "job_completed") summary = event.at("summary");
+    if (event.at("type") != "sample") continue;
+    const auto& value = event.at("metrics").at("level");
+    found[event.at("position").get<int>()] =
+        value.is_null() ? event.at("reasons").at("level").get<std::string>() : value.dump();
+  }
+  ASSERT_EQ(found.size(), 11U);
+  for (const int position : {0, 1, 4, 5, 8, 9}) EXPECT_EQ(found.at(position), "1.0") << position;
+  for (const int position : {3, 6, 7, 10}) EXPECT_PROBLEM(found.at(position), "given up after 0 restarts");
+  const auto notes = summary.at("table_notes").get<std::vector<std::string>>();
+  const auto tells = [](const std::string& note) { return note.find("given up") != std::string::npos; };
+  EXPECT_EQ(std::ranges::count_if(notes, tells), 1) << summary;
+  EXPECT_GE(summary.at("scorers_replaced").get<int>(), 1);
+  for (const auto& entry : fs::directory_iterator(root_ / "two"))
+    EXPECT_FALSE(entry.path().filename().string().starts_with("images-for-")) << entry.path();
 }
 
 TEST_F(WorkerWithScorers, AnEvaluationsScoresDoNotDependOnThreads) {
