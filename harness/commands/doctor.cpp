@@ -25,6 +25,7 @@
 #include "harness/commands/command.h"
 #include "harness/plan/external_scorers.h"
 #include "harness/plan/model_folder.h"
+#include "harness/plan/plan.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/scorers.h"
 #include "harness/plan/worker_request.h"
@@ -148,7 +149,7 @@ Finding libtorch() {
 
 std::vector<Finding> gpu() {
   const std::string for_gpu = "only for --device cuda:N: ";
-  const bool has_device = fs::exists("/dev/nvidia0");
+  const bool has_device = shows_nvidia_gpu();
   return {
       look_for(
           {.name = "CUDA device",

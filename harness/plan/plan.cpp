@@ -374,10 +374,24 @@ std::string device_name(const std::string& device) {
               suggestion(means_gpu ? "cuda:0" : device, known));
 }
 
+bool shows_nvidia_gpu() {
+  constexpr std::string_view kPrefix = "nvidia";
+  std::error_code unreadable;
+  for (fs::directory_iterator at("/dev", unreadable), end; !unreadable && at != end;
+       at.increment(unreadable)) {
+    const auto name = at->path().filename().string();
+    const bool is_gpu = name.starts_with(kPrefix) && name.size() > kPrefix.size() &&
+                        name.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos;
+    if (is_gpu) return true;
+  }
+  return false;
+}
+
 std::string choose_device(const std::string& device) {
   auto name = device_name(device);
-  if (name != "cpu" && !fs::exists("/dev/nvidia0"))
-    throw Error("this machine shows no NVIDIA GPU: there is no /dev/nvidia0", "--device " + device,
+  if (name != "cpu" && !shows_nvidia_gpu())
+    throw Error("this machine shows no NVIDIA GPU: there is no /dev/nvidia0, nor one of another number",
+                "--device " + device,
                 "install the driver, start a container with --gpus all, or leave --device out for the CPU");
   return name;
 }

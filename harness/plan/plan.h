@@ -144,6 +144,10 @@ std::string device_name(const std::string& device);
 /// rank.
 inline constexpr const char* kAllGpus = "cuda";
 
+/// Whether this machine shows an NVIDIA GPU: /dev/nvidia0, or one of another number, as a container may be
+/// given.
+bool shows_nvidia_gpu();
+
 /// The device that --device means (device_name). Throws Error for an unknown or absent one.
 std::string choose_device(const std::string& device);
 

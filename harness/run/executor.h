@@ -29,6 +29,8 @@ class Executor {
   virtual std::optional<std::string> goes_on_with_jobs() const { return std::nullopt; }
   /// Whether a job that was started may have to wait for room, and say nothing meanwhile.
   virtual bool lets_jobs_wait() const { return false; }
+  /// Whether jobs say that they live, so that one which falls silent hangs.
+  virtual bool hears_jobs() const { return true; }
   /// Of a job: "started"
   virtual std::string how_started() const { return "started"; }
   /// How long a job may take to end after it was asked to.

@@ -38,11 +38,11 @@ std::string tail_of_file(const fs::path& file, std::size_t lines) {
   return join(std::span(last).last(std::min(lines, last.size())), "\n");
 }
 
-std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended) {
+std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended, std::uint64_t log_begin) {
   if (ended.signal != 0) return std::nullopt;
   const auto status = ended.code == static_cast<int>(Status::kUsage) ? Status::kUsage : Status::kFailed;
   std::optional<Error> found;
-  for (const auto& event : Events(task.folder / "events.log")) {
+  for (const auto& event : Events(task.folder / "events.log", log_begin)) {
     const auto type = event.value("type", "");
     if (type == "job_started") found.reset();
     if (type != "job_failed") continue;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -10,8 +11,10 @@
 
 namespace harness {
 
-/// The reason a worker itself gave for failing; a wrong input of its own is the program's.
-std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended);
+/// The reason a worker itself gave for failing, behind so many bytes of its event log
+/// (RunningJob::log_begin): those of earlier attempts are not its own. A wrong input of its own is the
+/// program's.
+std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended, std::uint64_t log_begin);
 
 /// The last lines of a text file; "" if there is none.
 std::string tail_of_file(const std::filesystem::path& file, std::size_t lines);

@@ -51,6 +51,22 @@ void require_none_with_slurm(const Plan& plan) {
   }
 }
 
+void require_none_to_adopt(const Plan& plan) {
+  std::optional<SlurmQueue> queue;
+  for (const auto& folder : job_folders(plan)) {
+    const auto submission = read_submission(folder);
+    if (!submission) continue;
+    if (!queue) queue.emplace().read();
+    const auto* job = queue->find_living(submission->name);
+    if (job == nullptr) continue;
+    throw Error(
+        fmt::format("Slurm has a job that works on this: {}", job->text()), folder.string(),
+        fmt::format("end its jobs with `harness runs cancel{}`, and repeat the command once they have "
+                    "ended; without --fresh it goes on with them",
+                    plan.workspace.options));
+  }
+}
+
 void wait_for_left_workers(const Plan& plan, const std::function<void(const std::string&)>& say) {
   constexpr auto kPatience = std::chrono::seconds(60);
   const auto begin = std::chrono::steady_clock::now();

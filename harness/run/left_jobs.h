@@ -12,6 +12,10 @@ namespace harness {
 /// Throws Error (status 2) naming a job of the plan that Slurm has.
 void require_none_with_slurm(const Plan& plan);
 
+/// The same for runs that are to begin anew (--fresh) with Slurm: their jobs go by the names of the new ones,
+/// which would be taken for those.
+void require_none_to_adopt(const Plan& plan);
+
 /// A worker that outlived its orchestrator still holds its log for a moment: its input has closed, so it ends
 /// after its shard. `say` tells the user that this is waited for. Throws Error (Status::kFailed) after a
 /// minute.

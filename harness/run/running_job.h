@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "core/processes/process.h"
 #include "harness/run/task.h"
+#include "harness/slurm/log_end.h"
 
 namespace harness {
 
@@ -20,7 +22,8 @@ class RunningJob {
   /// Lines of the worker (core/EVENTS.md), or what stands for them.
   using OnLine = std::function<void(RunningJob&, std::string_view)>;
 
-  explicit RunningJob(Task its_task) : task(std::move(its_task)) {}
+  explicit RunningJob(Task its_task)
+      : task(std::move(its_task)), log_begin(end_of_log(task.folder / "events.log")) {}
   virtual ~RunningJob() = default;
   RunningJob(const RunningJob&) = delete;
   RunningJob& operator=(const RunningJob&) = delete;
@@ -43,6 +46,7 @@ class RunningJob {
   virtual std::filesystem::path log() const { return task.folder / "worker.log"; }
 
   const Task task;
+  std::uint64_t log_begin;  ///< bytes of its event log that earlier attempts have left
   Clock::time_point last_sign = Clock::now();
   bool has_spoken = false;
   bool log_has_grown = false, silent = false;

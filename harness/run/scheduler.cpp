@@ -168,6 +168,7 @@ class Scheduler {
         interrupt("asked to by `harness runs cancel`: ");
       guarded([this] { look_around(); });
       guarded([this] { ingest_grown(); });
+      forgive_own_absence();
       kill_the_silent_and_the_slow();
       reap();
       progress_.tick();
@@ -191,7 +192,8 @@ class Scheduler {
     for (auto& worker : workers_) worker->ask_to_stop();
   }
 
-  /// While this program stood still itself (stopped from the terminal), it could hear nobody.
+  /// While this program stood still itself (stopped from the terminal, or waiting for a disk or for Slurm),
+  /// it could hear nobody.
   void forgive_own_absence() {
     const auto gap = Clock::now() - last_tick_;
     last_tick_ += gap;
@@ -203,7 +205,7 @@ class Scheduler {
     const auto now = Clock::now();
     for (auto& worker : workers_) {
       if (stopping() && now - stop_time_ > executor_.stop_limit()) worker->kill();
-      if (!worker->has_spoken && executor_.lets_jobs_wait()) continue;
+      if (!executor_.hears_jobs() || (!worker->has_spoken && executor_.lets_jobs_wait())) continue;
       if (worker->silent || now - worker->last_sign < settings_.silence_limit) continue;
       worker->silent = true;
       worker->kill();
@@ -238,7 +240,7 @@ class Scheduler {
       throw Error("was asked to stop by a signal; all that was finished is kept", worker.task.label,
                   "repeat the command to go on", Status::kInterrupted);
     }
-    if (const auto reported = reported_failure(worker.task, status)) throw *reported;
+    if (const auto reported = reported_failure(worker.task, status, worker.log_begin)) throw *reported;
     const auto what = how_it_ended(worker, status);
     hooks_.failed(worker.task, what);
     throw death_of(worker.task, fmt::format("{} ({})", what, worker.name()), worker.log());

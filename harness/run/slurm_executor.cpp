@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -49,18 +50,20 @@ Work work_of(const fs::path& folder) {
 
 class SlurmJob : public RunningJob {
  public:
-  SlurmJob(Task its_task, SlurmRequest request, fs::path worker, const SlurmQueue& queue, OnLine on_line)
+  /// full_at: the answer of the queue since which Slurm takes no more jobs; all jobs share it.
+  SlurmJob(Task its_task, SlurmRequest request, fs::path worker, const SlurmQueue& queue,
+           std::int64_t& full_at, OnLine on_line)
       : RunningJob(std::move(its_task)),
         request_(std::move(request)),
         worker_(std::move(worker)),
         queue_(queue),
+        full_at_(full_at),
         on_line_(std::move(on_line)),
         work_(work_of(task.folder)) {
     ask_for_it();
   }
 
   void look() override {
-    last_sign = Clock::now();  // Slurm ends those that hang at their time's end
     if (Clock::now() - looked_ < kLookEvery) return;
     looked_ = Clock::now();
     if (!submission_ && answers_ != queue_.answers()) ask_for_it();
@@ -119,10 +122,16 @@ class SlurmJob : public RunningJob {
   void ask_for_it() {
     answers_ = queue_.answers();
     ended_answers_ = 0;
+    if (full_at_ == answers_ && !is_in_queue()) return;
     submission_ = submit_or_adopt(request_, worker_, queue_, trouble_);
+    if (!submission_ && is_submit_limit(trouble_)) full_at_ = answers_;
     if (!submission_) return;
-    offset_ = submission_->log_begin;
+    offset_ = log_begin = submission_->log_begin;
     if (is_asked_to_stop_) cancel_submission(task.folder, *submission_);
+  }
+
+  bool is_in_queue() const {
+    return queue_.find_living(slurm_job_name(request_.id, request_.folder)) != nullptr;
   }
 
   void read_log() {
@@ -151,7 +160,7 @@ class SlurmJob : public RunningJob {
   /// What a worker would say through its pipe.
   void say() {
     const auto* job = submission_ ? queue_.find(submission_->job) : nullptr;
-    auto text = !submission_ ? std::string("Slurm does not answer") : job == nullptr ? "queued" : job->text();
+    auto text = !submission_ ? why_not_asked() : job == nullptr ? std::string("queued") : job->text();
     if (is_asked_to_stop_ || fs::exists(task.folder / kStopMarker)) text = "stopping";
     const bool has_begun = done_ > 0 && (job == nullptr || !job->is_waiting());
     if (has_begun && !reward_.empty()) text = reward_ + ", " + text;
@@ -168,9 +177,15 @@ class SlurmJob : public RunningJob {
     if (auto line = "progress " + told.dump(); line != said_) on_line_(*this, said_ = std::move(line));
   }
 
+  std::string why_not_asked() const {
+    const bool is_full = trouble_.empty() || is_submit_limit(trouble_);
+    return is_full ? "waits until Slurm takes more jobs" : "Slurm does not answer";
+  }
+
   const SlurmRequest request_;
   const fs::path worker_;
   const SlurmQueue& queue_;
+  std::int64_t& full_at_;
   const OnLine on_line_;
   const Work work_;
   std::optional<Submission> submission_;
@@ -224,7 +239,8 @@ std::optional<std::string> SlurmExecutor::goes_on_with_jobs() const {
 std::unique_ptr<RunningJob> SlurmExecutor::start(boost::asio::io_context&, Task task,
                                                  RunningJob::OnLine on_line) {
   auto request = request_of_(task);
-  return std::make_unique<SlurmJob>(std::move(task), std::move(request), worker_, queue_, std::move(on_line));
+  return std::make_unique<SlurmJob>(std::move(task), std::move(request), worker_, queue_, full_at_,
+                                    std::move(on_line));
 }
 
 std::vector<std::string> SlurmExecutor::look() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -17,14 +18,16 @@ class SlurmExecutor : public Executor {
  public:
   using RequestOf = std::function<SlurmRequest(const Task&)>;
 
-  /// Reads the queue. `continuation`: the name that a job has in it which goes on with the table. Throws
-  /// Error (Status::kFailed) where Slurm does not answer.
+  /// Reads the queue. `continuation`: the name that a job has in it which goes on with the table; "" for
+  /// none. Throws Error (Status::kFailed) where Slurm does not answer.
   SlurmExecutor(std::filesystem::path worker, RequestOf request_of, std::string continuation);
 
   std::unique_ptr<RunningJob> start(boost::asio::io_context& io, Task task,
                                     RunningJob::OnLine on_line) override;
   std::vector<std::string> look() override;
   bool jobs_outlive_us() const override { return true; }
+  /// Slurm ends those that hang at their time's end.
+  bool hears_jobs() const override { return false; }
   std::optional<std::string> goes_on_with_jobs() const override;
   std::string how_started() const override { return "with Slurm"; }
   /// What a job may need to reach the end of its epoch and to save.
@@ -35,6 +38,7 @@ class SlurmExecutor : public Executor {
   RequestOf request_of_;
   SlurmQueue queue_;
   std::string continuation_, trouble_;
+  std::int64_t full_at_ = -1;  ///< the answer of the queue since which Slurm takes no more jobs
 };
 
 /// What a job of a plan asks Slurm for: `job` with its id, folder and estimated seconds, completed by how the

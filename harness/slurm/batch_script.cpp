@@ -44,7 +44,7 @@ std::string pattern_of(const std::filesystem::path& path) {
 
 std::string slurm_job_name(const std::string& id, const std::filesystem::path& folder) {
   constexpr std::size_t kDigits = 8;
-  return fmt::format("harness-{}-{}", id, sha256_hex(folder.string()).substr(0, kDigits));
+  return fmt::format("{}{}-{}", kJobNames, id, sha256_hex(folder.string()).substr(0, kDigits));
 }
 
 std::vector<std::string> batch_options(const SlurmRequest& request) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace harness {
@@ -19,6 +20,9 @@ struct SlurmRequest {
   std::optional<double> unit_seconds = {};  ///< what it takes from one save to the next
   std::string arguments = {};               ///< what --slurm says, for sbatch
 };
+
+/// How the names of all of our jobs begin.
+inline constexpr std::string_view kJobNames = "harness-";
 
 /// Of the job in this folder, by which one that nobody has noted is found again: another workspace may have a
 /// job with this id, too.

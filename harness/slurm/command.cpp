@@ -60,6 +60,16 @@ bool may_pass(const std::string& message) {
                              [&](std::string_view part) { return message.find(part) != std::string::npos; });
 }
 
+bool is_submit_limit(const std::string& message) {
+  const auto has = [&](const char* part) { return message.find(part) != std::string::npos; };
+  // A sentence for several limits, before which newer versions name the one that it is.
+  return has("SubmitJob") || (has("job submit limit") && !has("Limit"));
+}
+
+std::string not_now(const std::string& why) {
+  return (is_submit_limit(why) ? "Slurm takes no more jobs for now: " : "Slurm does not answer: ") + why;
+}
+
 void require_slurm(const std::string& option) {
   if (!program_on_path("sbatch")) {
     throw Error("the command sbatch cannot be started", option,

@@ -22,6 +22,13 @@ std::string said_by_slurm(const std::string& text);
 /// answer, or is busy. Whether it did what was asked is then not known.
 bool may_pass(const std::string& message);
 
+/// Whether what sbatch says is that a limit on the number of jobs in the queue is reached (MaxSubmitJobs or
+/// GrpSubmitJobs of an account or QOS): a job's end makes room.
+bool is_submit_limit(const std::string& message);
+
+/// What an sbatch that did not go through for now has said (`why`), in a sentence.
+std::string not_now(const std::string& why);
+
 /// Throws Error (status 2) where there are none of Slurm's commands, or no controller answers.
 void require_slurm(const std::string& option);
 

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/host.h"
 #include "core/text.h"
+#include "harness/slurm/batch_script.h"
 #include "harness/slurm/command.h"
 
 namespace harness {
@@ -122,6 +123,13 @@ std::vector<QueuedJob> SlurmQueue::living(const std::string& name) const {
     if (job.name == name && job.is_alive()) found.push_back(job);
   }
   return found;
+}
+
+bool SlurmQueue::has_ours() const {
+  return std::ranges::any_of(jobs_, [](const auto& known) {
+    const auto& job = known.second;
+    return job.name.starts_with(kJobNames) && (job.is_alive() || job.state == "COMPLETING");
+  });
 }
 
 const QueuedJob* SlurmQueue::find_living(const std::string& name) const {

@@ -44,6 +44,11 @@ class SlurmQueue {
   /// All of them: one may wait for another one's end.
   std::vector<QueuedJob> living(const std::string& name) const;
 
+  /// Whether a job of any of our workspaces has not ended.
+  bool has_ours() const;
+
+  /// Between two questions.
+  std::chrono::seconds interval() const { return interval_; }
   /// Whole answers so far.
   std::int64_t answers() const { return answers_; }
   /// Why the last one did not come; "" where it did.

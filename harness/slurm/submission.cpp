@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "harness/slurm/command.h"
+#include "harness/slurm/log_end.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -20,14 +21,34 @@ constexpr const char* kFile = "submission.json";
 constexpr int kNoLogOnNode = 53;  // the "signal" of a job whose output file its node cannot open
 
 [[noreturn]] void refuse(const std::string& why, const std::string& where) {
-  throw Error(fmt::format("Slurm refuses the job: {}", why), where,
-              "change what it asks for with --slurm (`sinfo` lists partitions and nodes)");
+  throw Error(
+      fmt::format("Slurm refuses the job: {}", why), where,
+      is_submit_limit(why)
+          ? "a limit on jobs in the queue is reached (MaxSubmitJobs, GrpSubmitJobs: `sacctmgr show "
+            "assoc`, `sacctmgr show qos`): repeat the command once others have ended, or ask those who "
+            "run the cluster"
+          : "change what it asks for with --slurm (`sinfo` lists partitions and nodes)");
 }
 
-std::uint64_t size_of_log(const fs::path& folder) {
-  std::error_code absent;
-  const auto size = fs::file_size(folder / "events.log", absent);
-  return absent ? 0 : size;
+/// Whether a job of ours is in the queue, whose end makes room for another one. True where Slurm does not
+/// answer.
+bool has_room_to_come() {
+  SlurmQueue queue;
+  try {
+    queue.read();
+  } catch (const Error&) {
+    return true;
+  }
+  return queue.has_ours();
+}
+
+/// Out of what sbatch prints: "17", or "17;cluster".
+std::string number_of_job(const std::string& printed, const fs::path& script) {
+  const auto id = std::string(trim(split(printed, ';').front()));
+  const bool is_number = !id.empty() && id.find_first_not_of("0123456789") == std::string::npos;
+  if (is_number) return id;
+  throw Error(fmt::format("sbatch says \"{}\" instead of the number of a job", trim(printed)),
+              script.string(), "", Status::kFailed);
 }
 
 }  // namespace
@@ -46,6 +67,11 @@ std::optional<Submission> read_submission(const fs::path& folder) {
   }
 }
 
+void forget_submission(const fs::path& folder) {
+  std::error_code absent;
+  fs::remove(folder / kFile, absent);
+}
+
 void write_submission(const fs::path& folder, const Submission& submission) {
   const Json noted = {{"executor", "slurm"},
                       {"job", submission.job},
@@ -59,16 +85,15 @@ std::optional<std::string> submit_script(const fs::path& script, const std::vect
   std::vector<std::string> words = {"sbatch", "--parsable"};
   words.insert(words.end(), options.begin(), options.end());
   words.push_back(script.string());
-  const auto sent = run_slurm(words);
-  if (sent.status.ok()) {
-    const auto id = std::string(trim(split(sent.out, ';').front()));  // "17" or "17;cluster"
-    const bool is_number = !id.empty() && id.find_first_not_of("0123456789") == std::string::npos;
-    if (is_number) return id;
-    throw Error(fmt::format("sbatch says \"{}\" instead of the number of a job", trim(sent.out)),
-                script.string(), "", Status::kFailed);
+  // Once more where a limit was reached: those that filled it may have ended by now.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const auto sent = run_slurm(words);
+    if (sent.status.ok()) return number_of_job(sent.out, script);
+    why = said_by_slurm(sent.err);
+    const bool is_full = is_submit_limit(why);
+    if (may_pass(why) || (is_full && has_room_to_come())) return std::nullopt;
+    if (!is_full) break;
   }
-  why = said_by_slurm(sent.err);
-  if (may_pass(why)) return std::nullopt;
   refuse(why, script.string());
 }
 
@@ -84,7 +109,7 @@ std::optional<Submission> submit_or_adopt(const SlurmRequest& request, const fs:
                                           const SlurmQueue& queue, std::string& why) {
   const auto& folder = request.folder;
   Submission submission{
-      .job = {}, .name = slurm_job_name(request.id, folder), .log_begin = size_of_log(folder)};
+      .job = {}, .name = slurm_job_name(request.id, folder), .log_begin = end_of_log(folder / "events.log")};
   std::error_code absent;
   fs::remove(folder / kStopMarker, absent);
   if (const auto* known = queue.find_living(submission.name)) {

@@ -14,16 +14,18 @@ namespace harness {
 struct Submission {
   std::string job;              ///< Slurm's id
   std::string name;             ///< slurm_job_name
-  std::uint64_t log_begin = 0;  ///< bytes of the event log when it was asked for
+  std::uint64_t log_begin = 0;  ///< bytes of the event log when it was asked for (end_of_log)
 };
 
 /// What a folder's submission.json says; nothing where there is none that can be read.
 std::optional<Submission> read_submission(const std::filesystem::path& folder);
 void write_submission(const std::filesystem::path& folder, const Submission& submission);
+/// As if the folder's job had never been asked for.
+void forget_submission(const std::filesystem::path& folder);
 
-/// Runs sbatch on a script with further options; the id. Nothing where Slurm does not answer for the moment
-/// (`why` then says so): whether the job is in the queue must be looked up by its name. Throws Error (status
-/// 2) where Slurm refuses the job.
+/// Runs sbatch on a script with further options; the id. Nothing where Slurm does not answer for the moment,
+/// or has as many jobs as a limit allows and some of them are ours (`why` then says so: not_now): whether the
+/// job is in the queue must be looked up by its name. Throws Error (status 2) where Slurm refuses the job.
 std::optional<std::string> submit_script(const std::filesystem::path& script,
                                          const std::vector<std::string>& options, std::string& why);
 

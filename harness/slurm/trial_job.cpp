@@ -77,7 +77,7 @@ TrialAnswer run_trial_job(const TrialRequest& request) {
   options.insert(options.end(), request.options.begin(), request.options.end());
   std::string why;
   const auto job = submit_script(script, options, why);
-  if (!job) throw Error("Slurm does not answer: " + why, "", "", Status::kFailed);
+  if (!job) throw Error(not_now(why), "", "", Status::kFailed);
   wait_for_end(*job, request);
   if (!fs::exists(log))
     throw Error("the job has ended, and nothing that it wrote in the workspace is here", "", "",

@@ -110,15 +110,22 @@ void say_unknown_prompts(const Plan& plan, Progress& progress) {
 /// Evaluations of a plan whose jobs are all done; nothing where some are left.
 using Finished = std::optional<std::vector<std::string>>;
 
+/// What is known of a plan before its first job runs.
+struct Prepared {
+  Finished finished;
+  Json resources = Json::object();  ///< of check_plan, if something is left to do
+};
+
 /// Runs what is left of a plan, records it as an experiment, and returns that.
-Experiment finish(const WorkOptions& options, const Plan& plan, Finished evaluations, Store& store,
+Experiment finish(const WorkOptions& options, const Plan& plan, const Prepared& prepared, Store& store,
                   Progress& progress) {
   const auto begin = Clock::now();
+  auto evaluations = prepared.finished;
   for (const auto& note : plan.inputs.notes) progress.say("note: " + note);
   say_unknown_prompts(plan, progress);
   if (!evaluations) {
     write_input_files(plan.inputs);
-    PlanWork(options, plan, store, progress).run();
+    PlanWork(options, plan, prepared.resources, store, progress).run();
     evaluations = finished_evaluations(plan, store);
   } else {
     adopt_finished(plan, store, *evaluations);
@@ -133,26 +140,42 @@ Experiment finish(const WorkOptions& options, const Plan& plan, Finished evaluat
   return record_plan(plan, store, *evaluations, code, wall_seconds);
 }
 
-/// What is finished already, by plan. What can go wrong with any other plan is found before the first job
+/// Throws Error where what earlier commands have left at work stands in a plan's way.
+void require_nobody_at_work(const WorkOptions& options, const Plan& plan, Progress& progress) {
+  if (!options.dealing.is_on_slurm()) {
+    require_none_with_slurm(plan);
+    wait_for_left_workers(plan, [&](const std::string& text) { progress.say(text); });
+  } else if (options.fresh) {
+    require_none_to_adopt(plan);
+  }
+}
+
+std::set<std::string> all_wanted(const Plans& plans) {
+  std::set<std::string> wanted;
+  if (plans.collection) wanted.insert(plans.collection->id);
+  for (const auto& plan : plans.all) wanted.merge(wanted_of(plan));
+  return wanted;
+}
+
+/// What is known, by plan. What can go wrong with one that is not finished is found before the first job
 /// runs.
-std::vector<Finished> prepare(const WorkOptions& options, const std::vector<Plan>& plans, Store& store,
+std::vector<Prepared> prepare(const WorkOptions& options, const Plans& plans, Store& store,
                               Progress& progress) {
-  std::vector<Finished> finished;
+  std::vector<Prepared> prepared;
   std::vector<const Plan*> unfinished;
-  for (const auto& plan : plans) {
-    finished.push_back(options.fresh ? std::nullopt : finished_evaluations(plan, store));
-    if (!finished.back()) unfinished.push_back(&plan);
+  for (const auto& plan : plans.all) {
+    prepared.push_back({.finished = options.fresh ? std::nullopt : finished_evaluations(plan, store)});
+    if (prepared.back().finished) continue;
+    unfinished.push_back(&plan);
+    prepared.back().resources = check_plan(plan, shares_of(options.dealing, plan));
+    try_scorers(plan);
+    require_nobody_at_work(options, plan, progress);
+    require_own_folders(plan, store);
   }
-  for (const auto* plan : unfinished) {
-    check_plan(*plan, shares_of(options.dealing, *plan));
-    try_scorers(*plan);
-    if (!options.dealing.is_on_slurm()) {
-      require_none_with_slurm(*plan);
-      wait_for_left_workers(*plan, [&](const std::string& text) { progress.say(text); });
-    }
-    require_own_folders(*plan, store);
-  }
-  if (!unfinished.empty()) note_asked_runs(plans.front().workspace, unfinished);
+  if (unfinished.empty()) return prepared;
+  const auto& workspace = unfinished.front()->workspace;
+  if (options.detach && !is_continuation()) require_no_other_continuation(workspace, all_wanted(plans));
+  note_asked_runs(workspace, unfinished);
   for (const auto* plan : unfinished) {
     if (options.fresh) {
       warn_of_experiments_lost(*plan, store, progress);
@@ -161,30 +184,34 @@ std::vector<Finished> prepare(const WorkOptions& options, const std::vector<Plan
     // Those of the first one are, once its logs were read.
     if (plan != unfinished.front()) expect_jobs(*plan, store, shares_of(options.dealing, *plan), progress);
   }
-  return finished;
+  return prepared;
 }
 
 /// Hands to Slurm what can start now, with this command behind it. False where nothing is left to do.
-bool detach(const WorkOptions& options, const std::vector<Plan>& plans, std::vector<Finished>& finished,
+bool detach(const WorkOptions& options, const Plans& plans, std::vector<Prepared>& prepared,
             const Workspace& workspace, Store& store, Progress& progress) {
-  std::vector<std::string> jobs;
-  std::vector<Error> failures;
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (finished[i]) continue;
-    write_input_files(plans[i].inputs);
-    const auto handed = PlanWork(options, plans[i], store, progress).hand_over();
-    jobs.insert(jobs.end(), handed.jobs.begin(), handed.jobs.end());
-    failures.insert(failures.end(), handed.failures.begin(), handed.failures.end());
-    if (handed.jobs.empty() && handed.failures.empty()) finished[i] = finished_evaluations(plans[i], store);
+  HandedOver handed;
+  for (std::size_t i = 0; i < plans.all.size(); ++i) {
+    if (prepared[i].finished) continue;
+    const auto& plan = plans.all[i];
+    write_input_files(plan.inputs);
+    const auto before = handed.jobs.size() + handed.failures.size();
+    PlanWork(options, plan, prepared[i].resources, store, progress).hand_over(handed);
+    const bool has_none = handed.jobs.size() + handed.failures.size() == before;
+    if (has_none) prepared[i].finished = finished_evaluations(plan, store);
   }
-  if (jobs.empty() && failures.empty()) return false;
-  if (jobs.empty()) throw failures.front();
-  for (const auto& failure : failures) progress.say(fmt::format("error: {}", failure.what()));
-  const auto next = submit_continuation(workspace, resume_command(), options.dealing.slurm, jobs);
-  progress.say(fmt::format(
-      "{} with Slurm ({}); job {} goes on with the table when one of them has ended. See "
-      "`harness status{}`; `harness runs cancel{}` ends them",
-      counted(std::ssize(jobs), "job"), join(jobs, ", "), next, workspace.options, workspace.options));
+  if (handed.jobs.empty() && handed.failures.empty()) return false;
+  if (handed.jobs.empty()) throw handed.failures.front();
+  for (const auto& failure : handed.failures) progress.say(fmt::format("error: {}", failure.what()));
+  const auto next = submit_continuation(workspace, {.command = resume_command(), .wanted = all_wanted(plans)},
+                                        options.dealing.slurm, handed);
+  if (handed.is_full)
+    progress.say("note: Slurm takes no more jobs for now; the others are asked for as these end");
+  progress.say(
+      fmt::format("{} with Slurm ({}); job {} goes on with the table when one of them has ended. See "
+                  "`harness status{}`; `harness runs cancel{}` ends them",
+                  counted(std::ssize(handed.jobs), "job"), join(handed.jobs, ", "), next, workspace.options,
+                  workspace.options));
   return true;
 }
 
@@ -234,11 +261,11 @@ int carry_out(WorkOptions options, const MakePlans& make_plans) {
   for (const auto& note : {lock.note(), store.notice()}) {
     if (!note.empty()) progress.say("note: " + note);
   }
-  auto finished = prepare(options, plans.all, store, progress);
-  if (options.detach && detach(options, plans.all, finished, workspace, store, progress)) return 0;
+  auto prepared = prepare(options, plans, store, progress);
+  if (options.detach && detach(options, plans, prepared, workspace, store, progress)) return 0;
   std::vector<Experiment> experiments;
   for (std::size_t i = 0; i < plans.all.size(); ++i)
-    experiments.push_back(finish(options, plans.all[i], std::move(finished[i]), store, progress));
+    experiments.push_back(finish(options, plans.all[i], prepared[i], store, progress));
   std::vector<TableModel> models;
   for (std::size_t i = 0; i < plans.all.size(); ++i)
     models.push_back(write_table(options, store, experiments[i], progress));

@@ -63,9 +63,11 @@ void try_scorers(const Plan& plan) {
   try_external_scorers(plan.external_scorers, used);
 }
 
-PlanWork::PlanWork(const WorkOptions& options, const Plan& plan, Store& store, Progress& progress)
+PlanWork::PlanWork(const WorkOptions& options, const Plan& plan, const Json& resources, Store& store,
+                   Progress& progress)
     : options_(options),
       plan_(plan),
+      resources_(resources),
       store_(store),
       progress_(progress),
       shares_(shares_of(options.dealing, plan)),
@@ -79,12 +81,14 @@ PlanWork::PlanWork(const WorkOptions& options, const Plan& plan, Store& store, P
   runner_.require_same_build(settings_.worker, settings_.launcher.empty() && !options.dealing.is_on_slurm());
 }
 
+SlurmExecutor::RequestOf PlanWork::requests() const {
+  const auto rates = measured_rates(&store_, plan_.backbone.name, shares_, resources_);
+  return slurm_requests(options_, plan_, shares_, rates, &store_);
+}
+
 std::unique_ptr<Executor> PlanWork::make_executor() {
   if (!options_.dealing.is_on_slurm()) return std::make_unique<LocalExecutor>(settings_);
-  const auto rates = measured_rates(&store_, plan_.backbone.name, shares_, Json::object());
-  return std::make_unique<SlurmExecutor>(settings_.worker,
-                                         slurm_requests(options_, plan_, shares_, rates, &store_),
-                                         continuation_name(plan_.workspace));
+  return std::make_unique<SlurmExecutor>(settings_.worker, requests(), continuation_of(plan_));
 }
 
 void PlanWork::run() {
@@ -98,10 +102,8 @@ void PlanWork::run() {
   }
 }
 
-HandedOver PlanWork::hand_over() {
-  const auto rates = measured_rates(&store_, plan_.backbone.name, shares_, Json::object());
-  return hand_to_slurm(runner_, settings_.worker, slurm_requests(options_, plan_, shares_, rates, &store_),
-                       hooks());
+void PlanWork::hand_over(HandedOver& handed) {
+  hand_to_slurm(runner_, settings_.worker, requests(), hooks(), handed);
 }
 
 SchedulerHooks PlanWork::hooks() {

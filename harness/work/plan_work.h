@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "harness/plan/collection.h"
 #include "harness/plan/plan.h"
 #include "harness/run/dealing.h"
@@ -53,21 +54,25 @@ void try_scorers(const Plan& plan);
 /// What is left to do of a plan, and how it is done.
 class PlanWork {
  public:
-  PlanWork(const WorkOptions& options, const Plan& plan, Store& store, Progress& progress);
+  /// resources: what check_plan said of the plan.
+  PlanWork(const WorkOptions& options, const Plan& plan, const Json& resources, Store& store,
+           Progress& progress);
 
   /// All of it. Throws Error (Status::kInterrupted) with the command that goes on.
   void run();
 
-  /// The jobs that Slurm has of it now: none where all is done, or has failed.
-  HandedOver hand_over();
+  /// Adds the jobs that Slurm has of it now: none where all is done.
+  void hand_over(HandedOver& handed);
 
  private:
+  SlurmExecutor::RequestOf requests() const;
   SchedulerHooks hooks();
   void say_notes();
   std::unique_ptr<Executor> make_executor();
 
   const WorkOptions& options_;
   const Plan& plan_;
+  const Json resources_;
   Store& store_;
   Progress& progress_;
   const Shares shares_;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include "harness/run/scheduler.h"
 #include "tests/harness/workplace.h"
@@ -143,6 +144,42 @@ TEST(LocalExecutor, GivesEachJobGpusOfItsOwnAndTakesThemBack) {
   EXPECT_EQ(seen("0"), "0,1\n0,1\n");
   EXPECT_EQ(seen("1"), "5,7\n5,7\n");
   EXPECT_THAT(seen("2"), ::testing::AnyOf("0,1\n0,1\n", "5,7\n5,7\n"));
+}
+
+TEST(Scheduler, KillsNoJobThatSpokeWhileItWasBusyForLongerThanTheSilenceLimit) {
+  const Workplace place;
+  const auto worker = place.folder() / "worker";
+  write_file(worker,
+             "#!/bin/sh\necho wake\nfor i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do\n  sleep 0.2\n"
+             "  echo alive\ndone\necho >$2/done\n");
+  fs::permissions(worker, fs::perms::owner_all);
+  bool is_begun = false, was_busy = false;
+  const SchedulerHooks hooks{
+      .next = [&]() -> std::optional<Task> {
+        if (std::exchange(is_begun, true)) return std::nullopt;
+        return Task{.id = "job", .label = "job", .folder = place.folder(), .progress_key = "job"};
+      },
+      .ingest =
+          [&](const Task&) {
+            if (!std::exchange(was_busy, true)) std::this_thread::sleep_for(std::chrono::seconds(2));
+          },
+      .complete = [](const Task& task) { return fs::exists(task.folder / "done"); },
+      .failed = [](const Task&, const std::string& what) { ADD_FAILURE() << what; }};
+  const SchedulerSettings settings{.worker = worker, .silence_limit = std::chrono::milliseconds(1500)};
+  LocalExecutor executor(settings);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nowhere(std::fopen("/dev/null", "w"), &std::fclose);
+  Progress progress(nowhere.get());
+  run_scheduler(settings, executor, hooks, progress);
+  EXPECT_TRUE(was_busy);
+}
+
+TEST(JobFailure, OfAnEarlierAttemptIsNotGivenAsTheReasonOfALaterOne) {
+  Workplace place;
+  place.environment["HARNESS_FAKE_MODE"] = "fail";
+  place.fails(1, kSmoke, {"free some space"});
+  place.environment["HARNESS_FAKE_MODE"] = "die";
+  const auto later = place.fails(1, kSmoke, {"exit status 3"});
+  EXPECT_THAT(later.err, Not(HasSubstr("checkpoints/2")));
 }
 
 }  // namespace

@@ -1,0 +1,185 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/host.h"
+#include "core/text.h"
+#include "harness/slurm/command.h"
+#include "harness/slurm/log_end.h"
+#include "tests/harness/workplace.h"
+
+// `--executor slurm` with scripts in place of Slurm's commands, which keep a file for each job of the queue.
+// Tables on a real one are in tests/cluster.
+
+namespace harness::test {
+namespace {
+
+constexpr const char* kSbatch = R"sh(
+for script; do :; done
+[ ! -e will_be_deaf ] || mv will_be_deaf deaf
+if [ "$(ls queue | wc -l)" -ge "$(cat limit)" ]; then
+  echo "$script" >>refused
+  echo "sbatch: error: QOSMaxSubmitJobPerUserLimit" >&2
+  echo "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit)" >&2
+  exit 1
+fi
+id=$(($(cat last) + 1))
+echo $id >last
+name=$(for word; do echo "$word"; done | sed -n 's/^--job-name=//p')
+[ -n "$name" ] || name=$(sed -n 's/^#SBATCH --job-name=//p' "$script")
+echo "$id|$name|PENDING||Priority" >queue/$id
+if [ -e starts ]; then
+  { bash "$script"; rm -f queue/$id; } >/dev/null 2>&1 </dev/null &
+fi
+echo $id
+)sh";
+
+constexpr const char* kSqueue = R"sh(
+if [ -e deaf ]; then
+  rm deaf
+  echo "slurm_load_jobs error: Unable to contact slurm controller (connect failure)" >&2
+  exit 1
+fi
+cat queue/* 2>/dev/null
+exit 0
+)sh";
+
+constexpr const char* kScancel = R"sh(
+for id; do :; done
+rm -f queue/$id
+)sh";
+
+constexpr const char* kSrun = R"sh(
+while [ "${1#-}" != "$1" ]; do shift; done
+exec "$@"
+)sh";
+
+class ScriptedSlurm : public SmokeTest {
+ protected:
+  ScriptedSlurm() {
+    place.write_text("slurm/last", "0\n");
+    set_limit(1000);
+    fs::create_directories(slurm_ / "queue");
+    add_command("sbatch", kSbatch);
+    add_command("squeue", kSqueue);
+    add_command("scancel", kScancel);
+    add_command("scontrol", "");
+    add_command("srun", kSrun);
+    place.environment["PATH"] = (slurm_ / "bin").string() + ":" + environment("PATH");
+    place.environment["HARNESS_SQUEUE_S"] = "1";
+  }
+
+  /// The number of jobs that the queue takes.
+  void set_limit(int jobs) const { place.write_text("slurm/limit", std::to_string(jobs) + "\n"); }
+  /// From here on something happens that a script looks for.
+  void let(const std::string& what) const { place.write_text("slurm/" + what, ""); }
+
+  static Words on_slurm(const Words& more) { return smoke(with({"--executor", "slurm"}, more)); }
+
+  /// Names of the jobs in the queue, sorted.
+  Words queue() const {
+    Words names;
+    for (const auto& entry : fs::directory_iterator(slurm_ / "queue"))
+      names.push_back(split(read_file(entry.path()), '|').at(1));
+    std::ranges::sort(names);
+    return names;
+  }
+  std::ptrdiff_t continuations() const {
+    const auto names = queue();
+    return std::ranges::count_if(names,
+                                 [](const auto& name) { return name.starts_with("harness-goes-on-"); });
+  }
+
+  const fs::path slurm_ = place.folder() / "slurm";
+
+ private:
+  void add_command(const char* name, const char* script) const {
+    const auto file = slurm_ / "bin" / name;
+    place.write_text(file, fmt::format("#!/bin/sh\ncd {} || exit 1\n{}", slurm_.string(), script));
+    fs::permissions(file, fs::perms::owner_all);
+  }
+};
+
+TEST_F(ScriptedSlurm, ADetachedTableKeepsItsPlaceInTheQueueUnlessAnotherCommandWantsAllOfIt) {
+  ok(on_slurm({"--detach"}), {}, {"goes on with the table when one of them has ended"});
+  const auto before = queue();
+  fails(2, on_slurm({"--detach", "--seeds", "43"}),
+        {"--detach: a job of Slurm goes on in this workspace with another command", "harness runs cancel"});
+  EXPECT_EQ(queue(), before);
+  ok(on_slurm({"--detach", "--slurm", "--qos=long"}));
+  EXPECT_EQ(queue(), before);
+  ok(on_slurm({"--detach", "--seeds", "42,43"}));
+  EXPECT_EQ(continuations(), 1);
+  EXPECT_GT(queue().size(), before.size());
+}
+
+TEST_F(ScriptedSlurm, FreshIsRefusedWhileThereAreJobsOfTheRuns) {
+  ok(on_slurm({"--detach"}));
+  fails(2, on_slurm({"--fresh"}), {"Slurm has a job that works on this: queued (", "harness runs cancel"});
+  EXPECT_FALSE(fs::exists(runs / ".trash"));
+  fs::remove_all(slurm_ / "queue");
+  fs::create_directories(slurm_ / "queue");
+  ok(on_slurm({"--fresh", "--detach"}));
+  EXPECT_TRUE(fs::exists(runs / ".trash"));
+}
+
+TEST_F(ScriptedSlurm, WhereItTakesNoMoreJobsADetachedTableStillGoesOn) {
+  set_limit(4);
+  ok(on_slurm({"--detach"}), {},
+     {"Slurm takes no more jobs for now", "3 jobs with Slurm (1, 2, 3); job 5 goes on with the table"});
+  EXPECT_EQ(queue().size(), 4U);
+  EXPECT_EQ(continuations(), 1);
+  int noted = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(runs))
+    noted += entry.path().filename() == "submission.json" ? 1 : 0;
+  EXPECT_EQ(noted, 4) << "the fourth job is asked for again";
+}
+
+TEST_F(ScriptedSlurm, ALimitOnItsJobsSlowsATableDownAndEndsItOnlyWhereNoJobIsThere) {
+  set_limit(0);
+  fails(2, on_slurm({}), {"QOSMaxSubmitJobPerUserLimit", "a limit on jobs in the queue is reached"});
+  set_limit(2);
+  let("starts");
+  place.environment["HARNESS_FAKE_DELAY_US"] = "20000";
+  fs::remove(slurm_ / "refused");
+  ok(on_slurm({}));
+  EXPECT_TRUE(fs::exists(slurm_ / "refused"));
+  Workplace local;
+  local.ok(kSmoke);
+  EXPECT_EQ(place.metric_rows(), local.metric_rows());
+}
+
+TEST_F(ScriptedSlurm, ThatDoesNotAnswerForAMomentStopsNoHandingOver) {
+  let("will_be_deaf");
+  ok(on_slurm({"--detach"}));
+  EXPECT_FALSE(fs::exists(slurm_ / "deaf"));
+  EXPECT_EQ(continuations(), 1);
+}
+
+TEST(SubmitLimit, IsToldFromLimitsThatNoJobsEndLifts) {
+  const std::string sentence =
+      "Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or "
+      "time limits)";
+  EXPECT_TRUE(is_submit_limit(sentence));
+  for (const char* name : {"QOSMaxSubmitJobPerUserLimit", "AssocMaxSubmitJobLimit", "AssocGrpSubmitJobsLimit",
+                           "MaxSubmitJobsPerAccount"})
+    EXPECT_TRUE(is_submit_limit(name + ("; " + sentence))) << name;
+  EXPECT_FALSE(is_submit_limit("QOSMaxWallDurationPerJobLimit; " + sentence));
+  EXPECT_FALSE(is_submit_limit("invalid partition specified: nowhere"));
+}
+
+TEST(EndOfLog, IsThatOfItsLastWholeLine) {
+  const Workplace place;
+  const auto end_of = [&](const std::string& text) {
+    place.write_text("log", text);
+    return end_of_log(place.folder() / "log");
+  };
+  EXPECT_EQ(end_of_log(place.folder() / "none"), 0U);
+  EXPECT_EQ(end_of(""), 0U);
+  EXPECT_EQ(end_of("torn"), 0U);
+  EXPECT_EQ(end_of("one\n"), 4U);
+  EXPECT_EQ(end_of("one\ntwo\nto"), 8U);
+}
+
+}  // namespace
+}  // namespace harness::test
