@@ -236,37 +236,58 @@ std::optional<Store> open_workspace(const ListOptions& options) {
 }
 
 /// A name that neither this build nor the workspace's records know is a typing error, not an empty list.
-template <class Record, class Field>
 void require_known(const std::string& name, const std::vector<std::string>& built_in,
-                   const std::vector<Record>& records, Field field, const std::string& what,
-                   const std::string& option) {
-  std::set<std::string> known(built_in.begin(), built_in.end());
-  for (const auto& record : records) known.insert(record.*field);
-  require_choice(name, {known.begin(), known.end()}, what, option);
+                   std::set<std::string> recorded, const std::string& what, const std::string& option) {
+  recorded.insert(built_in.begin(), built_in.end());
+  require_choice(name, {recorded.begin(), recorded.end()}, what, option);
 }
 
-/// Those of a workspace's records that --table, --backbone and --scale ask for.
-template <class Record>
-std::vector<Record> chosen(std::vector<Record> records, const ListOptions& options) {
-  const auto all = records;
-  if (!options.scale.empty())
-    std::erase_if(records, [&](const Record& record) { return record.scale != options.scale; });
-  if (!options.backbone.empty()) {
-    require_known(options.backbone, backbone_names(), all, &Record::backbone, "backbone", "--backbone");
-    std::erase_if(records, [&](const Record& record) { return record.backbone != options.backbone; });
+/// Table and scale of every use of a run or experiment.
+using Uses = std::vector<std::pair<std::string, std::string>>;
+
+/// Those of a workspace's records that --table, --backbone and --scale ask for. uses_of: of a record, one or
+/// more.
+template <class Record, class UsesOf>
+std::vector<Record> chosen(std::vector<Record> records, const ListOptions& options, const UsesOf& uses_of) {
+  std::set<std::string> backbones, tables;
+  for (const auto& record : records) {
+    backbones.insert(record.backbone);
+    for (const auto& use : uses_of(record)) tables.insert(use.first);
   }
-  if (options.table.empty()) return records;
-  const auto collection = find_collection(options.table);
-  if (!collection) require_known(options.table, known_tables(), all, &Record::table_id, "table", "--table");
+  if (!options.backbone.empty())
+    require_known(options.backbone, backbone_names(), backbones, "backbone", "--backbone");
+  std::optional<Collection> collection;
+  if (!options.table.empty()) collection = find_collection(options.table);
+  if (!options.table.empty() && !collection)
+    require_known(options.table, known_tables(), tables, "table", "--table");
   const auto wanted = collection ? collection->table_ids() : std::vector{options.table};
-  std::erase_if(records,
-                [&](const Record& record) { return std::ranges::count(wanted, record.table_id) == 0; });
+  const auto fits = [&](const auto& use) {
+    return (options.table.empty() || std::ranges::count(wanted, use.first) > 0) &&
+           (options.scale.empty() || use.second == options.scale);
+  };
+  std::erase_if(records, [&](const Record& record) {
+    return (!options.backbone.empty() && record.backbone != options.backbone) ||
+           std::ranges::none_of(uses_of(record), fits);
+  });
   return records;
+}
+
+/// By run; one that was taken in and no table uses is not among them.
+std::map<std::string, Uses> uses_of_runs(Store& store) {
+  std::map<std::string, Uses> uses;
+  constexpr auto kSql = "SELECT run_id, table_id, scale FROM table_runs";
+  for (const auto& [run, table, scale] : rows_of<std::string, std::string, std::string>(store, kSql))
+    uses[run].emplace_back(table, scale);
+  return uses;
 }
 
 Rows list_experiments(const ListOptions& options) {
   auto store = open_workspace(options);
-  auto experiments = chosen(store ? store->reproductions() : std::vector<StoredReproduction>{}, options);
+  const auto uses_of = [](const StoredReproduction& experiment) {
+    return Uses{std::pair(experiment.table_id, experiment.scale)};
+  };
+  const auto experiments =
+      chosen(store ? store->reproductions() : std::vector<StoredReproduction>{}, options, uses_of);
   return rows_of(experiments, [](const StoredReproduction& experiment) -> Json {
     const auto effective = Effective::from_json(experiment.spec.at("effective"));
     return {{"name", fmt::format("{}", experiment.id)},
@@ -285,7 +306,15 @@ Rows list_experiments(const ListOptions& options) {
 
 Rows list_runs(const ListOptions& options) {
   auto store = open_workspace(options);
-  const auto runs = chosen(store ? store->runs() : std::vector<StoredRun>{}, options);
+  const auto uses = store ? uses_of_runs(*store) : std::map<std::string, Uses>{};
+  const auto uses_of = [&](const StoredRun& run) {
+    const auto found = uses.find(run.id);
+    return found == uses.end() ? Uses{std::pair(run.table_id, run.scale)} : found->second;
+  };
+  const auto is_of_asked_table = [&](const StoredRun& run) {
+    return std::ranges::any_of(uses_of(run), [&](const auto& use) { return use.first == options.table; });
+  };
+  const auto runs = chosen(store ? store->runs() : std::vector<StoredRun>{}, options, uses_of);
   const auto states = run_states(find_workspace(options.place));
   // The starting weights are those of every scale.
   std::map<std::string, std::string> scales, rows;
@@ -305,7 +334,7 @@ Rows list_runs(const ListOptions& options) {
     // The starting weights are there at once, and done when they are tested.
     const bool is_done = run.method != kBaseMethod || state == run_state_name(RunState::kDone);
     return {{"name", run.id},
-            {"table", run.table_id},
+            {"table", is_of_asked_table(run) ? options.table : run.table_id},
             {"method", run.method != kBaseMethod && !is_trained_here(run.method) ? row : run.method},
             {"row", row},
             {"seed", run.seed},

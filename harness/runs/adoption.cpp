@@ -13,6 +13,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "datasets/kept_images.h"
 #include "harness/run/plan_runner.h"
 #include "harness/runs/job_files.h"
 #include "harness/runs/scratch_database.h"
@@ -73,6 +74,8 @@ class Adoption {
     store_.record_run(row);
     if (row.method == kBaseMethod) {
       base();
+    } else if (row.method == kImagesMethod) {
+      given_images();
     } else {
       training();
     }
@@ -101,6 +104,29 @@ class Adoption {
     if (fs::exists(run_.folder / kLog)) store_.ingest(job);
     require_done(store_, job.id, run_.folder, "training");
     require_checkpoints(store_, run_);
+  }
+
+  /// Nothing ran: each checkpoint is a list of images. One alone was chosen by no data.
+  void given_images() {
+    store_.record_job(training_job(run_));
+    const auto steps = run_.identity.at("settings").at("checkpoints").get<std::vector<int>>();
+    for (const int step : steps) given_images(step);
+    require_checkpoints(store_, run_);
+    store_.mark_job(run_.id, JobState::kDone);
+    if (steps.size() == 1) selection_ = store_.record_selection(fixed_selection(run_.id, steps.front()));
+  }
+
+  void given_images(int step) {
+    const auto path = fmt::format("{}/{}", kCheckpointsFolder, step);
+    const auto list = run_.folder / path / kImageListFile, manifest = run_.folder / path / "manifest.json";
+    for (const auto& file : {list, manifest}) {
+      if (!fs::exists(file)) throw Error("is missing", file.string(), "copy the folder again");
+    }
+    const auto& sums = run_.identity.at("images");
+    if (checksum_of(read_image_list(list)) != sums.at(std::to_string(step)).get<std::string>())
+      throw Error("is not the list of images that was scored", list.string(), "copy the folder again");
+    store_.record_checkpoint(
+        {.run_id = run_.id, .step = step, .path = path, .sha256 = sha256_file(manifest)});
   }
 
   void evaluations() {
@@ -147,7 +173,7 @@ class Adoption {
   Store& store_;
   const Workspace& workspace_;
   Job run_;
-  std::optional<std::int64_t> selection_;  ///< of the starting weights
+  std::optional<std::int64_t> selection_;  ///< of the starting weights, or of the only images
   int taken_ = 0, left_ = 0;
 };
 

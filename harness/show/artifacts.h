@@ -24,7 +24,8 @@ void write_artifacts(Store& store, const Experiment& experiment, const std::file
 
 /// Makes WORKSPACE/TABLE a link to the experiment's folder, unless it leads to one that differs in nothing
 /// but more methods or seeds. A folder that is in its place, as older versions made them, becomes that of its
-/// experiment. Returns what a user should know of it.
+/// experiment; anything else in its place stays there and there is no link. Returns what a user should know
+/// of it.
 std::optional<std::string> link_table(Store& store, const Experiment& experiment);
 
 /// Writes the tables of a collection and adds their paths to `whole.artifacts`.

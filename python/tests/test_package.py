@@ -118,6 +118,19 @@ class Tables(Case):
         self.assertFalse(jobs["done"].any())
         self.assertEqual(jobs.attrs["scale"], "smoke")
 
+    def test_a_plan_of_several_tables_has_the_jobs_of_each(self):
+        (folder / "clip.json").write_text(json.dumps({
+            "extends": "./small.json", "id": "clip", "task": "glyph-clip", "reproduces": "",
+            "selection": {"metric": "exact_match"}, "columns": [{"name": "exact_match"}]}))
+        both = folder / "both.json"
+        both.write_text(json.dumps({
+            "id": "both", "title": "two tasks", "tables": ["./small.json", "./clip.json"],
+            "columns": [{"title": "Score", "of": {"small": "ocr_reward", "clip": "exact_match"}}]}))
+        jobs = workspace.reproduce(both, scale="smoke", dry_run=True)
+        self.assertEqual(set(jobs["table"]), {"small", "clip"})
+        self.assertEqual(jobs.attrs["table"], "both")
+        self.assertIn("seconds", jobs.attrs["estimate"])
+
 
 class Scored(Case):
     def test_score_compares_images_of_any_system_and_returns_the_table(self):
@@ -137,6 +150,27 @@ class Scored(Case):
             self.assertEqual(ours, theirs)
         jobs = other.score({"a": [folder.parent / path for path in folders.values()]}, "ocr-generated", dry_run=True)
         self.assertEqual(sum(jobs["kind"] == "test"), len(folders))
+
+    def test_a_missing_image_is_its_reason_and_a_row_alone_has_values_and_images(self):
+        prompts = folder / "prompts.txt"
+        prompts.write_text("\n".join(f'a sign reading "WORD{i}"' for i in range(4)))
+        picture = workspace.images(int(workspace.metrics()["position"][0])).paths[0]
+        for name, count in (("a", 4), ("b", 3)):
+            (folder / name).mkdir()
+            for i in range(count):
+                shutil.copy(picture, folder / name / f"{i}.png")
+        other = Workspace(folder / "given")
+        other.score({"a": folder / "a", "b": folder / "b"}, prompts, metric="ocr_reward")
+        grid = other.images(3)
+        self.assertEqual([picture.path is None for picture in grid.pictures], [False, True])
+        self.assertEqual(len(grid.paths), 1)
+        self.assertIn("not scored: there is no image", grid.html())
+        with self.refused("b, seed .*: there is no image", None):
+            grid.pictures[1].data_uri()
+        other.score({"a": folder / "a"}, prompts, metric="ocr_reward", as_="alone")
+        self.assertEqual(list(other.metrics("alone").columns)[-1], "a")
+        self.assertEqual(len(other.metrics("alone")), 4)
+        self.assertEqual(len(other.images(0, "alone").paths), 1)
 
 
 class Differences(Case):

@@ -34,6 +34,7 @@ using Prepared = std::unique_ptr<sqlite3_stmt, Finalize>;
 struct Resolved {
   std::string sql, where;
   QueryParams params;
+  bool is_saved = false;
   ResultSet answer = {};
 };
 
@@ -54,6 +55,7 @@ Resolved resolve_saved(SQLite::Database& db, const SavedQuery& saved, const Quer
   return {.sql = saved.sql,
           .where = fmt::format("query {}", saved.name),
           .params = std::move(values.params),
+          .is_saved = true,
           .answer = {.experiment = std::move(values.experiment),
                      .nothing = values.asked.empty() ? std::string(saved.nothing)
                                                      : fmt::format("{} for {}", saved.nothing, values.asked),
@@ -83,14 +85,19 @@ bool is_quoted(const std::string& sql, int offset) {
   return offset >= 0 && offset < std::ssize(sql) && sql[static_cast<std::size_t>(offset)] == '"';
 }
 
-/// As a number where the text is one as a program would write it: "007" and hash ids such as "12e4" are text.
 void bind_text(sqlite3_stmt* statement, int index, const std::string& text) {
+  sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+}
+
+/// As a number where the text is one as a program would write it: "007" and hash ids such as "12e4" are text.
+void bind_value(sqlite3_stmt* statement, int index, const std::string& text) {
   const auto is_all = [&]<class Number>(Number& number) {
     const auto* end = text.data() + text.size();
     const auto parsed = std::from_chars(text.data(), end, number);
     return parsed.ec == std::errc() && parsed.ptr == end;
   };
-  const bool decimal = text.find('.') != std::string::npos || text.find("e-") != std::string::npos;
+  const bool decimal = text.find('.') != std::string::npos || text.find("e-") != std::string::npos ||
+                       text.find("e+") != std::string::npos;
   std::int64_t integer = 0;
   double real = 0;
   if (is_all(integer) && std::to_string(integer) == text) {
@@ -98,7 +105,7 @@ void bind_text(sqlite3_stmt* statement, int index, const std::string& text) {
   } else if (decimal && is_all(real)) {
     sqlite3_bind_double(statement, index, real);
   } else {
-    sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+    bind_text(statement, index, text);
   }
 }
 
@@ -281,7 +288,8 @@ class Session {
         throw Error(fmt::format("parameter :{} has no value", wanted[i]), query_.where,
                     fmt::format("add -p {} VALUE", wanted[i]));
       }
-      bind_text(statement, static_cast<int>(i) + 1, found->second);
+      const bool is_text = query_.is_saved && !takes_number(wanted[i]);
+      (is_text ? bind_text : bind_value)(statement, static_cast<int>(i) + 1, found->second);
     }
   }
 
@@ -338,6 +346,15 @@ class Session {
 };
 
 }  // namespace
+
+bool ResultSet::may_have_more() const {
+  if (!asked) return false;
+  const auto found = std::ranges::find(columns, "place");
+  if (found == columns.end()) return rows.size() == *asked;
+  const auto column = static_cast<std::size_t>(found - columns.begin());
+  const SqlValue last = static_cast<std::int64_t>(*asked);
+  return std::ranges::any_of(rows, [&](const auto& row) { return row.at(column) == last; });
+}
 
 ResultSet run_query(const std::filesystem::path& db, const QueryRequest& request) {
   return guarded(db, [&] { return Session(db, request).run(); });

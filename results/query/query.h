@@ -28,7 +28,8 @@ struct ResultSet {
   std::string nothing = "no rows";        ///< what to say where there are no rows
   std::optional<std::size_t> asked = {};  ///< how many rows a saved query was to give at most (its :n)
 
-  bool may_have_more() const { return asked && rows.size() == *asked; }
+  /// True if as many rows as asked for were there; of rows with a `place`, in any of their groups.
+  bool may_have_more() const;
 };
 
 struct QueryRequest {
@@ -42,9 +43,10 @@ struct QueryRequest {
 };
 
 /// The rows of one SELECT. Whatever the SQL, the file is only read (sql_guard.h). A parameter `:name` takes
-/// its value from `params`: as a number where the text is one in its usual form, else as text. Throws Error
-/// with SQLite's message, line and column, and the nearest name for one that is not there; for parameters
-/// and values that do not match; for several statements; as saved_values, and as open_database for the file.
+/// its value from `params`: as a number where the text is one in its usual form, else as text; that of a
+/// saved query as takes_number says. Throws Error with SQLite's message, line and column, and the nearest
+/// name for one that is not there; for parameters and values that do not match; for several statements; as
+/// saved_values, and as open_database for the file.
 ResultSet run_query(const std::filesystem::path& db, const QueryRequest& request);
 
 }  // namespace harness

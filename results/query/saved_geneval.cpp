@@ -1,5 +1,7 @@
 #include "results/query/saved_geneval.h"
 
+#include "results/query/named_runs.h"
+
 namespace harness {
 namespace {
 
@@ -123,12 +125,12 @@ constexpr auto kFound = R"sql(
 SELECT runs.table_id, runs.scale, runs.method, runs.seed, checkpoints.step AS checkpoint, evaluations.split,
        prompts.position, detections.sample, detections.rank, detections.name AS class, detections.score, detections.x0,
        detections.y0, detections.x1, detections.y1, detections.colour, detections.counted, runs.id AS run_id
-FROM runs
+FROM named AS runs
 JOIN checkpoints ON checkpoints.run_id = runs.id
 JOIN evaluations ON evaluations.checkpoint_id = checkpoints.id
 JOIN detections ON detections.evaluation_id = evaluations.id
 JOIN prompts ON prompts.id = detections.prompt_id
-WHERE substr(runs.id, 1, length(:run)) = CAST(:run AS TEXT) AND :method IN ('', runs.method)
+WHERE substr(runs.id, 1, length(:run)) = CAST(:run AS TEXT) AND :method IN ('', runs.method, runs.trained_by)
   AND :split IN ('', evaluations.split) AND :position IN ('', prompts.position)
 ORDER BY runs.method = 'base' DESC, runs.method, runs.seed, runs.id, checkpoint, evaluations.split, evaluations.id,
          prompts.position, detections.sample, detections.rank
@@ -143,7 +145,7 @@ const SavedQuery kFoundObjects{
                {"method", "", "default: all"},
                {"split", "", "validation or test (default: both)"},
                {"position", "", "number of the prompt in its set (default: all)"}},
-    .sql = kFound,
+    .sql = kNamed + kFound,
     .nothing = "no detection is stored"};
 
 const SavedQuery kGenevalJudgements{

@@ -153,8 +153,7 @@ class SavedValuesMaker {
   void check(const SavedParam& param, const std::string& text) const {
     const auto name = param.name;
     if (text.empty() && param.fallback == "") return;
-    if ((name == "n" || name == "seed" || name == "experiment" || name == "position") &&
-        !is_whole_number(text)) {
+    if (takes_number(name) && !is_whole_number(text)) {
       throw Error(fmt::format("{} must be a whole number, not \"{}\"", name, text),
                   fmt::format("{}, -p {}", where_, name), std::string(param.help));
     }
@@ -255,6 +254,11 @@ class SavedValuesMaker {
 };
 
 }  // namespace
+
+bool takes_number(std::string_view param) {
+  constexpr std::string_view kNumbers[] = {"n", "seed", "experiment", "position", "fresh"};
+  return std::ranges::count(kNumbers, param) > 0;
+}
 
 SavedValues saved_values(SQLite::Database& db, const SavedQuery& query, const QueryParams& given) {
   return SavedValuesMaker(db, query).make(given);

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "results/query/named_runs.h"
 #include "results/query/saved_budgets.h"
 #include "results/query/saved_geneval.h"
 
@@ -24,18 +25,6 @@ const SavedParam kAnyMethod{"method", "", "default: all"};
 const SavedParam kAnyMetric{"metric", "", "default: all"};
 const SavedParam kAnySplit{"split", "", "validation or test (default: both)"};
 const SavedParam kAnyPrompts{"prompts", "", "name of the prompt set (default: all)"};
-
-// Runs by the name of their row where all tables that show them call it the same, or where nobody trained
-// them here; else by their method.
-const std::string kNamed = R"sql(
-WITH named AS (
-  SELECT id, table_id, scale, seed,
-         CASE WHEN method IN ('outside', 'images')
-           OR (SELECT count(DISTINCT arm) FROM table_runs WHERE run_id = runs.id) = 1 THEN
-           ifnull((SELECT max(nullif(arm, '')) FROM table_runs WHERE run_id = runs.id), method)
-         ELSE method END AS method, method AS trained_by
-  FROM runs
-))sql";
 
 const SavedQuery kAlarms{
     .name = "alarms",

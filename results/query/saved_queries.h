@@ -29,6 +29,9 @@ struct SavedValues {
   std::string asked = {};       ///< what it looks for, in words: "method dual, split test"
 };
 
+/// Whether the values of a saved query's parameter are numbers; those of all others are text.
+bool takes_number(std::string_view param);
+
 /// Fills `given` up with defaults, and chooses the experiment of a query that looks at one: the last one
 /// finished that fits `table`, `prompts` and the methods, unless `experiment` names it. Throws Error for a
 /// parameter that the query has not, a missing one, a value of the wrong kind, and a name that the DB does

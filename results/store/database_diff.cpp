@@ -81,6 +81,7 @@ const std::vector<Rows>& all_rows() {
        "id, " + select_list<ReproductionRecord>({{"evaluations", ""}, {"runs", ""}}) + ", finished, digest",
        std::string("id") + kExperiments},
       {"reproduction_runs", "reproduction_id, run_id, arm", own_experiment},
+      {"reproduction_evaluations", "reproduction_id, evaluation_id", own_experiment},
       {"comparisons", experiment + select_list<ComparisonRow>(), own_experiment},
       {"alarms", experiment + select_list<AlarmRecord>(), own_experiment},
       {"artifacts", select_list<StoredArtifact>(), own_experiment}};

@@ -156,7 +156,10 @@ TEST_F(CheckedDb, ASoundDbIsStatus0AndEveryKindOfDamageAFinding) {
        "only in the DB, such as"},
       {"PRAGMA foreign_keys = OFF; DELETE FROM checkpoints WHERE step > 0", "points at a missing row"},
       {"DELETE FROM metrics; DELETE FROM samples", "images"},
-      {"UPDATE train_stats SET value = value + 1 WHERE name = 'reward_mean'", "train_stats"}};
+      {"UPDATE train_stats SET value = value + 1 WHERE name = 'reward_mean'", "train_stats"},
+      {"DELETE FROM reproduction_evaluations "
+       "WHERE evaluation_id = (SELECT max(evaluation_id) FROM reproduction_evaluations)",
+       "reproduction_evaluations: 1 row is only in"}};
   for (const auto& [sql, said] : changes) {
     SCOPED_TRACE(sql);
     change(db, sql);

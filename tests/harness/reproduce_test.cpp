@@ -345,9 +345,29 @@ TEST_F(Reproduce, AFolderInThePlaceOfTheTablesLinkIsKeptAndNoPictureInItIsTakenF
   EXPECT_EQ(artifacts.at("law-audit.png"), "runs/experiments/1-mine/law-audit.png");
   EXPECT_NE(read_file(runs / "mine/law-audit.png"), "left behind");
   EXPECT_EQ(read_file(runs / "experiments/earlier-mine/law-audit.png"), "left behind");
+  EXPECT_THAT(first.err, HasSubstr("mine of an older version is now runs/experiments/earlier-mine"));
   const auto again = place.run(command);
   EXPECT_EQ(again.out, first.out);
   EXPECT_EQ(again.err, "") << "a repeated command draws nothing again";
+}
+
+TEST_F(Reproduce, WhatAUserHasInThePlaceOfTheTablesLinkStaysThere) {
+  place.write("mine.json", training_table());
+  const auto refuses = [&] {
+    ok({"reproduce", "--table", "mine.json"}, {}, {"mine cannot be a link here", "runs/experiments/1-mine"});
+  };
+  fs::create_directories(runs / "mine");
+  write_file_atomically(runs / "mine/notes.txt", "kept");
+  refuses();
+  EXPECT_EQ(read_file(runs / "mine/notes.txt"), "kept");
+  fs::remove_all(runs / "mine");
+  write_file_atomically(runs / "mine", "kept");
+  refuses();
+  EXPECT_EQ(read_file(runs / "mine"), "kept");
+  fs::remove(runs / "mine");
+  fs::create_symlink("elsewhere/1-mine", runs / "mine");
+  refuses();
+  EXPECT_EQ(fs::read_symlink(runs / "mine").string(), "elsewhere/1-mine");
 }
 
 TEST_F(Reproduce, AnExperimentOfFewerMethodsHidesNoFullerOne) {

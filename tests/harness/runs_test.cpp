@@ -85,6 +85,17 @@ TEST_F(RunsShow, OfARunThatTwoTablesUseEachEvaluationHasItsOwnRow) {
   ok({"runs", "show", base}, {"for table", "short (smoke)", "2 evaluations"});
 }
 
+TEST_F(RunsShow, ARunThatTwoTablesUseIsListedWithEach) {
+  place.write("short.json", {{"extends", "sd35-ocr"}, {"id", "short"}});
+  ok(smoke_of("short.json"));
+  for (const std::string table : {"sd35-ocr", "short"}) {
+    const auto listed = place.json({"list", "runs", "--table", table, "--scale", "smoke", "--json"});
+    EXPECT_EQ(listed.size(), 4U) << table;
+    for (const auto& run : listed) EXPECT_EQ(run.at("table"), table) << run;
+  }
+  EXPECT_EQ(place.json({"list", "runs", "--table", "short", "--scale", "default", "--json"}).size(), 0U);
+}
+
 TEST_F(RunsShow, SaysHowFarTheAverageOfACheckpointLagsBehindThePolicy) {
   const auto report = place.json({"runs", "show", id, "--json"});
   for (const auto& checkpoint : report.at("checkpoints")) {

@@ -110,9 +110,15 @@ TEST_F(Queries, TrailingSemicolonAndCommentsAreNoSecondStatement) {
 
 TEST_F(Queries, ParametersBindByNameAsNumbersOrText) {
   const auto rows =
-      query("SELECT typeof(:a), typeof(:b), typeof(@c), typeof($d), typeof(:e), typeof(:f)",
-            {{"a", "42"}, {"b", "0.5"}, {"c", "dual"}, {"d", "007"}, {"e", "12e4567890123456"}, {"f", ""}});
-  EXPECT_EQ(rows.rows[0], (std::vector<SqlValue>{"integer", "real", "text", "text", "text", "text"}));
+      query("SELECT typeof(:a), typeof(:b), typeof(@c), typeof($d), typeof(:e), typeof(:f), typeof(:g)",
+            {{"a", "42"},
+             {"b", "0.5"},
+             {"c", "dual"},
+             {"d", "007"},
+             {"e", "12e4567890123456"},
+             {"f", ""},
+             {"g", "1e+20"}});
+  EXPECT_EQ(rows.rows[0], (std::vector<SqlValue>{"integer", "real", "text", "text", "text", "text", "real"}));
   EXPECT_EQ(
       query("SELECT id FROM runs WHERE method = :m AND seed = :s", {{"m", "dual"}, {"s", "42"}}).rows.size(),
       1U);
@@ -513,6 +519,9 @@ TEST_F(PairedQueries, RunsHaveTheNameOfTheirRowUnlessTablesDisagree) {
                     {"selections -p method " + name, "method", {"dual lr 1"}},
                     {"failures -p method " + name, "method", {"dual lr 1"}}});
   }
+  run("UPDATE table_runs SET arm = '1' WHERE run_id = 'r2'");
+  expect_columns(
+      {{"training -p method 1", "method", {"1", "1"}}, {"selections -p method 1", "method", {"1"}}});
   run("INSERT INTO table_runs (table_id, run_id, scale, arm) VALUES ('other', 'r2', 'smoke', '')");
   expect_columns({{"training -p method dual", "method", {"dual", "dual"}}});
 }

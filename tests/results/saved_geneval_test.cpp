@@ -105,6 +105,15 @@ TEST_F(SavedGeneval, ReasonsAreCountedALineEachTheMostFrequentFirst) {
               ElementsAre("expected star>=2, found 1"));
 }
 
+TEST_F(SavedGeneval, ThereMayBeMoreReasonsWhereAMethodHasAsManyAsWereAskedFor) {
+  const auto may_have_more = [&](const char* n) {
+    return run_query(db(), {.sql = "geneval-reasons", .params = {{"n", n}}}).may_have_more();
+  };
+  EXPECT_TRUE(may_have_more("1")) << "two rows, one of each method";
+  EXPECT_TRUE(may_have_more("2")) << "three rows";
+  EXPECT_FALSE(may_have_more("3")) << "three rows";
+}
+
 TEST_F(SavedGeneval, JudgementsNameEachImageWithItsPromptAndWhatIsWrongWithIt) {
   const std::vector<std::string> columns = {"method",  "position",  "tag",   "prompt",
                                             "correct", "judgement", "graded"};
@@ -129,6 +138,11 @@ TEST_F(SavedGeneval, DetectionsAreThoseOfARunOrOfAnImage) {
   EXPECT_EQ(rows("detections", {{"run", "r1"}}, columns).size(), 6U);
   EXPECT_EQ(rows("detections", {{"run", "r"}}, columns).size(), 12U) << "the beginning of an id";
   EXPECT_EQ(rows("detections", {{"method", "dual"}, {"split", "test"}}, columns).size(), 6U);
+  store().database().exec("UPDATE table_runs SET arm = '2 stars' WHERE run_id = 'r1'");
+  close();
+  for (const auto* name : {"dual", "2 stars"})
+    EXPECT_THAT(rows("detections", {{"method", name}, {"position", "2"}}, {"method", "rank"}),
+                ElementsAre("2 stars 0", "2 stars 1"));
   EXPECT_THAT(error_of([&] {
                 rows("detections", {{"position", "two"}}, {});
               }).what(),

@@ -22,13 +22,13 @@ _STYLE = {
 
 @dataclass(frozen=True)
 class Picture:
-    """One scored image. `value` is None where the scorer failed; `reason` says why."""
+    """One scored image. `value` is None where the scorer failed, `path` where there is no image; `reason` says why."""
 
     method: str
     checkpoint: int
     seed: int
     sample: int
-    path: Path
+    path: Optional[Path]
     sha256: str
     value: Optional[float]
     reason: Optional[str]
@@ -37,6 +37,9 @@ class Picture:
 
     def data_uri(self) -> str:
         """Throws HarnessError if the file is not there, or is not the one that was scored."""
+        if self.path is None:
+            reason = self.reason or "there is no image"
+            raise HarnessError(f"{self.method}, seed {self.seed}, sample {self.sample}: {reason}")
         try:
             data = self.path.read_bytes()
         except OSError as error:
@@ -49,6 +52,8 @@ class Picture:
         score = "not scored: " + (self.reason or "") if self.value is None else f"{metric} {self.value:.4g}"
         texts = [text for text in (self.transcript, self.judgement) if text]
         lines = "".join(f"<div>{escape(text)}</div>" for text in [*texts, score])
+        if self.path is None:
+            return lines
         return f'<img src="{self.data_uri()}" style="{_STYLE["image"]}" alt="{escape(self.method)}">{lines}'
 
 
@@ -64,7 +69,8 @@ class ImageGrid:
 
     @property
     def paths(self) -> list[Path]:
-        return [picture.path for picture in self.pictures]
+        """Of the images that there are."""
+        return [picture.path for picture in self.pictures if picture.path is not None]
 
     def html(self) -> str:
         cell = f'style="{_STYLE["cell"]}"'

@@ -11,31 +11,57 @@ METRICS_KNOWN = """
 SELECT json_extract(spec, '$.effective.metrics_known') AS metrics FROM reproductions WHERE id = :experiment
 """
 
-# Each value of the selected checkpoints, as the comparisons have it: a run is the baseline of some pair.
-VALUES = """
-SELECT DISTINCT prompts.position, prompts.text AS prompt, prompts.target, pair.sample, pair.seed,
-       pair.baseline AS method, pair.baseline_value AS value
-FROM v_experiment_pairs AS pair
-JOIN reproductions AS experiment ON experiment.id = pair.experiment
-JOIN prompts ON prompts.id = pair.prompt_id
-WHERE pair.experiment = :experiment AND pair.metric = :metric AND pair.split = :split
-ORDER BY instr(experiment.methods, '"' || pair.baseline || '"'), prompts.position, pair.sample, pair.seed
+# The evaluations of the selected checkpoints, by the conditions of v_experiment_pairs (results/schema/schema_views.cpp),
+# which has no row for a run that stands alone.
+_SELECTED = """
+WITH selected AS (
+  SELECT evaluation.id, evaluation.folder, run.id AS run, run.seed, entry.arm AS method, checkpoint.step AS checkpoint,
+         instr(experiment.methods, '"' || entry.arm || '"') AS place
+  FROM reproductions AS experiment
+  JOIN reproduction_evaluations AS member ON member.reproduction_id = experiment.id
+  JOIN evaluations AS evaluation ON evaluation.id = member.evaluation_id AND evaluation.state = 'done'
+  JOIN checkpoints AS checkpoint ON checkpoint.id = evaluation.checkpoint_id
+  JOIN runs AS run ON run.id = checkpoint.run_id
+  JOIN reproduction_runs AS entry ON entry.reproduction_id = experiment.id AND entry.run_id = run.id
+  WHERE experiment.id = :experiment AND evaluation.split = :split
+    AND (evaluation.selection_id IS NOT NULL AND EXISTS (
+        SELECT 1 FROM selections AS selection
+        WHERE selection.checkpoint_id = checkpoint.id AND selection.rule NOT LIKE '% within %'
+          AND (json_extract(experiment.spec, '$.leaderboard.second_view') IS NULL OR run.method = 'base'
+            OR json_array_length(selection.candidates)
+              = json_array_length(experiment.spec, '$.effective.checkpoints')))
+      OR EXISTS (
+        SELECT 1 FROM selections AS selection
+        WHERE selection.checkpoint_id = checkpoint.id AND evaluation.split <> 'test'
+          AND selection.rule NOT LIKE '% within %' AND selection.evaluation_id = evaluation.id
+          AND selection.metric = coalesce(
+            json_extract(experiment.spec, '$.backbones."' || experiment.backbone || '".stands_in."'
+              || json_extract(experiment.spec, '$.selection.metric') || '"'),
+            json_extract(experiment.spec, '$.selection.metric'), selection.metric)))
+)
 """
 
-PICTURES = """
-SELECT DISTINCT prompts.text AS prompt, prompts.target, pair.seed, pair.sample, pair.baseline AS method,
-       pair.baseline_checkpoint AS checkpoint, pair.baseline_value AS value, metrics.reason, samples.transcript,
-       samples.judgement, pair.baseline_run AS run, evaluations.folder, samples.path, samples.sha256
-FROM v_experiment_pairs AS pair
-JOIN reproductions AS experiment ON experiment.id = pair.experiment
-JOIN prompts ON prompts.id = pair.prompt_id
-JOIN evaluations ON evaluations.id = pair.baseline_evaluation
-JOIN samples ON samples.evaluation_id = evaluations.id AND samples.prompt_id = prompts.id
-  AND samples.sample = pair.sample
-JOIN metrics ON metrics.evaluation_id = evaluations.id AND metrics.prompt_id = prompts.id
-  AND metrics.sample = pair.sample AND metrics.name = pair.metric
-WHERE pair.experiment = :experiment AND pair.metric = :metric AND pair.split = :split AND prompts.position = :position
-ORDER BY pair.seed, pair.sample, instr(experiment.methods, '"' || pair.baseline || '"')
+# Each value of the selected checkpoints.
+VALUES = _SELECTED + """
+SELECT prompts.position, prompts.text AS prompt, prompts.target, metrics.sample, selected.seed, selected.method,
+       metrics.value
+FROM selected
+JOIN metrics ON metrics.evaluation_id = selected.id AND metrics.name = :metric
+JOIN prompts ON prompts.id = metrics.prompt_id
+ORDER BY selected.place, prompts.position, metrics.sample, selected.seed
+"""
+
+PICTURES = _SELECTED + """
+SELECT prompts.text AS prompt, prompts.target, selected.seed, samples.sample, selected.method, selected.checkpoint,
+       metrics.value, metrics.reason, samples.transcript, samples.judgement, selected.run, selected.folder,
+       samples.path, samples.sha256
+FROM selected
+JOIN samples ON samples.evaluation_id = selected.id
+JOIN prompts ON prompts.id = samples.prompt_id
+JOIN metrics ON metrics.evaluation_id = selected.id AND metrics.prompt_id = prompts.id
+  AND metrics.sample = samples.sample AND metrics.name = :metric
+WHERE prompts.position = :position
+ORDER BY selected.seed, samples.sample, selected.place
 """
 
 TRAINING = """

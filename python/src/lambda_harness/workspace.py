@@ -118,11 +118,11 @@ class Workspace:
         """`harness reproduce`: trains and tests what is missing, and returns the table as `table` does.
 
         `settings` is for --set: {"lr": 2e-5, "lambda-controlled.kappa": 0.1}. Progress goes to sys.stderr. After an
-        interruption the same call goes on. With `dry_run=True` the rows are the jobs.
+        interruption the same call goes on. With `dry_run=True` the rows are the jobs; a table of several tasks has
+        those of each, with its id in the column `table`.
         """
         words = options({"table": table, "seeds": seeds, "methods": methods, "scale": scale, **more})
-        document = self._ask("reproduce", *words, *_assigned(settings), live=True)
-        return _frame(document, "jobs") if "jobs" in document else _frame(document, "reference", "rows")
+        return _rows_or_jobs(self._ask("reproduce", *words, *_assigned(settings), live=True))
 
     def score(self, rows: Mapping[str, Union[PathLike, Sequence[PathLike]]], prompts: PathLike,
               settings: Optional[Mapping[str, Any]] = None, **more: Any) -> DataFrame:
@@ -134,8 +134,8 @@ class Workspace:
         places = [f"{name}={place}" for name, folders in rows.items()
                   for place in ([folders] if isinstance(folders, (str, os.PathLike)) else folders)]
         named = {"as" if name == "as_" else name: value for name, value in more.items()}
-        document = self._ask("score", *places, *options({"prompts": prompts, **named}), *_assigned(settings), live=True)
-        return _frame(document, "jobs") if "jobs" in document else _frame(document, "reference", "rows")
+        words = options({"prompts": prompts, **named})
+        return _rows_or_jobs(self._ask("score", *places, *words, *_assigned(settings), live=True))
 
     def _ask(self, command: str, *words: str, live: bool = False) -> Any:
         return ask(self.program, [command, "--json", *self._place, *words], live)
@@ -163,8 +163,9 @@ class Workspace:
         recorded = Path(row["folder"])
         here = self.folder / row["run"]  # the workspace may have been moved or copied
         evaluation = here / recorded.name if here.exists() else recorded
+        path = evaluation / row["path"] if row["path"] else None
         return Picture(method=row["method"], checkpoint=row["checkpoint"], seed=row["seed"], sample=row["sample"],
-                       path=evaluation / row["path"], sha256=row["sha256"], value=row["value"], reason=row["reason"],
+                       path=path, sha256=row["sha256"], value=row["value"], reason=row["reason"],
                        transcript=row["transcript"], judgement=row["judgement"])
 
 
@@ -177,6 +178,16 @@ def _chosen(which: Which) -> dict[str, Any]:
     if which is None:
         return {}
     return {"experiment" if str(which).isdigit() else "table": which}
+
+
+def _rows_or_jobs(document: Mapping[str, Any]) -> DataFrame:
+    """The rows of a table, or the jobs of a dry run: those of several tables with the table's id before the rest."""
+    if "rows" in document:
+        return _frame(document, "reference", "rows")
+    if "jobs" in document:
+        return _frame(document, "jobs")
+    jobs = [{"table": part["table"], **job} for part in document["parts"] for job in part["jobs"]]
+    return _frame({**document, "jobs": jobs}, "jobs")
 
 
 def _frame(document: Mapping[str, Any], *lists: str) -> DataFrame:
