@@ -169,6 +169,18 @@ TEST_F(GrpoLoop, InFloat16AnUpdateWithoutFiniteGradientsMovesNothingAndHalvesThe
   EXPECT_EQ(rest.checkpoints.back().sha256, whole.checkpoints.back().sha256);
 }
 
+TEST_F(GrpoLoop, RoundingIsMeasuredOnceLogRatiosDifferAndNotWhereRewardsHaveBeenEqual) {
+  source_ = {.name = "sd35-medium",
+             .folder = case_folder("sd3_pipeline_sd35m") / "model",
+             .choices = {.image_size = 64, .text_tokens = 16, .precision = torch::kBFloat16}};
+  for (const int position : epoch_prompts(7, 1, 4, 10)) equal_rewards_.insert(position);
+  const auto result = run("a", "ratio-norm");
+  ASSERT_EQ(result.updates.size(), 6U);
+  for (const auto& update : result.updates)
+    EXPECT_EQ(update.stats.contains("rounding_late"), update.update_index == 4) << update.update_index;
+  EXPECT_GT(result.updates[3].stats.at("rounding_late"), 0);
+}
+
 TEST_F(GrpoLoop, AScoreWeightMultipliesEachStepsGradient) {  // E48, an option of any method
   const auto weighted = [](double minimum, double maximum) -> Json {
     return {{"step_weight", "score"}, {"weight_min", minimum}, {"weight_max", maximum}};

@@ -188,15 +188,17 @@ class GrpoLoop {
     if (measures_rounding_ && !rounding_) sampled_by_ = copy_of(parameters_);
   }
 
-  /// Once a run, at the first log-ratios that are not 0 by construction. The run does not count it.
+  /// Once a run, at the first log-ratios that are not 0: by construction, or as no reward differed yet. The
+  /// run does not count it.
   std::optional<RoundingFloor> measure_rounding(const UpdatePart& part) {
     if (!measures_rounding_ || rounding_ || part.on_policy) return {};
     const auto& shard = part.epoch.shards[part.first];
     if (shard.edges.empty()) return {};
     const auto counted = backbone_.evaluations();
     auto floor = rounding_floor(backbone_, parts_.pool, part.epoch.sampler, shard, sampled_by_);
-    sampled_by_.clear();
     spending_->leave_out(backbone_.evaluations().forward - counted.forward);
+    if (std::ranges::all_of(floor.measured, [](double lambda) { return lambda == 0; })) return {};
+    sampled_by_.clear();
     return floor;
   }
 
