@@ -12,6 +12,7 @@
 #include "harness/commands/command.h"
 #include "harness/compare/effect.h"
 #include "harness/plan/collection.h"
+#include "harness/plan/metric_catalogue.h"
 #include "harness/run/power_report.h"
 #include "harness/terminal/output.h"
 #include "results/table/table_format.h"
@@ -45,6 +46,13 @@ std::string table_id(const std::string& table) {
   return is_table_file(table) ? load_table_spec(table).id : table;
 }
 
+/// Throws for a name that no evaluator of this build gives.
+void require_metric(const std::string& name) {
+  const auto& catalogue = built_in_catalogue();
+  if (catalogue.find(name) != nullptr) return;
+  throw Error(fmt::format("unknown metric \"{}\"", name), "--metric", suggestion(name, catalogue.names()));
+}
+
 Pilot chosen_pilot(const PowerOptions& options) {
   auto choice = options.pilot;
   choice.table = table_id(choice.table);
@@ -54,6 +62,7 @@ Pilot chosen_pilot(const PowerOptions& options) {
   auto pilot = find_pilot(store ? &*store : nullptr, choice);
   if (!pilot) {
     if (!is_known_table(choice.table)) load_table_spec(choice.table);  // names the nearest
+    if (!choice.metric.empty()) require_metric(choice.metric);
     throw Error(
         fmt::format("no variances to plan {} with: neither a finished experiment nor shipped ones fit",
                     choice.table),

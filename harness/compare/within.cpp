@@ -103,6 +103,12 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const std::st
   std::vector<std::string> warnings;
   if (chooses_on(experiment, split)) warnings.emplace_back(kChosenHere);
   if (auto scale = scale_warning_of(experiment); !scale.empty()) warnings.push_back(std::move(scale));
+  if (experiment.table.leaderboard && split == experiment.shown_split()) {
+    warnings.push_back(fmt::format(
+        "Quote a method's verdict against {0} in {1} from `harness table {2} --part leaderboard`: Holm's p is over "
+        "those comparisons alone there, and it also looks at the sign in every run and at equal evaluations.",
+        experiment.effective.baseline, experiment.table.selection.metric, experiment.table_id));
+  }
   return warnings;
 }
 

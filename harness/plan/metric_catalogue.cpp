@@ -99,10 +99,9 @@ const std::vector<MetricInfo>& budget_columns() {
              "forward + 3 backward evaluations up to the checkpoint (4 where activations are recomputed), in "
              "images"),
       budget("updates", "Updates", "optimiser steps up to the checkpoint"),
-      budget(
-          "seconds", "Seconds",
-          "wall time of training up to the checkpoint on the machine of the signature, without evaluations",
-          1),
+      budget("seconds", "Seconds",
+             "wall time of training up to the checkpoint on the machine that trained it, without evaluations",
+             1),
       budget("scorer_seconds", "Scorer seconds", "of it, waiting for scorers", 1),
       budget("core_seconds", "Core seconds",
              "CPU time of all threads of the training; on a GPU, time of the device", 1),

@@ -204,7 +204,8 @@ Figure figure_of(const std::string& name, std::string title, ChartGroup group) {
   return {.name = name,
           .title = std::move(title),
           .charts = std::move(group.charts),
-          .notes = std::move(group.notes)};
+          .notes = std::move(group.notes),
+          .small = group.small};
 }
 
 Error without(const Experiment& experiment, const FigureRequest& request, const char* what) {
@@ -242,7 +243,7 @@ Figure validation_figure(Store& store, const Experiment& experiment, const Figur
   auto figure = figure_of(
       request.name, fmt::format("Metrics by checkpoint on the {} split", experiment.table.selection.split),
       validation_curves(store, experiment, metrics));
-  figure.notes.emplace_back("Points that would hide one another are set apart sideways.");
+  if (!figure.small) figure.notes.emplace_back("Points that would hide one another are set apart sideways.");
   return figure;
 }
 
@@ -398,7 +399,7 @@ const std::vector<KnownFigure>& figures() {
 void rename(const DisplayNames& names, Figure& figure) {
   for (auto& chart : figure.charts) {
     chart.title = names.in_text(chart.title);
-    for (auto& series : chart.series) series.label = names.of(series.label);
+    for (auto& series : chart.series) series.label = names.in_text(series.label);
   }
   for (auto& forest : figure.forests) {
     forest.title = names.in_text(forest.title);

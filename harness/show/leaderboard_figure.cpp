@@ -7,12 +7,11 @@
 #include "core/text.h"
 #include "harness/show/leaderboard.h"
 #include "harness/show/report_curves.h"
+#include "results/chart/panels.h"
 #include "results/store/seeds.h"
 
 namespace harness {
 namespace {
-
-constexpr std::size_t kOwnColor = 0, kBaselineColor = 1;
 
 using Spent = std::optional<double>;
 
@@ -49,7 +48,7 @@ const char* axis_name(CurveAxis axis) {
     case CurveAxis::kSeconds:
       break;
   }
-  return "seconds of training, on the machine of the signature";
+  return "seconds of training, on the machine that trained it";
 }
 
 /// By row and checkpoint the mean of what its runs had spent; nothing where one does not say.
@@ -91,43 +90,6 @@ std::map<std::string, Curve> curves_of(Store& store, const Experiment& experimen
   return curves;
 }
 
-/// What all panels have in common.
-struct Frame {
-  std::string baseline, x_label, y_name;
-};
-
-/// Every panel holds what any of them shows.
-std::vector<double> extent_of(const std::map<std::string, Curve>& curves) {
-  std::vector<double> values;
-  for (const auto& [_, curve] : curves) {
-    for (const auto& point : curve) {
-      for (const auto& value : {std::optional(point.y), point.low, point.high})
-        if (value) values.push_back(*value);
-    }
-  }
-  const auto [low, high] = std::ranges::minmax(values);
-  return {low, high};
-}
-
-Chart panel_of(const std::string& method, const Frame& frame, const std::map<std::string, Curve>& curves) {
-  const auto& baseline = frame.baseline;
-  Chart chart{.title = method, .x_label = frame.x_label, .covers_y = extent_of(curves)};
-  for (const auto& [other, curve] : curves) {
-    if (other != method && other != baseline) {
-      Curve line = curve;
-      for (auto& point : line) point.low = point.high = std::nullopt;
-      chart.series.push_back({.label = other, .behind = true, .points = std::move(line)});
-    }
-  }
-  if (const auto found = curves.find(baseline); found != curves.end())
-    chart.series.push_back(
-        {.label = baseline + " (baseline)", .color = kBaselineColor, .points = found->second});
-  chart.series.push_back({.label = fmt::format("the panel\u2019s method: {}", frame.y_name),
-                          .color = kOwnColor,
-                          .points = curves.at(method)});
-  return chart;
-}
-
 }  // namespace
 
 Figure leaderboard_figure(Store& store, const Experiment& experiment, const std::string& name,
@@ -139,24 +101,25 @@ Figure leaderboard_figure(Store& store, const Experiment& experiment, const std:
         "choose another figure for images that were drawn elsewhere; runs of early versions, whose logs do not hold "
         "it, can be trained again with --fresh");
   const auto& selection = experiment.table.selection;
-  Figure figure{
-      .name = name,
-      .title =
-          fmt::format("{} on the {} split by {}", experiment.table.metric_catalogue.title(selection.metric),
-                      selection.split, axis_name(axis)),
-      .notes = {fmt::format("Table {} ({}, scale {}), {}: means over prompts and seeds at every candidate "
-                            "checkpoint, bands are {}. Grey: the other "
-                            "methods. All panels have the same axes and begin with the starting weights.",
-                            experiment.table_id, experiment.backbone, experiment.scale,
-                            seeds_in_words(experiment.seeds), intervals_of_means(experiment))},
-      .small = true};
-  const Frame frame{.baseline = experiment.effective.baseline,
-                    .x_label = axis_label(axis),
-                    .y_name = fmt::format("{}, {}", experiment.table.metric_catalogue.title(selection.metric),
-                                          selection.split)};
+  Figure figure{.name = name,
+                .title = fmt::format("{} on the {} split by {}",
+                                     experiment.table.metric_catalogue.title(selection.metric),
+                                     selection.split, axis_name(axis)),
+                .notes = {fmt::format(
+                    "Table {} ({}, scale {}), {}: means over prompts and seeds at every candidate "
+                    "checkpoint, bands are {}; those of the starting weights, with which all begin, over "
+                    "the noise of each seed. Grey: the other methods. All panels have the same axes.",
+                    experiment.table_id, experiment.backbone, experiment.scale,
+                    seeds_in_words(experiment.seeds), intervals_of_means(experiment))},
+                .small = true};
+  Chart all{.title = figure.title, .x_label = axis_label(axis)};
   for (const auto& method : experiment.methods) {
-    if (curves.contains(method)) figure.charts.push_back(panel_of(method, frame, curves));
+    if (const auto found = curves.find(method); found != curves.end())
+      all.series.push_back({.label = method, .points = found->second});
   }
+  figure.charts = panels_of(
+      all, experiment.effective.baseline,
+      fmt::format("{}, {}", experiment.table.metric_catalogue.title(selection.metric), selection.split));
   return figure;
 }
 

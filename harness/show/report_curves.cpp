@@ -11,6 +11,7 @@
 #include "core/law_limits.h"
 #include "core/text.h"
 #include "harness/show/evaluated_checkpoints.h"
+#include "results/chart/panels.h"
 #include "results/statistics/verdict.h"
 #include "results/store/rows.h"
 #include "results/store/seeds.h"
@@ -174,6 +175,13 @@ void in_percent(Chart& chart) {
   }
 }
 
+/// Looks repeat where methods are more than them.
+bool has_a_look_each(const Experiment& experiment) {
+  return experiment.methods.size() <= kColors;
+}
+
+constexpr const char* kGreyNote = " A panel a method, all with the same axes; grey: the other methods.";
+
 /// The audit of one step, seeds averaged. Errors are those of measured minus predicted.
 struct LawStep {
   struct Law {
@@ -282,16 +290,18 @@ ChartGroup law_group(Store& store, const Experiment& experiment, const std::stri
   return group;
 }
 
-/// One horizontal axis for all: panels that stand beside one another are read across.
-void share_extent(std::vector<Chart>& charts) {
-  std::vector<double> all;
-  for (const auto& chart : charts) {
-    for (const auto& series : chart.series)
-      std::ranges::transform(series.points, std::back_inserter(all), &ChartPoint::x);
+/// A statistic as one chart, or as panels; the first two say most of a run.
+void add_statistic(Chart chart, const Experiment& experiment, std::size_t place, std::vector<Chart>& charts) {
+  constexpr std::size_t kInPanels = 2;
+  if (has_a_look_each(experiment)) {
+    charts.push_back(std::move(chart));
+    return;
   }
-  if (all.empty()) return;
-  const auto [low, high] = std::ranges::minmax(all);
-  for (auto& chart : charts) chart.covers = {low, high};
+  if (place >= kInPanels) return;
+  for (auto& panel : panels_of(chart, experiment.effective.baseline, chart.title)) {
+    panel.title += ": " + chart.title;
+    charts.push_back(std::move(panel));
+  }
 }
 
 }  // namespace
@@ -333,9 +343,15 @@ ChartGroup training_curves(Store& store, const Experiment& experiment, std::int6
   for (std::size_t i = 0; i < std::size(kStatistics); ++i) {
     const bool is_long = points[i] > most_points;
     is_averaged = is_averaged || is_long;
-    group.charts.push_back(statistic_curves(store, experiment, kStatistics[i], is_long ? window : 1));
+    add_statistic(statistic_curves(store, experiment, kStatistics[i], is_long ? window : 1), experiment, i,
+                  group.charts);
   }
   share_extent(group.charts);
+  group.small = !has_a_look_each(experiment);
+  if (group.small)
+    group.notes.front() += std::string(kGreyNote) +
+                           " Reward and late path variance alone; the others stand on "
+                           "a run's own page.";
   if (is_averaged)
     group.notes.push_back(fmt::format("Points of long curves are means over {} updates.", window));
   return group;
@@ -356,13 +372,22 @@ ChartGroup validation_curves(Store& store, const Experiment& experiment,
                             title_of(selection.metric), selection.rule, intervals_of_means(experiment))}};
   std::vector<std::string> methods{kBaseMethod};
   methods.insert(methods.end(), experiment.methods.begin(), experiment.methods.end());
+  group.small = !has_a_look_each(experiment);
+  if (group.small) group.notes.front() += kGreyNote;
   for (const auto& metric : metrics) {
+    // Panels of every metric would be hundreds.
+    if (group.small && metrics.size() > 1 && metric.key != selection.metric) continue;
     Chart chart{.title = metric.title, .x_label = "checkpoint", .y_label = "mean over prompts"};
     for (const auto& method : methods) {
       chart.series.push_back(
           checkpoint_series(store, experiment, evaluated, method, selection.split, metric.key));
     }
     if (metric.unit == Unit::kPercent) in_percent(chart);
+    if (group.small) {
+      std::ranges::move(panels_of(chart, experiment.effective.baseline, chart.title),
+                        std::back_inserter(group.charts));
+      continue;
+    }
     set_apart(chart);
     chart.series.front().shift = 0;  // the starting weights are alone at their checkpoint
     group.charts.push_back(std::move(chart));

@@ -342,6 +342,7 @@ Json chart_readout(const Chart& chart) {
   const auto axis = x_axis(chart, frame);
   std::map<double, Json> by_x;
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    if (chart.series[i].behind) continue;
     for (const auto& point : chart.series[i].points) {
       auto& texts = by_x[point.x];
       if (texts.is_null()) texts = Json::array();

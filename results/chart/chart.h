@@ -48,6 +48,7 @@ struct ChartGroup {
   std::string title;
   std::vector<std::string> notes = {};
   std::vector<Chart> charts = {};
+  bool small = false;  ///< many panels, a method each
 };
 
 /// True if no series holds a point that can be drawn (on a logarithmic axis: a positive one).

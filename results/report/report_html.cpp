@@ -84,9 +84,11 @@ std::string comparisons_html(const Report& report, const TableView& view) {
 std::string legend_html(const std::vector<Chart>& charts) {
   std::vector<std::string> entries;
   for (const auto& chart : charts) {
-    for (const auto& series : chart.series)
+    for (const auto& series : chart.series) {
+      if (series.behind) continue;
       entries.push_back(fmt::format("<li>{}{}</li>", page_svg(key_drawing(series.color, series.look), ""),
                                     html_notation(series.label)));
+    }
   }
   return "<ul class=\"legend\">" + join(distinct_of(entries, std::identity()), "") + "</ul>\n";
 }

@@ -91,8 +91,9 @@ void heed_leaderboard(TableModel& model) {
   for (auto& c : model.comparisons) {
     if (c.baseline != board.baseline || (c.metric != board.metric && c.restates != board.metric)) continue;
     const auto row = std::ranges::find(board.rows, c.method, &LeaderboardRow::method);
-    if (row == board.rows.end() || !c.resolved()) continue;
-    if (row->standing != Standing::kBetter && row->standing != Standing::kWorse)
+    if (row == board.rows.end() || !row->at_images) continue;
+    judge(c, row->adjusted_p, model.confidence);
+    if (c.resolved() && row->standing != Standing::kBetter && row->standing != Standing::kWorse)
       c.board_verdict = row->verdict;
   }
 }

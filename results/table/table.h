@@ -112,8 +112,9 @@ const char* claim_verdict(const TableClaim& claim);
 
 struct TableModel;
 
-/// Differences in a leaderboard's metric that its row calls neither better nor worse are not resolved: its
-/// verdict asks for more than theirs.
+/// A method's difference to the baseline in a leaderboard's metric is judged once, by its row: with the
+/// Holm's p of the leaderboard's family, and as unresolved where the row calls it neither better nor worse,
+/// as its verdict asks for more.
 void heed_leaderboard(TableModel& model);
 
 /// What the paper's printed differences become here: each as a claim with a sign, that holds where our

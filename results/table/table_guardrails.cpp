@@ -10,6 +10,7 @@ namespace harness {
 namespace {
 
 constexpr const char* kHarmMark = "!";
+constexpr std::size_t kFixedColumns = 3;  // guardrail, harmful, the baseline's mean
 
 /// A size without a sign, in the column's unit: "10.00 points", "0.0500".
 std::string size_text(double size, const TableColumn& column) {
@@ -63,7 +64,20 @@ ViewCell effect_cell(const GuardrailEffect* effect, const TableColumn& column) {
           .marks = effect->harmful() ? kHarmMark : ""};
 }
 
+ViewTable turned(const ViewTable& table) {
+  ViewTable out{.columns = {{"Method", false}}};
+  for (const auto& row : table.rows) out.columns.push_back({row.cells.front().text});
+  for (std::size_t i = 1; i < table.columns.size(); ++i) {
+    const bool is_method = i >= kFixedColumns;
+    out.rows.push_back({is_method ? RowKind::kOurs : RowKind::kReference, {{table.columns[i].title}}});
+    for (const auto& row : table.rows) out.rows.back().cells.push_back(row.cells[i]);
+  }
+  return out;
+}
+
+/// A row a guardrail; a row a method where they are many, so that it stays as wide as a page.
 ViewTable table_against(const TableModel& model, const GuardrailPanel& panel, const std::string& baseline) {
+  constexpr std::size_t kMostColumns = 8;
   const auto methods = methods_against(panel, baseline);
   ViewTable table;
   if (methods.empty()) return table;
@@ -83,7 +97,7 @@ ViewTable table_against(const TableModel& model, const GuardrailPanel& panel, co
       return effect_cell(find_effect(panel, baseline, method, metric.name), column);
     });
   }
-  return table;
+  return methods.size() > kMostColumns ? turned(table) : table;
 }
 
 /// "Dark share rose by 31.00 points [+29.10, +33.00]".
@@ -237,7 +251,7 @@ GuardrailView guardrail_view(const TableModel& model) {
   std::ranges::move(sentences_of(model, panel.watch, true), std::back_inserter(view.words));
   for (const auto& baseline : distinct_of(std::vector{panel.base, model.baseline}, std::identity())) {
     auto table = table_against(model, panel, baseline);
-    if (!table.rows.empty()) view.tables.push_back(std::move(table));
+    if (!table.rows.empty()) view.tables.emplace_back(baseline, std::move(table));
     for (const auto& method : methods_against(panel, baseline))
       view.words.push_back(arm_sentence(model, panel, baseline, method));
   }

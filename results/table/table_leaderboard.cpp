@@ -37,7 +37,6 @@ std::string evaluations_text(const LeaderboardRow& row) {
 
 ViewRow row_view(const TableModel& model, const LeaderboardRow& row, const TableColumn& column) {
   const bool is_baseline = row.standing == Standing::kBaseline;
-  const bool wins = row.standing == Standing::kBetter || row.standing == Standing::kBetterPerImage;
   return {is_baseline ? RowKind::kReference : RowKind::kOurs,
           {{row.method},
            {row.groups},
@@ -51,7 +50,7 @@ ViewRow row_view(const TableModel& model, const LeaderboardRow& row, const Table
            {format_value(row.curve_area, column)},
            {delta_text(row.by_curve_area, column)},
            {interval_text(row.by_curve_area, column)},
-           {.text = row.verdict, .strong = wins},
+           {.text = row.verdict, .strong = row.standing == Standing::kBetter},
            {join(row.notes, "; ")}}};
 }
 
@@ -73,7 +72,7 @@ std::string groups_note(const Leaderboard& board) {
 std::string verdict_note(const Leaderboard& board, double confidence) {
   return fmt::format(
       "Verdict against {}: \"better\" needs {} runs or more per method; at equal images an interval over runs and "
-      "prompts without 0 ({} %), Holm's p over the {} comparisons with {} below {}, and with {} runs the same sign in "
+      "prompts without 0 ({} %), as has the one over prompts alone, Holm's p over the {} comparisons with {} below {}, and with {} runs the same sign in "
       "each; and no interval on the other side of 0 at equal evaluations. A difference that is reversed there, or was "
       "not compared there, is \"per image\". \"worse:\" names the other metrics whose unadjusted interval shows the "
       "winner worse.",
@@ -121,22 +120,23 @@ ViewTable leaderboard_view(const TableModel& model) {
   if (!model.leaderboard) return {};
   const auto& board = *model.leaderboard;
   const auto column = column_of(model, board.metric);
+  const auto interval = fmt::format("{} % interval", format_percent(model.confidence));
+  constexpr auto kFirst = ViewSheet::kFirst, kSecond = ViewSheet::kSecond;
   ViewTable table{.columns = {{"Leaderboard", false},
-                              {"Group", false},
-                              {title_of(column)},
-                              {"\u0394 at equal images"},
-                              {fmt::format("{} % interval", format_percent(model.confidence))},
-                              {"Holm"},
-                              {"Evaluations"},
-                              {"\u0394 at equal evaluations"},
-                              {fmt::format("{} % interval", format_percent(model.confidence))},
-                              {"Curve"},
-                              {"\u0394 of the curve"},
-                              {fmt::format("{} % interval", format_percent(model.confidence))},
-                              {"Verdict", false},
-                              {"Remarks", false}}};
+                              {"Group", false, kFirst},
+                              {title_of(column), true, kFirst},
+                              {"\u0394 at equal images", true, kFirst},
+                              {interval, true, kFirst},
+                              {"Holm", true, kFirst},
+                              {"Evaluations", true, kSecond},
+                              {"\u0394 at equal evaluations", true, kSecond},
+                              {interval, true, kSecond},
+                              {"Curve", true, kSecond},
+                              {"\u0394 of the curve", true, kSecond},
+                              {interval, true, kSecond},
+                              {"Verdict", false, kFirst, true},
+                              {"Remarks", false, kSecond, true}}};
   for (const auto& row : board.rows) table.rows.push_back(row_view(model, row, column));
-  drop_blank_columns(table);
   return table;
 }
 

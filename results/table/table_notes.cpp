@@ -96,6 +96,13 @@ std::string pairing_note(const TableModel& model) {
       validated ? " \u0394 validation: the same checkpoints on the prompts that selected them." : "");
 }
 
+/// Which of the differences the leaderboard judges.
+std::string board_text(const TableModel& model) {
+  if (!model.leaderboard) return {};
+  return fmt::format(" Those to {} in {} are the leaderboard's, with its p and its verdict.",
+                     model.leaderboard->baseline, column_of(model, model.leaderboard->metric).title);
+}
+
 /// What the table can say of its methods, and by which interval.
 Notes methods_notes(const TableModel& model) {
   if (!has_claim(model, Claim::kMethods)) return {};
@@ -106,8 +113,11 @@ Notes methods_notes(const TableModel& model) {
           : fmt::format("Intervals and p: over training runs and prompts (crossed analysis of variance{}), "
                         "{} runs per method.",
                         for_operator(", `results/STATISTICS.md`"), runs),
-      fmt::format("\"Better\" and \"worse\" mean: the interval excludes 0{}, and {}.",
-                  model.over_training ? "" : ", as does the one over prompts alone", holm_text(model))};
+      fmt::format(
+          "{} mean: the interval excludes 0{}, and {}.{}",
+          model.leaderboard ? "Among the differences \"better\" and \"worse\"" : "\"Better\" and \"worse\"",
+          model.over_training ? "" : ", as does the one over prompts alone", holm_text(model),
+          board_text(model))};
 }
 
 /// What it can say of its checkpoints alone.
@@ -320,6 +330,17 @@ std::string damping_note(const TableModel& model) {
   return listed("Share of off-policy steps damped (weight below 1), by shard: ", parts);
 }
 
+/// By method: "dual", or "dual in 2 of 8 runs".
+std::vector<std::string> never_clipped(const TableModel& model) {
+  return texts_of(methods_of(model), [&](const std::string& method) -> std::string {
+    const auto runs = selected_rows(model, method);
+    const auto those = std::ranges::count_if(runs, [](const TableRow* row) { return row->never_clipped; });
+    if (those == 0) return {};
+    return those == std::ssize(runs) ? method
+                                     : fmt::format("{} in {} of {} runs", method, those, runs.size());
+  });
+}
+
 Notes training_notes(const TableModel& model) {
   const auto names_where = [&](auto holds) {
     return texts_of(model.rows, [&](const TableRow& row) { return holds(row) ? row_name(model, row) : ""; });
@@ -327,8 +348,7 @@ Notes training_notes(const TableModel& model) {
   return {listed(kPeekMark + std::string(" Tested at a checkpoint that selection did not choose") +
                      for_operator(" (by an option of early versions)") + ": ",
                  names_where([](const TableRow& row) { return row.peeked; })),
-          listed("Never clipped: ",
-                 names_where([](const TableRow& row) { return row.never_clipped && row.selected; }), ", ",
+          listed("Never clipped: ", never_clipped(model), ", ",
                  " (no ratio left the clip range in any off-policy update of the run)."),
           damping_note(model), norm_clip_note(model), lag_note(model)};
 }

@@ -419,6 +419,16 @@ TableColumn described_column(const TableModel& model, const std::string& metric)
   return {.key = metric, .title = metric, .better = Better::kNone};
 }
 
+/// Tasks rank by metrics of their own.
+ViewTable whole_leaderboard(const TableModel& model) {
+  constexpr std::size_t kMean = 2;
+  auto table = by_task(model, leaderboard_view);
+  if (table.columns.empty()) return table;
+  if (!model.parts.empty()) table.columns.at(first_column(model) + kMean).title = "Mean";
+  drop_blank_columns(table);
+  return table;
+}
+
 /// Of the parts with their names.
 std::string signature_text(const TableModel& model) {
   if (model.parts.empty()) return model.signature;
@@ -590,7 +600,7 @@ TableView table_view(const TableModel& model) {
           .subtitle = subtitle(model),
           .warning = model.scale_warning,
           .results = results_view(model),
-          .leaderboard = by_task(model, leaderboard_view),
+          .leaderboard = whole_leaderboard(model),
           .by_tag = by_task(model, by_tag_view),
           .comparisons = comparisons_view(model),
           .claims = claims_view(model),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "results/table/table.h"
@@ -27,9 +28,14 @@ struct ViewRow {
   std::vector<ViewCell> cells = {};
 };
 
+/// A table that is too wide for a page in two parts, which have some columns in common.
+enum class ViewSheet { kBoth, kFirst, kSecond };
+
 struct ViewColumn {
   std::string title;
   bool numeric = true;  ///< aligned right
+  ViewSheet sheet = ViewSheet::kBoth;
+  bool wraps = false;  ///< words that may stand in several lines
 };
 
 struct ViewTable {
@@ -48,7 +54,8 @@ std::size_t first_column(const TableModel& model);
 /// What moved beside the reward (guardrails.h).
 struct GuardrailView {
   std::vector<std::string> alarms = {};  ///< a sentence a method; they stand above the table
-  std::vector<ViewTable> tables = {};    ///< against the starting weights, against the baseline
+  /// By baseline: the starting weights, and the table's.
+  std::vector<std::pair<std::string, ViewTable>> tables = {};
   std::vector<std::string> words =
       {};  ///< the tables in words, a sentence an arm; and that there is no alarm
   std::vector<std::string> legend = {};

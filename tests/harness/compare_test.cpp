@@ -442,6 +442,8 @@ TEST(PowerCommand, RefusesWhatItCannotPlan) {
   Workplace place;
   place.fails(2, {"power", "--table", "flux"}, {"flux joins several tables"});
   place.fails(2, {"power", "--table", "tiny-sd3-zclip"}, {"no prompts to plan"});
+  place.fails(2, {"power", "--table", "sd35-ocr", "--metric", "cre"},
+              {R"(--metric: unknown metric "cre"; did you mean "cer"?)"});
   place.fails(
       2, {"power", "--table", "aa"},
       {"no variances to plan aa with", "`harness reproduce --table aa --seeds 42..44` makes a pilot"});

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/image.h"
+#include "results/chart/panels.h"
 #include "tests/results/store_fixture.h"
 #include "tests/results/table_fixture.h"
 
@@ -173,6 +174,34 @@ TEST(LatexFigure, LooksForItsPictureWhereItWasDrawnBesideThePaperAndInItsFolder)
                         "{\\includegraphics{t.pdf}}}"));
   EXPECT_THAT(latex_figure({.picture = "t.pdf", .folder = "figures/", .label = "l", .caption = "c"}),
               Not(HasSubstr("{\\IfFileExists{figures/t.pdf}{\\includegraphics{figures/t.pdf}}{\\IfFile")));
+}
+
+TEST(Chart, OfMoreMethodsThanLooksIsAPanelEachWithTheBaselineAndTheOthersBehind) {
+  Chart all{.title = "Learning", .x_label = "images"};
+  all.series.push_back({.label = "base", .color = kNeutralColor, .points = {{.x = 0, .y = 0.2}}});
+  for (const char* method : {"flow-grpo", "dual", "awm"})
+    all.series.push_back(
+        {.label = method, .points = {{.x = 0, .y = 0.2}, {.x = 10, .y = 0.5, .low = 0.4, .high = 0.7}}});
+  all.series.back().points.push_back({.x = 20, .y = 0.9});
+  all.series.push_back({.label = "empty"});
+  const auto panels = panels_of(all, "flow-grpo", "OCR reward");
+  ASSERT_EQ(panels.size(), 3u);
+  const auto& dual = panels[1];
+  EXPECT_EQ(dual.title, "dual");
+  EXPECT_EQ(dual.covers, (std::vector<double>{0, 20}));
+  EXPECT_EQ(dual.covers_y, (std::vector<double>{0.2, 0.9}));
+  ASSERT_EQ(dual.series.size(), 4u);
+  EXPECT_EQ(dual.series[0].label, "base");
+  EXPECT_TRUE(dual.series[1].behind);
+  EXPECT_EQ(dual.series[1].label, "awm");
+  EXPECT_FALSE(dual.series[1].points[1].low);
+  EXPECT_EQ(dual.series[2].label, "flow-grpo (baseline)");
+  EXPECT_EQ(dual.series[3].label, "the panel\u2019s method: OCR reward");
+  EXPECT_NE(dual.series[2].color, dual.series[3].color);
+  // Behind are no names under the pointer.
+  for (const auto& place : chart_readout(dual).at("points")) {
+    for (const auto& text : place.at(2)) EXPECT_NE(text.at(0), 1);
+  }
 }
 
 }  // namespace

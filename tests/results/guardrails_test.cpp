@@ -1,5 +1,6 @@
 #include "results/verdict/guardrails.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -412,20 +413,43 @@ TableModel guarded_table(Interval edges) {
 TEST(GuardrailView, ShowsBothBaselinesWithMarksAndWords) {
   const auto view = table_view(guarded_table({-0.08, -0.05})).guardrails;
   ASSERT_EQ(view.tables.size(), 2u);
-  EXPECT_EQ(view.tables[0].columns.size(), 5u) << "guardrail, harmful, base, two methods";
-  const auto& edges = view.tables[0].rows[1].cells;
+  EXPECT_EQ(view.tables[0].second.columns.size(), 5u) << "guardrail, harmful, base, two methods";
+  const auto& edges = view.tables[0].second.rows[1].cells;
   EXPECT_EQ(edges[0].text, "Edge density (%)");
   EXPECT_EQ(edges[1].text, "fall of 20 % of base");
   EXPECT_EQ(edges[2].text, "20.00");
   EXPECT_EQ(edges[3].text, "-6.50 [-8.00, -5.00]");
   EXPECT_TRUE(edges[3].strong);
   EXPECT_EQ(edges[3].marks, "!");
-  const auto& dark = view.tables[0].rows[2].cells;
+  const auto& dark = view.tables[0].second.rows[2].cells;
   EXPECT_EQ(dark[1].text, "rise of 10.00 points");
   EXPECT_FALSE(dark[3].strong);
   EXPECT_THAT(view.words, testing::Contains(AllOf(HasSubstr("lambda-controlled against ratio-norm"),
                                                   HasSubstr("fell: Edge density"),
                                                   HasSubstr("no resolved change: Dark share"))));
+}
+
+TEST(GuardrailView, ManyMethodsStandInRowsSoThatTheTableStaysAsWideAsAPage) {
+  auto model = guarded_table({-0.08, -0.05});
+  auto& effects = model.guardrails->effects;
+  const auto as_they_are = effects;
+  for (int i = 1; i <= 8; ++i) {
+    for (auto effect : as_they_are) {
+      if (effect.record.baseline != "base" || effect.record.method != "ratio-norm") continue;
+      effect.record.method = fmt::format("method-{}", i);
+      effects.push_back(effect);
+    }
+  }
+  const auto view = table_view(model).guardrails;
+  const auto& [baseline, table] = view.tables.at(0);
+  EXPECT_EQ(baseline, "base");
+  ASSERT_EQ(table.columns.size(), 4u) << "the method, the reward and two guardrails";
+  EXPECT_EQ(table.columns[2].title, "Edge density (%)");
+  ASSERT_EQ(table.rows.size(), 12u) << "what is harmful, base, ten methods";
+  EXPECT_EQ(table.rows[0].cells[2].text, "fall of 20 % of base");
+  EXPECT_EQ(table.rows[1].cells[2].text, "20.00");
+  EXPECT_EQ(table.rows[2].cells[2].marks, "!");
+  EXPECT_EQ(table.rows[11].cells[0].text, "method-8 \u2212 base");
 }
 
 TEST(GuardrailView, AnAlarmStandsAboveTheTableInEveryFormat) {
@@ -472,7 +496,7 @@ TEST(GuardrailView, OneRunAMethodHasASentenceToWatchInsteadOfAnAlarm) {
                   AllOf(HasSubstr("These checkpoints of lambda-controlled against ratio-norm \u2014 fell: "
                                   "Edge density"),
                         HasSubstr("no change shown: Dark share"))));
-  const auto& edges = view.tables[0].rows[1].cells[3];
+  const auto& edges = view.tables[0].second.rows[1].cells[3];
   EXPECT_FALSE(edges.strong);
   EXPECT_EQ(edges.marks, "");
   EXPECT_THAT(view.legend, testing::Each(Not(HasSubstr("Bold:")))) << "nothing is";

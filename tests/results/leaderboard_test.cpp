@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "results/table/table_view.h"
+
 namespace harness {
 namespace {
 
@@ -125,6 +127,82 @@ TEST(Leaderboard, OrdersManyGroupsByTheHighestMeanAmongRowsOfTheSameLetters) {
   const auto board = leaderboard(empty_board(), rows, pairs);
   for (std::size_t i = 0; i < kRows; ++i)
     EXPECT_EQ(*board.rows[i].mean, 1 - 0.01 * static_cast<double>(i)) << board.rows[i].groups;
+}
+
+/// A table whose differences in other metrics make its own family large.
+TableModel table_with(const Leaderboard& board, const PairedComparison& difference) {
+  TableModel model;
+  model.baseline = board.baseline;
+  model.comparisons.push_back({board.baseline, "dual", board.metric, "", difference});
+  const auto none = comparison(0);
+  for (int i = 0; i < 2000; ++i)
+    model.comparisons.push_back({board.baseline, "dual", fmt::format("metric-{}", i), "", none});
+  model.leaderboard = board;
+  return model;
+}
+
+TEST(Leaderboard, JudgesItsDifferencesOnceForTheWholeTable) {
+  // Shown among few comparisons, not among two thousand.
+  const auto difference = comparison(0.003);
+  const auto board = leaderboard(
+      empty_board(), {evidence("flow-grpo", 0.5, {}, {}), evidence("dual", 0.6, difference, difference)}, {});
+  ASSERT_EQ(board.rows.back().standing, Standing::kBetter);
+  auto model = table_with(board, difference);
+  adjust_comparisons(model.comparisons, 0.95);
+  ASSERT_FALSE(model.comparisons[0].resolved());
+  heed_leaderboard(model);
+  EXPECT_TRUE(model.comparisons[0].resolved());
+  EXPECT_EQ(model.comparisons[0].adjusted_p, board.rows.back().adjusted_p);
+  EXPECT_FALSE(model.comparisons[1].resolved());
+}
+
+TEST(Leaderboard, ADifferenceThatIsReversedAtEqualEvaluationsIsResolvedNowhere) {
+  const auto difference = comparison(0.1);
+  const auto board = leaderboard(
+      empty_board(),
+      {evidence("flow-grpo", 0.5, {}, {}), evidence("dual", 0.6, difference, comparison(-0.1))}, {});
+  auto model = table_with(board, difference);
+  adjust_comparisons(model.comparisons, 0.95);
+  heed_leaderboard(model);
+  EXPECT_FALSE(model.comparisons[0].resolved());
+  EXPECT_EQ(verdict_text(model, model.comparisons[0]), "better per image, worse per evaluation");
+}
+
+TEST(Leaderboard, CsvHoldsBothViewsAndTheCurve) {
+  auto row = evidence("dual", 0.6, comparison(0.1), comparison(0.05));
+  row.curve_area = 0.75;
+  row.by_curve_area = comparison(0.2);
+  TableModel model;
+  model.leaderboard = leaderboard(empty_board(), {evidence("flow-grpo", 0.5, {}, {}), row}, {});
+  const auto csv = table_csv(model);
+  for (const char* line : {"\nleaderboard,flow-grpo,dual,", "\nleaderboard,,dual,,,,ocr_reward:curve,,,0.75,",
+                           "\nleaderboard-difference,flow-grpo,dual,,,,ocr_reward,180,,",
+                           "\nleaderboard-difference,flow-grpo,dual,,,,ocr_reward:equal_evaluations,180,,",
+                           "\nleaderboard-difference,flow-grpo,dual,,,,ocr_reward:curve,180,,"})
+    EXPECT_NE(csv.find(line), std::string::npos) << line << csv;
+}
+
+// One of 14 columns and 35 rows would be shrunk to letters of 3 points.
+TEST(Leaderboard, LatexSetsItInTwoFloatsWhoseWordsWrap) {
+  std::vector<LeaderboardEvidence> rows{evidence("flow-grpo", 0.5, {}, {})};
+  for (int i = 0; i < 34; ++i) {
+    rows.push_back(evidence(fmt::format("m{}", i), 0.6, comparison(0.1), comparison(0.05)));
+    rows.back().curve_area = 0.75;
+    rows.back().notes = {"movement not comparable", "never clipped in 3 of 8 runs", "images 400 and 384"};
+  }
+  TableModel model;
+  model.id = "board";
+  model.show.parts = {"leaderboard"};
+  model.leaderboard = leaderboard(empty_board(), rows, {});
+  const auto latex = table_latex(model);
+  EXPECT_NE(latex.find("\\label{tab:board-leaderboard}"), std::string::npos);
+  const auto second = latex.find("\\label{tab:board-leaderboard-costs}");
+  ASSERT_NE(second, std::string::npos);
+  EXPECT_EQ(latex.substr(0, second).find("Remarks"), std::string::npos);
+  EXPECT_NE(latex.find("p{4.6cm}", second), std::string::npos);
+  EXPECT_NE(latex.find("{\\raggedright movement not comparable", second), std::string::npos);
+  EXPECT_NE(latex.find("\\label{tab:board-leaderboard-costs-2}"), std::string::npos)
+      << "35 rows of two lines are more than a page";
 }
 
 }  // namespace

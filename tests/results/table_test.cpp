@@ -266,7 +266,7 @@ const std::vector<std::string> kNotes = {
     "Text metrics: over the 38 prompts that quote a text; the other 2 quote none.",
     "\u2021 Tested at a checkpoint that selection did not choose (by an option of early versions): "
     "lambda-controlled (seed 42).",
-    "Never clipped: ratio-norm (seed 43) (no ratio left the clip range in any off-policy update of the "
+    "Never clipped: ratio-norm in 1 of 2 runs (no ratio left the clip range in any off-policy update of the "
     "run).",
     "Share of off-policy steps damped (weight below 1), by shard: lambda-controlled 12.5 % (2 runs).",
     "Gradient clipping: 55 of 60 damped updates of lambda-controlled had the same length as without damping.",

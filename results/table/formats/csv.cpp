@@ -100,21 +100,52 @@ std::string comparison_line(const TableModel& model, const TableComparison& comp
   return line(record);
 }
 
-/// A line a method: its group as `test`, and the verdict.
+/// A method's difference to the leaderboard's baseline; `what` is named behind the metric.
+std::string board_difference(const TableModel& model, const LeaderboardRow& row, const std::string& what,
+                             const std::optional<PairedComparison>& comparison) {
+  if (!comparison) return {};
+  const auto& board = *model.leaderboard;
+  Json record = {{"record", "leaderboard-difference"},
+                 {"task", model.task},
+                 {"baseline", board.baseline},
+                 {"method", row.method},
+                 {"split", model.split},
+                 {"metric", board.metric + what},
+                 {"n", comparison->n},
+                 {"value", or_null(comparison->delta)}};
+  if (const auto ci = interval_of(*comparison)) {
+    record["runs_ci95_low"] = ci->low;
+    record["runs_ci95_high"] = ci->high;
+  }
+  return line(record);
+}
+
+/// A method's mean with its group as `test` and the verdict, the area under its learning curve, and its
+/// differences to the baseline in both, and at equal evaluations.
 std::string leaderboard_lines(const TableModel& model) {
+  const auto& board = *model.leaderboard;
   std::string out;
-  for (const auto& row : model.leaderboard->rows) {
+  for (const auto& row : board.rows) {
     Json record = {{"record", "leaderboard"},
                    {"task", model.task},
-                   {"baseline", model.leaderboard->baseline},
+                   {"baseline", board.baseline},
                    {"method", row.method},
                    {"split", model.split},
-                   {"metric", model.leaderboard->metric},
+                   {"metric", board.metric},
                    {"value", or_null(row.mean)},
                    {"p_holm", or_null(row.adjusted_p)},
                    {"test", row.groups.empty() ? Json() : Json("groups " + row.groups)},
                    {"verdict", row.verdict}};
     out += line(record);
+    if (row.curve_area)
+      out += line({{"record", "leaderboard"},
+                   {"task", model.task},
+                   {"method", row.method},
+                   {"metric", board.metric + ":curve"},
+                   {"value", *row.curve_area}});
+    out += board_difference(model, row, "", row.at_images);
+    out += board_difference(model, row, ":equal_evaluations", row.at_evaluations);
+    out += board_difference(model, row, ":curve", row.by_curve_area);
   }
   return out;
 }

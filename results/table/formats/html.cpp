@@ -85,7 +85,7 @@ std::string list_html(const std::vector<std::string>& items, const char* attribu
 
 std::string guardrail_panel_html(const GuardrailView& guardrails) {
   std::string out;
-  for (const auto& table : guardrails.tables) out += view_table_html(table);
+  for (const auto& [_, table] : guardrails.tables) out += view_table_html(table);
   return out.empty() ? out : out + list_html(guardrails.notes(), " class=\"notes\"");
 }
 

@@ -146,6 +146,7 @@ Json parts_json(const TableModel& model) {
                   {"backbone", part.backbone},
                   {"signature", part.signature}};
     if (part.guardrails) entry["guardrails"] = guardrails_json(*part.guardrails);
+    if (part.leaderboard) entry["leaderboard"] = leaderboard_json(*part.leaderboard);
     parts.push_back(std::move(entry));
   }
   return parts;

@@ -16,7 +16,9 @@ namespace {
 // A float of article at 10 pt on A4, whose page holds 598 pt, in lines of its \footnotesize of 9.5 pt.
 constexpr std::size_t kPageLines = 54;
 constexpr std::size_t kLineCharacters = 84;
-constexpr std::size_t kTableRows = 40;  ///< of one float; longer tables are continued in another
+constexpr std::size_t kTableLines = 40;  ///< of one float; longer tables are continued in another
+constexpr const char* kProseColumn = "p{4.6cm}";
+constexpr std::size_t kProseCharacters = 36;  ///< of a line of such a column
 
 /// True for "0.5632", "+0.0199", "[-0.0013, +0.0011]", "3.80e-5", "<0.0001": what is set as mathematics, so
 /// that signs have their width.
@@ -61,6 +63,23 @@ std::string math_or_prose(const std::string& text, const auto& prose, bool stron
   return strong ? "$\\mathbf{" + set.substr(1, set.size() - 2) + "}$" : set;
 }
 
+/// The lines that the row's words need in columns that wrap.
+std::size_t lines_of(const ViewTable& table, const ViewRow& row) {
+  std::size_t lines = 1;
+  for (std::size_t i = 0; i < row.cells.size(); ++i) {
+    const auto width = static_cast<std::size_t>(display_width(row.cells[i].text));
+    if (table.columns[i].wraps) lines = std::max(lines, (width + kProseCharacters - 1) / kProseCharacters);
+  }
+  return lines;
+}
+
+/// Whether a column's words stand in several lines.
+bool is_prose(const ViewTable& table, std::size_t column) {
+  return table.columns[column].wraps && std::ranges::any_of(table.rows, [&](const ViewRow& row) {
+           return display_width(row.cells[column].text) > static_cast<int>(kProseCharacters);
+         });
+}
+
 /// Lays out with the names that a paper's reader knows.
 class Writer {
  public:
@@ -76,8 +95,9 @@ class Writer {
 
   std::string table(const ViewTable& table) const {
     std::string shape, head;
-    for (const auto& column : table.columns) {
-      shape += column.numeric ? 'r' : 'l';
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      const auto& column = table.columns[i];
+      shape += column.numeric ? "r" : is_prose(table, i) ? kProseColumn : "l";
       head += (head.empty() ? "" : " & ") + prose(column.title);
     }
     std::string body;
@@ -86,7 +106,7 @@ class Writer {
       const bool is_reference = row.kind == RowKind::kReference;
       if (in_reference != is_reference && &row != &table.rows.front()) body += "\\midrule\n";
       in_reference = is_reference;
-      body += this->row(row);
+      body += this->row(table, row);
     }
     const auto tabular = fmt::format(
         "\\begin{{tabular}}{{@{{}}{}@{{}}}}\n\\toprule\n{} \\\\\n\\midrule\n{}\\bottomrule\n\\end{{tabular}}",
@@ -99,13 +119,15 @@ class Writer {
   }
 
  private:
-  std::string row(const ViewRow& row) const {
+  std::string row(const ViewTable& table, const ViewRow& row) const {
     std::string line;
-    for (const auto& cell : row.cells) {
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      const auto& cell = row.cells[i];
       if (!line.empty()) line += " & ";
       auto text = math_or_prose(
           cell.text, [&](const std::string& words) { return prose(words); }, cell.strong);
       if (!cell.marks.empty()) text += "\\rlap{\\textsuperscript{" + latex_text(cell.marks) + "}}";
+      if (is_prose(table, i)) text = "\\raggedright " + text + "\\par";
       // Braces keep a leading "[" from being read as an argument of the \\ before it.
       line += row.kind == RowKind::kPaper && !text.empty() ? "{\\itshape " + text + "}" : "{" + text + "}";
     }
@@ -182,6 +204,31 @@ std::string runs_sentence(const TableModel& model) {
   return text + ".";
 }
 
+/// The columns that stand on a sheet.
+ViewTable sheet_of(ViewTable table, ViewSheet sheet) {
+  for (std::size_t i = table.columns.size(); i-- > 0;) {
+    const auto on = table.columns[i].sheet;
+    if (on != ViewSheet::kBoth && on != sheet) drop_column(table, i);
+  }
+  return table;
+}
+
+/// The table in pieces of about kTableLines; a paper's row stays with ours.
+std::vector<ViewTable> pieces_of(const ViewTable& table) {
+  std::vector<ViewTable> pieces;
+  std::size_t lines = 0;
+  for (const auto& row : table.rows) {
+    const bool is_full = lines >= kTableLines && row.kind != RowKind::kPaper;
+    if (pieces.empty() || is_full) {
+      pieces.push_back({table.columns, {}});
+      lines = 0;
+    }
+    pieces.back().rows.push_back(row);
+    lines += lines_of(table, row);
+  }
+  return pieces;
+}
+
 /// The floats of a table.
 class Floats {
  public:
@@ -222,7 +269,28 @@ class Floats {
             .table = table};
   }
 
-  void add(Float one) { floats_.push_back(std::move(one)); }
+  void add(Float one) { add_pieces(std::move(one), floats_); }
+
+  /// A float, or several where its table is too long for one; the first has the notes.
+  static void add_pieces(Float whole, std::vector<Float>& floats) {
+    const auto pieces = pieces_of(whole.table);
+    if (pieces.size() <= 1) {
+      floats.push_back(std::move(whole));
+      return;
+    }
+    const auto caption = whole.caption, label = whole.label;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      Float piece{.caption = caption, .label = label, .table = pieces[i]};
+      if (i == 0) {
+        piece.notes = std::move(whole.notes);
+      } else {
+        piece.caption = fmt::format("Table~\\ref{{{}}}, continued.", label);
+        piece.label = fmt::format("{}-{}", label, i + 1);
+      }
+      floats.push_back(std::move(piece));
+    }
+  }
+
   void add(const ViewTable& table, const char* what, const char* label) {
     if (!table.rows.empty()) add(float_of(what, warning(), label, table));
   }
@@ -248,10 +316,17 @@ class Floats {
     return out;
   }
 
+  /// In two floats: one would be twice as wide as a page.
   void add_leaderboard() {
-    if (view_.leaderboard.rows.empty()) return;
-    add(float_of("leaderboard", runs_sentence(model_) + warning(), "leaderboard", view_.leaderboard));
-    floats_.back().notes = prose_of(view_.leaderboard_notes);
+    const auto& board = view_.leaderboard;
+    if (board.rows.empty()) return;
+    auto verdicts = float_of("leaderboard", runs_sentence(model_) + warning(), "leaderboard",
+                             sheet_of(board, ViewSheet::kFirst));
+    verdicts.notes = prose_of(view_.leaderboard_notes);
+    add(std::move(verdicts));
+    if (auto rest = sheet_of(board, ViewSheet::kSecond); rest.columns.size() > first_column(model_) + 1)
+      add(float_of("leaderboard at equal evaluations, and learning curves", runs_sentence(model_) + warning(),
+                   "leaderboard-costs", rest));
   }
 
   void add_differences();
@@ -302,17 +377,6 @@ TableModel with_differences_to(TableModel model, const std::string& baseline) {
   return model;
 }
 
-/// The table in pieces of at most kTableRows; a paper's row stays with ours.
-std::vector<ViewTable> pieces_of(const ViewTable& table) {
-  std::vector<ViewTable> pieces;
-  for (const auto& row : table.rows) {
-    const bool is_full = !pieces.empty() && pieces.back().rows.size() >= kTableRows;
-    if (pieces.empty() || (is_full && row.kind != RowKind::kPaper)) pieces.push_back({table.columns, {}});
-    pieces.back().rows.push_back(row);
-  }
-  return pieces;
-}
-
 void Floats::add_differences() {
   std::vector<Float> floats;
   for (const auto& baseline : baselines_of(model_)) {
@@ -339,10 +403,8 @@ void Floats::add_differences() {
 void Floats::add_guardrails() {
   const auto& view = view_.guardrails;
   std::vector<Float> floats;
-  for (const auto& table : view.tables) {
-    const auto& baseline = table.columns.at(2).title;
-    floats.push_back(float_of("guardrails, against " + baseline, "", "guardrails-" + baseline, table));
-  }
+  for (const auto& [baseline, table] : view.tables)
+    add_pieces(float_of("guardrails, against " + baseline, "", "guardrails-" + baseline, table), floats);
   if (floats.empty()) return;
   floats.front().notes = prose_of(view.legend);
   std::ranges::move(floats, std::back_inserter(floats_));

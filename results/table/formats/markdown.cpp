@@ -74,7 +74,7 @@ std::string table_markdown(const TableModel& model) {
   out += note_list(shown_notes(model, view));
   if (shows_part(model, "guardrails")) {
     if (!view.guardrails.tables.empty()) out += "\n### Guardrails\n";
-    for (const auto& table : view.guardrails.tables) out += "\n" + layout(table);
+    for (const auto& [_, table] : view.guardrails.tables) out += "\n" + layout(table);
     out += note_list(view.guardrails.notes());
   }
   if (!view.signature.empty()) out += fmt::format("\nSignature: `{}`\n", view.signature);
