@@ -58,13 +58,18 @@ std::string remembered_sha256(const fs::path& file) {
   if (::stat(file.c_str(), &info) != 0 || info.st_size < kLarge || folder.empty()) return sha256_file(file);
   const auto memory = folder / sha256_hex(state_of_file(file, info));
   constexpr std::size_t kDigits = 64;
-  if (fs::exists(memory) && fs::file_size(memory) == kDigits) return read_file(memory);
-  auto sum = sha256_file(file);
+  std::error_code unknown;
+  std::string sum;
+  // A cache that cannot be read or written costs time, no result.
+  try {
+    if (fs::exists(memory, unknown) && fs::file_size(memory, unknown) == kDigits) return read_file(memory);
+  } catch (const Error&) {
+  }
+  sum = sha256_file(file);
   try {
     make_folder(folder);
     write_file_atomically(memory, sum);
   } catch (const Error&) {
-    // A cache that cannot be written costs time, no result.
   }
   return sum;
 }

@@ -73,6 +73,20 @@ fs::path source_tree_path(const fs::path& relative) {
   return root / relative;
 }
 
+/// Throws Error (status 2) where a rename would take a device, a pipe or a link of the system's away, as
+/// /dev/null or /dev/stdout.
+void expect_replaceable(const fs::path& path) {
+  std::error_code unknown;
+  const auto status = fs::status(path, unknown);
+  if (fs::is_directory(status)) return;
+  const auto place = fs::absolute(path).lexically_normal().string();
+  const bool is_of_system = (place.starts_with("/dev/") || place.starts_with("/proc/")) &&
+                            fs::is_symlink(fs::symlink_status(path, unknown));
+  if (!is_of_system && (!fs::exists(status) || fs::is_regular_file(status))) return;
+  throw Error("is a device or a pipe, not a file", path.string(),
+              "name a file, which is replaced as a whole");
+}
+
 }  // namespace
 
 OpenFile open_file(const fs::path& path) {
@@ -97,6 +111,7 @@ std::string read_file(const fs::path& path) {
 }
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
+  expect_replaceable(path);
   const auto aside = aside_of(path);
   try {
     const auto file = open_descriptor(aside, O_WRONLY | O_CREAT | O_TRUNC, path);
@@ -190,7 +205,8 @@ fs::path find_data_file(const fs::path& relative) {
   places.push_back(source_tree_path(relative));
   std::string searched;
   for (const auto& place : places) {
-    if (fs::exists(place)) return place;
+    std::error_code unknown;  // a folder that is not ours to look into does not hold it
+    if (fs::exists(place, unknown)) return place;
     searched += (searched.empty() ? "" : ", ") + place.string();
   }
   throw Error("not found", relative.string(),

@@ -140,10 +140,14 @@ Findings check_artifacts(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint = "repeat the reproduce: it writes them again from the DB"};
   auto& store = experiment.store;
   auto folder = experiment_folder(store, experiment);
-  if (!fs::exists(folder)) folder = store.path().parent_path() / experiment.table_id;  // of older versions
+  const bool is_own = fs::exists(folder);
+  if (!is_own)
+    folder = store.path().parent_path() / experiment.table_id;  // of older versions, for all of a table
   std::map<std::string, std::set<std::string>> sums;
-  for (const auto& [name, sum] : rows_of<std::string, std::string>(
-           store, "SELECT name, sha256 FROM artifacts WHERE table_id = ?1", experiment.table_id))
+  constexpr auto kSql =
+      "SELECT name, sha256 FROM artifacts WHERE table_id = ?1 AND (?2 = 0 OR reproduction_id = ?2)";
+  for (const auto& [name, sum] : rows_of<std::string, std::string>(store, kSql, experiment.table_id,
+                                                                   is_own ? experiment.id : std::int64_t{0}))
     sums[name].insert(sum);
   std::size_t intact = 0;
   for (const auto& [name, known] : sums) {

@@ -216,12 +216,15 @@ Findings check_pairing(const CheckedExperiment& experiment, Fields&) {
         findings.add("{} and {} differ in {}: {} and {}", a.name, b.name, field, shown(x), shown(y));
     }
   };
+  const CheckedRun* first_trained = nullptr;
   for (const auto& run : experiment.runs) {
     const auto& first = experiment.runs.front();
     if (run.is_images()) continue;
     expect_same(first, run,
                 {"weights_sha256", "backbone", "task", "precision", "device", "numerics_version"});
-    if (first.is_trained()) expect_same(first, run, {"train_prompts_sha256", "scorers"});
+    if (!run.is_trained()) continue;
+    if (first_trained == nullptr) first_trained = &run;
+    expect_same(*first_trained, run, {"train_prompts_sha256", "scorers"});
   }
   std::map<std::string, const CheckedEvaluation*> firsts, drawn;
   for (const auto& e : experiment.evaluations) {

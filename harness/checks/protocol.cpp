@@ -49,6 +49,7 @@ void check_choice(const CheckedRun& run, const StoredSelection& selection,
         "checkpoints have a score for, {}",
         name, selection.step, missing_text(best, selection.metric), others);
   }
+  if (best.lacks_too_many()) findings.add("{}: {}", name, missing_text(best, selection.metric));
   if (!same) {
     findings.add("{}: checkpoint {} was selected, and {} has the highest mean {} on {}", name, selection.step,
                  best.step, selection.metric, selection.split);
@@ -96,10 +97,18 @@ void check_chosen_within(const CheckedExperiment& experiment, const std::string&
       ids.push_back(e->id);
     }
   }
+  // An experiment of before there was a second view has none of these.
+  bool has_some = false, is_found = false;
   for (const auto& s : experiment.store.selections(run_id)) {
-    if (s.rule == second_view_rule(wanted.rule) && s.candidates == ids)
-      check_choice(*run, s, scored_candidates(experiment.store, candidates, s.metric), findings);
+    if (s.rule != second_view_rule(wanted.rule)) continue;
+    has_some = true;
+    if (s.candidates != ids || s.metric != wanted.metric || s.split != wanted.split) continue;
+    is_found = true;
+    check_choice(*run, s, scored_candidates(experiment.store, candidates, s.metric), findings);
   }
+  if (has_some && !is_found)
+    findings.add("{}: no selection over its {} checkpoints within {:.0f} evaluations", run->name, ids.size(),
+                 nfe_total);
 }
 
 /// The selections within equal evaluations.
@@ -108,9 +117,9 @@ void check_second_view(const CheckedExperiment& experiment, Findings& findings) 
   const auto view = second_view(experiment.store, experiment, checkpoints);
   std::set<std::pair<std::string, double>> checked;  // rows of equal cost share the baseline's cut
   for (const auto& [_, cut] : view.cuts) {
-    for (const auto& chosen : cut.checkpoints) {
-      if (checked.emplace(chosen.run_id, cut.nfe_total).second)
-        check_chosen_within(experiment, chosen.run_id, cut.nfe_total, findings);
+    for (const auto& run : cut.runs) {
+      if (checked.emplace(run, cut.nfe_total).second)
+        check_chosen_within(experiment, run, cut.nfe_total, findings);
     }
   }
 }

@@ -316,13 +316,18 @@ void compare_training(Store& store, Events events, Verification& out) {
     recorded[{update, timestep, name}] = or_null(value);
     measured_then.insert(name);
   }
+  const auto name_of = [](const Place& place) {
+    const auto& [update, timestep, name] = place;
+    return fmt::format("update {}{}, {}", update,
+                       timestep < 0 ? std::string() : fmt::format(", step {}", timestep), name);
+  };
+  auto steps = rows_of<std::int64_t>(store, "SELECT step FROM checkpoints WHERE run_id = ?1", out.job.run);
   const auto compare = [&](std::int64_t update, std::int64_t timestep, const std::string& name,
                            const Json& now) {
     if (!measured_then.contains(name)) return;  // a statistic that programs record since
     const auto found = recorded.find({update, timestep, name});
-    const auto what = fmt::format("update {}{}, {}", update,
-                                  timestep < 0 ? std::string() : fmt::format(", step {}", timestep), name);
-    expect(out, what, found == recorded.end() ? Json() : found->second, now);
+    expect(out, name_of({update, timestep, name}), found == recorded.end() ? Json() : found->second, now);
+    if (found != recorded.end()) recorded.erase(found);
   };
   for (const auto& event : events) {
     const auto type = event.value("type", "");
@@ -340,9 +345,14 @@ void compare_training(Store& store, Events events, Verification& out) {
           store, "SELECT sha256 FROM checkpoints WHERE run_id = ?1 AND step = ?2", out.job.run, step);
       expect(out, fmt::format("checkpoint {}, SHA-256 of its manifest", step),
              manifests.empty() ? Json() : Json(manifests[0]), event.at("sha256"));
+      std::erase(steps, step);
       ++out.compared;
     }
   }
+  for (const auto& [place, value] : recorded) {
+    if (!value.is_null()) add_difference(out, name_of(place), value, Json());
+  }
+  for (const auto step : steps) add_difference(out, fmt::format("checkpoint {}", step), "recorded", Json());
 }
 
 /// What differs between the programs that recorded and repeated a job. Differences are expected from other

@@ -80,6 +80,10 @@ class Resolver {
       return apply_to_method(name.substr(0, dot), name.substr(dot + 1), request);
     if (const auto* setting = find_setting(loop_settings_, name)) {
       resolved_.loop[name] = value_of(*setting, request);
+      // A row's own came from the table's file.
+      if (request.origin == "--set") {
+        for (auto& [_, own] : resolved_.row_loop) own.erase(name);
+      }
       return;
     }
     bool known = false;

@@ -982,7 +982,8 @@ std::vector<std::string> known_tables() {
   std::vector folders = {find_data_file("tables/sd35-ocr.json").parent_path()};
   if (const char* path = std::getenv("HARNESS_PATH")) {
     for (const auto& folder : split(path, ':')) {
-      if (!folder.empty() && fs::is_directory(fs::path(folder) / "tables"))
+      std::error_code unknown;
+      if (!folder.empty() && fs::is_directory(fs::path(folder) / "tables", unknown))
         folders.push_back(fs::path(folder) / "tables");
     }
   }

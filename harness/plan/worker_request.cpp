@@ -26,9 +26,22 @@ int core_count() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+namespace {
+
+/// For a pipe. Throws Error for what is no text: JSON is UTF-8.
+std::string text_of(const Json& request) {
+  try {
+    return request.dump();
+  } catch (const Json::type_error&) {
+    throw Error("a text or a file's name is not valid UTF-8", "the command line", "give it in UTF-8");
+  }
+}
+
+}  // namespace
+
 void become_worker(const std::string& command, const Json& request) {
   const auto program = worker_program();
-  const auto file = memory_file(request.dump());
+  const auto file = memory_file(text_of(request));
   finish_output();
   ::execlp(program.c_str(), program.c_str(), command.c_str(), "--request",
            fmt::format("/dev/fd/{}", file.get()).c_str(), nullptr);
@@ -38,7 +51,7 @@ void become_worker(const std::string& command, const Json& request) {
 
 Json ask_worker(const std::string& command, const Json& request) {
   const auto [status, text, _] = run_program({worker_program().string(), command, "--request", "/dev/stdin"},
-                                             {.in = memory_file(request.dump()).get()});
+                                             {.in = memory_file(text_of(request)).get()});
   auto answer = Json::parse(text, nullptr, false);
   if (answer.is_object()) return answer;
   throw Error(fmt::format("harness-worker {} gave no answer ({})", command, status.text()), "", "",

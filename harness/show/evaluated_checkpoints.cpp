@@ -127,6 +127,7 @@ SecondView second_view(Store& store, const Experiment& experiment, const Checkpo
     tests.spent = mean_spent(rows.at(row), cut);
     tests.spent_by_baseline = mean_spent(rows.at(experiment.effective.baseline), cut);
     for (const auto& [run, steps] : cut.steps) {
+      tests.runs.push_back(run);
       const auto candidates = candidates_of(experiment, checkpoints, run,
                                             [&](int step) { return std::ranges::count(steps, step) > 0; });
       const auto step = chosen_step(store, experiment, run, rule, candidates);
@@ -168,13 +169,14 @@ const std::vector<MetricValue>& ScoreReader::values(const std::string& evaluatio
 }
 
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Experiment& experiment) {
-  // Selected: a test evaluation that a selection allowed; elsewhere the checkpoint that it came from.
+  // Selected: a test evaluation that a selection allowed; elsewhere the checkpoint that it came from, by the
+  // experiment's own metric: another table may choose another one of the same run's.
   constexpr auto kSql = R"sql(
     SELECT e.id, r.id, entry.arm, e.split, r.seed, c.step, e.peek,
            e.selection_id IS NOT NULL OR EXISTS (
              SELECT 1 FROM selections s
              WHERE s.checkpoint_id = c.id AND e.split <> 'test' AND s.evaluation_id = e.id
-               AND s.rule NOT LIKE '% within %')
+               AND (s.rule = 'fixed' OR (s.metric = ?2 AND s.rule = ?3)))
     FROM reproduction_evaluations AS member
     JOIN evaluations AS e ON e.id = member.evaluation_id
     JOIN checkpoints AS c ON c.id = e.checkpoint_id
@@ -182,7 +184,8 @@ std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Exper
     JOIN reproduction_runs AS entry ON entry.reproduction_id = member.reproduction_id AND entry.run_id = r.id
     WHERE member.reproduction_id = ?1)sql";
   auto checkpoints = rows_as<EvaluatedCheckpoint, std::string, std::string, std::string, std::string,
-                             std::int64_t, int, bool, bool>(store, kSql, experiment.id);
+                             std::int64_t, int, bool, bool>(
+      store, kSql, experiment.id, experiment.table.selection.metric, experiment.table.selection.rule);
   if (experiment.table.has_second_view()) leave_to_second_view(store, experiment, checkpoints);
   const auto key = [&](const EvaluatedCheckpoint& c) {
     return std::tuple(rank(experiment, c.method), c.seed, c.split, c.step);

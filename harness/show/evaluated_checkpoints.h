@@ -28,7 +28,8 @@ struct SecondView {
   struct Cut {
     double nfe_total = 0;                               ///< EqualCut
     double spent = 0, spent_by_baseline = 0;            ///< of it by the last candidates, means over runs
-    std::vector<EvaluatedCheckpoint> checkpoints = {};  ///< of the row and of the baseline, all `selected`
+    std::vector<std::string> runs = {};                 ///< ids, of the row and of the baseline
+    std::vector<EvaluatedCheckpoint> checkpoints = {};  ///< of them, all `selected`
   };
   std::map<std::string, Cut> cuts = {};         ///< by row that is compared there
   std::vector<std::string> cut_too_early = {};  ///< rows of which, or whose baseline, a run has none within

@@ -166,7 +166,7 @@ class Reading {
 
   std::vector<JobOfRun> jobs_of(const RecordedRun& run, const Shape& shape) const {
     std::vector<JobOfRun> jobs;
-    if (!run.is_base()) jobs.push_back({.id = run.record.id});
+    if (takes_a_worker(run.record.method)) jobs.push_back({.id = run.record.id});
     const auto protocol = protocol_of(run);
     if (!protocol.evaluates && run.evaluations.empty()) return jobs;
     const auto add = [&](RunPart part, const std::string& split, std::optional<std::int64_t> step) {
@@ -182,7 +182,8 @@ class Reading {
       }
       jobs.push_back(std::move(job));
     };
-    const auto steps = run.is_base() ? std::vector<std::int64_t>{0} : shape.checkpoints;
+    auto steps = run.is_base() ? std::vector<std::int64_t>{0} : shape.checkpoints;
+    if (run.record.method == kImagesMethod && steps.size() == 1) steps.clear();  // there is nothing to choose
     for (const auto step : steps) add(RunPart::kEvaluate, "validation", step);
     if (protocol.tests) add(RunPart::kTest, "test", {});
     return jobs;

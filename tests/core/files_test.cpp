@@ -1,6 +1,7 @@
 #include "core/files.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,10 +16,22 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "tests/error_of.h"
+#include "tests/recorded_cases.h"
 #include "tests/refusals.h"
 
 namespace harness {
 namespace {
+
+TEST(Files, ADeviceOrAPipeIsNotReplaced) {
+  for (const char* path : {"/dev/null", "/dev/stdout"})
+    EXPECT_PROBLEM(message_of([&] { write_file_atomically(path, "x"); }),
+                   "is a device or a pipe, not a file");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  const TemporaryFolder temporary;
+  const auto pipe = temporary.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_PROBLEM(message_of([&] { write_file_atomically(pipe, "x"); }), "is a device or a pipe, not a file");
+}
 
 TEST(Files, AFolderIsReplacedWholeOrNotAtAll) {
   const TemporaryFolder temporary;

@@ -225,6 +225,9 @@ const std::vector<Tampering> kTamperings = {
     {"EventDuplicated", {"event-logs"}, R"sql(
        INSERT INTO events (job_id, time, type, level, message, detail)
          SELECT job_id, time, type, level, message, detail FROM events WHERE type = 'job_completed' LIMIT 1)sql"},
+    {"OtherTrainingPromptsInOneRow",
+     {"pairing"},
+     "UPDATE runs SET config = json_set(config, '$.train_prompts_sha256', 'x') WHERE method = 'dual'"},
     {"MetricGone", {"counts"}, "DELETE FROM metrics WHERE name = 'exact_match'"},
     {"MetricEditedWithItsLog", {"metrics"}, edit_metric_and_log},
     {"CheckpointSwapped", {"checkpoints"}, swap_checkpoints},
@@ -320,6 +323,21 @@ TEST_F(Checks, ASelectionByTheScoresThatWereThereIsFoundWhereItChoseAnotherCheck
   const auto same = copy();
   set_scores(same, {"0.9", "0.5", "0.1", "NULL", "(23 * 0.9 + 0.1) / 24"});
   EXPECT_THAT(failed(place().run(check(same))), Not(Contains("selection")));
+}
+
+// As a second table leaves one that trains nothing new and selects by another metric.
+TEST_F(Checks, AnotherTablesSelectionFromTheSameRunsChangesNothingHere) {
+  const auto workspace = copy();
+  const auto db = (workspace / "results.sqlite").string();
+  const Words compare{"compare", "ratio-norm", "dual", "--split", "validation", "--db", db, "--json"};
+  const auto before = place().json(compare);
+  sql(workspace, R"sql(
+    INSERT INTO selections (run_id, checkpoint_id, split, metric, rule, value, evaluation_id, candidates, created)
+      SELECT s.run_id, c.id, s.split, 'exact_match', s.rule, s.value, e.id, s.candidates, s.created
+      FROM selections AS s JOIN checkpoints AS c ON c.run_id = s.run_id AND c.id <> s.checkpoint_id
+      JOIN evaluations AS e ON e.checkpoint_id = c.id AND e.split = s.split
+      WHERE s.rule <> 'fixed' GROUP BY s.run_id)sql");
+  EXPECT_EQ(place().json(compare), before);
 }
 
 // --- Rule files ---

@@ -45,6 +45,25 @@ TEST(Settings, LaterLayersWinAndSayWhoTheyAre) {
   EXPECT_EQ(settings.loop.at("prompts_per_epoch").effective, 3);
 }
 
+TEST(Settings, WhatTheCommandSetsGoesOverWhatARowOfTheTableSets) {
+  auto document = spec().document;
+  document["methods"] = Json::array({{{"name", "mine"}, {"method", "dual"}, {"settings", {{"lr", 1e-3}}}},
+                                     {{"name", "ratio-norm"}, {"method", "ratio-norm"}}});
+  document["baseline"] = "ratio-norm";
+  const auto table = parse_table_spec(std::move(document), spec().file);
+  const auto lr = [&](const std::vector<std::string>& sets, const char* row) {
+    return resolve_settings(registry(), table, "glyph", "default", table.methods, sets)
+        .effective_loop(registry(), "train", row)
+        .at("lr")
+        .get<double>();
+  };
+  EXPECT_EQ(lr({}, "mine"), 1e-3);
+  EXPECT_EQ(lr({"lr=7e-5"}, "mine"), 7e-5);
+  EXPECT_EQ(lr({"lr=7e-5"}, "ratio-norm"), 7e-5);
+  EXPECT_EQ(lr({"lr=7e-5", "mine.lr=8e-5"}, "mine"), 8e-5);
+  EXPECT_EQ(lr({"mine.lr=8e-5", "lr=7e-5"}, "mine"), 7e-5) << "the later one";
+}
+
 TEST(Settings, RequestedHoldsOnlyWhatWasAskedFor) {
   const auto settings = resolve({"lambda-controlled.kappa=1"});
   EXPECT_EQ(settings.requested().at("lambda-controlled.kappa"), 1);

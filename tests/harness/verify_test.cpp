@@ -89,6 +89,16 @@ TEST_F(Verify, AChangedScoreImageTranscriptOrStatisticIsFoundAndNamed) {
   }
 }
 
+TEST_F(Verify, WhatTheRepetitionDoesNotGiveIsADifferenceToo) {
+  const auto workspace = copy();
+  change(
+      workspace,
+      "INSERT INTO train_stats (run_id, update_index, timestep, name, value, fresh) SELECT run_id, 1, NULL, "
+      "'another', 1, 1 FROM train_stats GROUP BY run_id");
+  place().fails(1, verify(workspace, {"--training", "--images", "1"}), {},
+                {"update 1, another", "DIFFERENCES"});
+}
+
 TEST_F(Verify, AStatisticThatTheRecordedProgramDidNotMeasureIsNoDifference) {
   const auto workspace = copy();
   change(workspace, "DELETE FROM train_stats WHERE name = 'clip_fraction'");

@@ -157,6 +157,21 @@ TEST(ReducedLaw, LambdaFromVelocitiesIsTheMeanShiftsInTheSamplersOwnTimeDirectio
   }
 }
 
+TEST(ReducedLaw, LambdaFromVelocitiesIsTheMeanShiftsUnderEveryRuleOfASampler) {
+  using Rule = StepRule::Kind;
+  const auto sigmas = shifted_schedule(NoiseGrid::kUniform, 10, 1).sigmas;
+  for (const auto rule : {StepRule{Rule::kFlowSde, 0.7}, {Rule::kConstant, 0.3}, {Rule::kCps, 0.8}}) {
+    for (int k = 0; k < 9; ++k) {  // the last one of CPS has no noise
+      const auto step = sde_step(sigmas, k, rule);
+      const auto x = normal(12, {4, 16, 6}).to(torch::kFloat64),
+                 v = normal(13, {4, 16, 6}).to(torch::kFloat64);
+      const auto v_new = v + 0.01 * normal(14, {4, 16, 6});
+      const auto exact = lambda_center(step.s, sde_mean(step, x, v), sde_mean(step, x, v_new));
+      EXPECT_TRUE(torch::allclose(velocity_lambda(step, v, v_new), exact, 1e-9)) << k;
+    }
+  }
+}
+
 TEST(SdeStep, ReferenceKlIsTheSquaredShiftInUnitsOfStd) {
   const auto step = test_step(2);
   const auto mean = normal(11, {3, 20}).to(torch::kFloat64);

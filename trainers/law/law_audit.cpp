@@ -171,8 +171,10 @@ LawVerdict LawAudit::verdict() const {
     return LawVerdict{.what = what, .message = seen + ". " + meaning};
   };
 
+  auto directed = audits;
+  std::erase_if(directed, [](const StepAudit& audit) { return audit.step == 0; });  // at t = 1 both are one
   const auto mean =
-      factor_of(audits, &StepAudit::measured_mean, &StepAudit::predicted_mean, &StepAudit::mean_se);
+      factor_of(directed, &StepAudit::measured_mean, &StepAudit::predicted_mean, &StepAudit::mean_se);
   const auto variance = factor_of(audits, &StepAudit::measured_variance, &StepAudit::predicted_variance,
                                   &StepAudit::variance_se);
   const double half = noise_level_ * noise_level_ / 2;

@@ -39,7 +39,8 @@ Spending::Spending(const RunParts& parts, const EpochSource& source, const Objec
       source_(source),
       objective_(objective),
       reference_(reference),
-      at_start_(parts.backbone.evaluations()) {
+      at_start_(parts.backbone.evaluations()),
+      cpu_at_start_(cpu_seconds()) {
   time_.weight_copies = static_cast<double>(parts.snapshots.count() + (reference != nullptr ? 1 : 0));
 }
 
@@ -67,7 +68,8 @@ std::map<std::string, double> Spending::counts() {
 SpentTime Spending::time() {
   const auto device = parts_.backbone.device();
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  const auto sums = sum_over_processes({device.is_cpu() ? cpu_seconds() : wall, peak_bytes(device)});
+  const auto sums =
+      sum_over_processes({device.is_cpu() ? cpu_seconds() - cpu_at_start_ : wall, peak_bytes(device)});
   time_.seconds = time_before_.seconds + wall;
   time_.scorer_seconds = time_before_.scorer_seconds + source_.scorer_seconds();
   time_.core_seconds = time_before_.core_seconds + sums[0];

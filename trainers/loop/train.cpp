@@ -33,9 +33,9 @@ std::vector<Tensor> tensors_of(const std::vector<NamedTensor>& weights) {
 /// The factor of a wrong time direction is one of E6's diffusion.
 double audited_noise_level(const Method& method, const TrainJob& job) {
   const auto plan = method.plan(plan_context(job.settings, job.seed, 1));
-  const bool is_flow_sde = std::ranges::any_of(
+  const auto found = std::ranges::find_if(
       plan.steps, [](const auto& step) { return step.rule.kind == StepRule::Kind::kFlowSde; });
-  return is_flow_sde ? job.settings.noise_level : kNoNumber;
+  return found == plan.steps.end() ? kNoNumber : found->rule.level;
 }
 
 class GrpoLoop {

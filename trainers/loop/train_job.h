@@ -59,7 +59,7 @@ struct MeasuredRounding {
 /// and is asked whether to save; one that is to stop stops all; rewards and their state are each process'
 /// own.
 struct TrainHooks {
-  /// Scores one image; nothing where the scorer failed. Called in the same order whatever the threads.
+  /// Scores one image; nothing where the scorer failed. Called from several threads, in no fixed order.
   std::function<std::future<std::optional<double>>(const TrainingPrompt&, Image)> reward;
   /// [B] rewards of pixels [B,3,H,W] in 0..1 for a text each, with gradient by the pixels; null where the
   /// task's scorer has none. Safe to call from several threads.
