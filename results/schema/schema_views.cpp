@@ -282,6 +282,7 @@ WITH sized AS MATERIALIZED (
 ), by_update AS (
   SELECT
     run_id, timestep, fresh,
+    max(value) FILTER (WHERE name = 'samples') AS recorded_samples,
     max(value) FILTER (WHERE name = 'lambda_center') AS lambda_center,
     max(value) FILTER (WHERE name = 'lambda_var') AS lambda_var,
     max(value) FILTER (WHERE name = 'lambda_velocity') AS lambda_velocity,
@@ -299,11 +300,16 @@ WITH sized AS MATERIALIZED (
   FROM train_stats
   WHERE on_policy = 0 AND timestep IS NOT NULL
   GROUP BY run_id, timestep, fresh, update_index
+), counted AS (
+  -- In a forest the samples of a step are its edges, which such a run records.
+  SELECT by_update.*, method, seed, ifnull(recorded_samples, sized.update_samples) AS update_samples
+  FROM by_update
+  JOIN sized USING (run_id)
 ), audit AS (
   SELECT
     run_id, method, seed, timestep, fresh,
     count(lambda_center) AS updates,
-    count(lambda_center) * update_samples AS samples,
+    CAST(sum(update_samples) FILTER (WHERE lambda_center IS NOT NULL) AS INTEGER) AS samples,
     avg(lambda_center) AS lambda_center,
     avg(lambda_var) AS lambda_var,
     avg(lambda_velocity) AS lambda_velocity,
@@ -322,8 +328,7 @@ WITH sized AS MATERIALIZED (
     avg(step_ess) AS step_ess,
     avg(path_ess) AS path_ess,
     avg(clip_fraction) AS clip_fraction
-  FROM by_update
-  JOIN sized USING (run_id)
+  FROM counted
   GROUP BY run_id, timestep, fresh
 ), judged AS (
   SELECT

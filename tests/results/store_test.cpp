@@ -637,6 +637,12 @@ TEST_F(Views, LawAuditsStandardErrorIsTheLawsOwnWhereThatIsLarger) {
             2 * u + 2, name, values.at(0).get<double>()));
     }
     EXPECT_EQ(value("SELECT samples FROM v_law_audit"), "8");
+    // A forest's edges go over the images of the settings.
+    store().database().exec(
+        "INSERT INTO train_stats (run_id, update_index, timestep, name, value, fresh, on_policy) VALUES "
+        "('r1', 2, 0, 'samples', 3, 1, 0)");
+    EXPECT_EQ(value("SELECT samples FROM v_law_audit"), "7");
+    store().database().exec("DELETE FROM train_stats WHERE name = 'samples'");
     return std::array{number("SELECT mean_se FROM v_law_audit"), number("SELECT var_se FROM v_law_audit"),
                       number("SELECT mean_z FROM v_law_audit")};
   };

@@ -356,9 +356,12 @@ void StepObjective::audit(const std::vector<int>& steps, const std::vector<StepR
                           const StepTraces& traces, UpdateRecord& record) {
   if (parts_.settings.law_audit == AuditMode::kOff) return;
   const auto latent_size = static_cast<double>(parts_.backbone.latent().size());
+  const auto& settings = parts_.settings;
+  const auto images = settings.prompts_per_epoch * settings.group_size / settings.updates_per_epoch;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const auto k = static_cast<std::size_t>(steps[i]);
     const auto& y = samples[i].y;
+    if (std::ssize(y) != images) row_of(record, "samples")[k] = static_cast<double>(y.size());
     const auto& centers = samples[i].lambda_center;
     const auto errors = record.fresh ? audit_.add(steps[i], y, centers) : law_errors(y, centers, latent_size);
     double lambda_velocity = 0;
