@@ -164,7 +164,8 @@ std::vector<Float> on_pages(Float whole) {
   auto notes = std::move(whole.notes);
   whole.notes.clear();
   const auto label = whole.label;
-  std::size_t lines = whole.table.rows.size() + 4 + lines_of(whole.caption);
+  std::size_t lines = 6 + lines_of(whole.caption);
+  for (const auto& row : whole.table.rows) lines += lines_of(whole.table, row);
   pages.push_back(std::move(whole));
   for (auto& note : notes) {
     if (lines + lines_of(note) > kPageLines) {
