@@ -121,17 +121,22 @@ class Writer {
  private:
   std::string row(const ViewTable& table, const ViewRow& row) const {
     std::string line;
+    bool has_prose = false;
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
       const auto& cell = row.cells[i];
       if (!line.empty()) line += " & ";
       auto text = math_or_prose(
           cell.text, [&](const std::string& words) { return prose(words); }, cell.strong);
       if (!cell.marks.empty()) text += "\\rlap{\\textsuperscript{" + latex_text(cell.marks) + "}}";
-      if (is_prose(table, i)) text = "\\raggedright " + text + "\\par";
+      if (is_prose(table, i)) {  // to the paragraph's end, so without braces
+        line += "\\raggedright " + text;
+        has_prose = true;
+        continue;
+      }
       // Braces keep a leading "[" from being read as an argument of the \\ before it.
       line += row.kind == RowKind::kPaper && !text.empty() ? "{\\itshape " + text + "}" : "{" + text + "}";
     }
-    return line + " \\\\\n";
+    return line + (has_prose ? " \\tabularnewline\n" : " \\\\\n");  // \raggedright has a \\ of its own
   }
 
   const DisplayNames& names_;
