@@ -59,13 +59,12 @@ std::string remembered_sha256(const fs::path& file) {
   const auto memory = folder / sha256_hex(state_of_file(file, info));
   constexpr std::size_t kDigits = 64;
   std::error_code unknown;
-  std::string sum;
   // A cache that cannot be read or written costs time, no result.
   try {
     if (fs::exists(memory, unknown) && fs::file_size(memory, unknown) == kDigits) return read_file(memory);
   } catch (const Error&) {
   }
-  sum = sha256_file(file);
+  const auto sum = sha256_file(file);
   try {
     make_folder(folder);
     write_file_atomically(memory, sum);

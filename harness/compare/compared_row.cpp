@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "core/error.h"
@@ -81,9 +80,7 @@ bool ComparedRow::is_base() const {
 
 std::vector<EvaluatedCheckpoint> ComparedRow::selected(const std::string& split) const {
   auto found = checkpoints;
-  std::set<std::int64_t> seeds;  // a run that several metrics selected from counts once
-  std::erase_if(
-      found, [&](const auto& c) { return c.split != split || !c.selected || !seeds.insert(c.seed).second; });
+  std::erase_if(found, [&](const auto& c) { return c.split != split || !c.selected; });
   return found;
 }
 

@@ -158,33 +158,37 @@ CROSS JOIN metrics AS vb
   AND vb.sample = va.sample
 WHERE pair.age = 1;
 
--- The pairs behind an experiment's comparisons: its own evaluations under its own names, selected by its own metric.
+-- An experiment's own evaluations of selected checkpoints, under its own names, selected by its own metric.
+CREATE VIEW v_experiment_evaluations AS
+SELECT
+  experiment.id AS experiment, experiment.table_id, experiment.backbone, experiment.scale,
+  run.id AS run_id, entry.arm AS method, run.seed, checkpoint.step AS checkpoint,
+  evaluation.id AS evaluation_id, evaluation.split, evaluation.folder
+FROM reproductions AS experiment
+JOIN reproduction_evaluations AS member ON member.reproduction_id = experiment.id
+JOIN evaluations AS evaluation ON evaluation.id = member.evaluation_id AND evaluation.state = 'done'
+JOIN checkpoints AS checkpoint ON checkpoint.id = evaluation.checkpoint_id
+JOIN runs AS run ON run.id = checkpoint.run_id
+JOIN reproduction_runs AS entry ON entry.reproduction_id = experiment.id AND entry.run_id = run.id
+WHERE evaluation.selection_id IS NOT NULL AND EXISTS (
+    SELECT 1 FROM selections AS selection
+    WHERE selection.checkpoint_id = checkpoint.id AND selection.rule NOT LIKE '% within %'
+      AND (json_extract(experiment.spec, '$.leaderboard.second_view') IS NULL OR run.method = 'base'
+        OR json_array_length(selection.candidates)
+          = json_array_length(experiment.spec, '$.effective.checkpoints')))
+  OR EXISTS (
+    SELECT 1 FROM selections AS selection
+    WHERE selection.checkpoint_id = checkpoint.id AND evaluation.split <> 'test'
+      AND selection.rule NOT LIKE '% within %' AND selection.evaluation_id = evaluation.id
+      AND selection.metric = coalesce(
+        json_extract(experiment.spec, '$.backbones."' || experiment.backbone || '".stands_in."'
+          || json_extract(experiment.spec, '$.selection.metric') || '"'),
+        json_extract(experiment.spec, '$.selection.metric'), selection.metric));
+
+-- The pairs behind an experiment's comparisons.
 CREATE VIEW v_experiment_pairs AS
 WITH selected AS MATERIALIZED (
-  SELECT
-    experiment.id AS experiment, experiment.table_id, experiment.backbone, experiment.scale,
-    run.id AS run_id, entry.arm AS method, run.seed, checkpoint.step AS checkpoint,
-    evaluation.id AS evaluation_id, evaluation.split
-  FROM reproductions AS experiment
-  JOIN reproduction_evaluations AS member ON member.reproduction_id = experiment.id
-  JOIN evaluations AS evaluation ON evaluation.id = member.evaluation_id AND evaluation.state = 'done'
-  JOIN checkpoints AS checkpoint ON checkpoint.id = evaluation.checkpoint_id
-  JOIN runs AS run ON run.id = checkpoint.run_id
-  JOIN reproduction_runs AS entry ON entry.reproduction_id = experiment.id AND entry.run_id = run.id
-  WHERE evaluation.selection_id IS NOT NULL AND EXISTS (
-      SELECT 1 FROM selections AS selection
-      WHERE selection.checkpoint_id = checkpoint.id AND selection.rule NOT LIKE '% within %'
-        AND (json_extract(experiment.spec, '$.leaderboard.second_view') IS NULL OR run.method = 'base'
-          OR json_array_length(selection.candidates)
-            = json_array_length(experiment.spec, '$.effective.checkpoints')))
-    OR EXISTS (
-      SELECT 1 FROM selections AS selection
-      WHERE selection.checkpoint_id = checkpoint.id AND evaluation.split <> 'test'
-        AND selection.rule NOT LIKE '% within %' AND selection.evaluation_id = evaluation.id
-        AND selection.metric = coalesce(
-          json_extract(experiment.spec, '$.backbones."' || experiment.backbone || '".stands_in."'
-            || json_extract(experiment.spec, '$.selection.metric') || '"'),
-          json_extract(experiment.spec, '$.selection.metric'), selection.metric))
+  SELECT * FROM v_experiment_evaluations
 )
 SELECT
   a.experiment,

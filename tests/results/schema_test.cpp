@@ -86,6 +86,8 @@ TEST_F(Schemas, TablesAndViewsHaveTheColumnsThatQueriesRelyOn) {
        "table_id method backbone scale seed checkpoint split metric mean std n n_missing lambda_late"},
       {"v_paired",
        "table_id split metric seed prompt_id sample baseline method baseline_value method_value delta"},
+      {"v_experiment_evaluations",
+       "experiment table_id backbone scale run_id method seed checkpoint evaluation_id split folder"},
       {"v_experiment_pairs",
        "experiment table_id split metric seed prompt_id sample baseline method baseline_value method_value "
        "delta"},
