@@ -73,20 +73,6 @@ fs::path source_tree_path(const fs::path& relative) {
   return root / relative;
 }
 
-/// Throws Error (status 2) where a rename would take a device, a pipe or a link of the system's away, as
-/// /dev/null or /dev/stdout.
-void expect_replaceable(const fs::path& path) {
-  std::error_code unknown;
-  const auto status = fs::status(path, unknown);
-  if (fs::is_directory(status)) return;
-  const auto place = fs::absolute(path).lexically_normal().string();
-  const bool is_of_system = (place.starts_with("/dev/") || place.starts_with("/proc/")) &&
-                            fs::is_symlink(fs::symlink_status(path, unknown));
-  if (!is_of_system && (!fs::exists(status) || fs::is_regular_file(status))) return;
-  throw Error("is a device or a pipe, not a file", path.string(),
-              "name a file, which is replaced as a whole");
-}
-
 }  // namespace
 
 OpenFile open_file(const fs::path& path) {
@@ -108,6 +94,18 @@ std::string read_file(const fs::path& path) {
     bytes.append(buffer.data(), count);
   if (std::ferror(file.get()) != 0) fail_to_read(path);
   return bytes;
+}
+
+void expect_replaceable(const fs::path& path) {
+  std::error_code unknown;
+  const auto status = fs::status(path, unknown);
+  if (fs::is_directory(status)) return;
+  const auto place = fs::absolute(path).lexically_normal().string();
+  const bool is_of_system = (place.starts_with("/dev/") || place.starts_with("/proc/")) &&
+                            fs::is_symlink(fs::symlink_status(path, unknown));
+  if (!is_of_system && (!fs::exists(status) || fs::is_regular_file(status))) return;
+  throw Error("is a device or a pipe, not a file", path.string(),
+              "name a file, which is replaced as a whole");
 }
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {

@@ -18,6 +18,10 @@ OpenFile open_file(const std::filesystem::path& path);
 /// The whole file. Throws like the above.
 std::string read_file(const std::filesystem::path& path);
 
+/// Throws Error (status 2) where a rename would take a device, a pipe or a link of the system's away, as
+/// /dev/null or /dev/stdout.
+void expect_replaceable(const std::filesystem::path& path);
+
 /// Writes aside, syncs, renames: a reader sees the old bytes or the new ones, never a part.
 /// Throws Error (Status::kFailed) with the system's reason, for instance a full disk; the old file then still
 /// stands.

@@ -229,9 +229,7 @@ class Contents {
 void require_place(const fs::path& file) {
   if (file.empty() || file == "-") throw Error("is no file", "-o " + file.string(), "name the file to write");
   if (fs::is_directory(file)) throw Error("is a folder", "-o " + file.string(), "name a file in it");
-  if (fs::exists(file) &&
-      (!fs::is_regular_file(file) || (fs::is_symlink(file) && file.string().starts_with("/dev/"))))
-    throw Error("is a device or a pipe, not a file", "-o " + file.string(), "name a file");
+  expect_replaceable(file);
   if (file.has_parent_path()) make_folder(file.parent_path());
 }
 

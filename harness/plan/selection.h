@@ -15,6 +15,9 @@ namespace harness {
 /// Above this share of images without a score, checkpoints of a run are not compared at all.
 inline constexpr double kMostMissing = 0.05;
 
+/// The rule of a selection that no data has influenced, as that of the starting weights.
+inline constexpr const char* kFixedRule = "fixed";
+
 /// A checkpoint of a run with its scores on the split that selects.
 struct Candidate {
   std::int64_t step = 0;

@@ -868,10 +868,7 @@ TableSpec with_outside_rows(const TableSpec& spec, const std::vector<std::string
     auto row = own;
     while (row < rows.size() && rows[row].at("name") != name) ++row;
     if (row == rows.size()) rows.push_back({{"name", name}, {key, Json::array()}});
-    std::vector<std::string> absolute;  // relative ones would be the table's file's
-    for (const auto& place : places_in(places, fs::current_path()))
-      absolute.push_back(place.empty() ? place : fs::absolute(place).string());
-    rows[row][key].push_back(join(absolute, ","));
+    rows[row][key].push_back(absolute_places(places));  // relative ones would be the table's file's
   }
   return parse_table_spec(std::move(document), spec.file);
 }
@@ -883,6 +880,13 @@ std::vector<std::string> places_in(const std::string& text, const fs::path& fold
   std::vector<std::string> places;
   for (const auto& part : split(text, ',')) places.emplace_back(trim(part));
   return places;
+}
+
+std::string absolute_places(const std::string& given) {
+  std::vector<std::string> places;
+  for (const auto& place : places_in(given, fs::current_path()))
+    places.push_back(place.empty() ? place : fs::absolute(place).lexically_normal().string());
+  return join(places, ",");
 }
 
 std::pair<std::string, std::string> name_and_place(const std::string& text, const std::string& option) {

@@ -85,7 +85,6 @@ JobRecord evaluation_job(const Job& job);
 
 /// The selection of the starting weights, or of a run's only images, which no data has influenced.
 SelectionRecord fixed_selection(const std::string& run, std::int64_t step = 0);
-inline constexpr const char* kFixedRule = "fixed";
 
 bool is_done(Store& store, const std::string& job);
 

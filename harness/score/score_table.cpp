@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "core/error.h"
 #include "core/image.h"
@@ -11,7 +10,6 @@
 #include "harness/terminal/output.h"
 
 namespace harness {
-namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kSeedText = "{seed}";
@@ -103,14 +101,6 @@ ScoredMetrics asked_metrics(const ScoreRequest& request, const Registry& registr
     if (std::ranges::count(chosen.required, name) == 0) chosen.required.push_back(name);
   }
   return chosen;
-}
-
-/// The places of a run with absolute paths, between commas.
-std::string absolute_places(const std::string& given) {
-  std::vector<std::string> places;
-  for (const auto& place : places_in(given, fs::current_path()))
-    places.push_back(place.empty() ? place : fs::absolute(place).lexically_normal().string());
-  return join(places, ",");
 }
 
 }  // namespace

@@ -120,5 +120,10 @@ TEST_F(Export, AnUnknownExperimentIsNamedWithThoseThereAre) {
   place().fails(2, {"export", "1", "-o", "runs"}, {"is a folder"});
 }
 
+TEST_F(Export, ADeviceIsNotReplaced) {
+  place().fails(2, {"export", "1", "-o", "/dev/null"}, {"is a device or a pipe, not a file"});
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
 }  // namespace
 }  // namespace harness::test

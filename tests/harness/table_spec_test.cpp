@@ -393,5 +393,10 @@ TEST(TableSpec, KnowsTheColumnsOfABudgetWithTheirNotes) {
               HasSubstr("did you mean \"nfe_total\"?"));
 }
 
+TEST(TableSpec, PlacesFromTheCommandLineBecomeAbsoluteWithoutDots) {
+  EXPECT_EQ(absolute_places("absent/../x, ./y"),
+            fmt::format("{0}/x,{0}/y", std::filesystem::current_path().string()));
+}
+
 }  // namespace
 }  // namespace harness
