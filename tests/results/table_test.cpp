@@ -691,6 +691,15 @@ TEST(TableShow, PartsColumnsLabelAndNamesAreThoseAskedFor) {
   EXPECT_THAT(table_markdown(model), Not(HasSubstr("| Comparison")));
 }
 
+TEST(TableShow, FurtherPiecesOfALongTableReferToTheChosenLabel) {
+  auto model = fixture_of_runs();
+  model.rows.resize(60, model.rows.back());
+  choose({.parts = {"results"}, .label = "tab:mine"}, model);
+  const auto latex = table_latex(model);
+  EXPECT_THAT(latex, HasSubstr("\\label{tab:mine}"));
+  EXPECT_THAT(latex, HasSubstr("Table~\\ref{tab:mine}, continued."));
+}
+
 TEST(TableShow, HolmStaysOverAllDifferencesWhateverIsShown) {
   auto model = fixture_of_runs();
   const auto adjusted = model.comparisons[1].adjusted_p;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
 #include <cctype>
+#include <iterator>
+#include <utility>
 
 #include "core/text.h"
 #include "results/table/markup.h"
@@ -151,12 +153,12 @@ std::string label_of(std::string id) {
 }
 
 /// One float: a table with its caption and what is below it, a paragraph each, as LaTeX; and what only the
-/// file's reader sees.
+/// file's reader sees. `continued`: the caption of its further pieces, where not just the table's number.
 struct Float {
   std::string caption, label;
   ViewTable table = {};
   std::vector<std::string> notes = {};
-  std::string comment = {};
+  std::string comment = {}, continued = {};
 };
 
 std::size_t lines_of(const std::string& latex) {
@@ -250,7 +252,7 @@ class Floats {
     if (wants("guardrails")) add_guardrails();
     if (!floats_.empty() && !view_.signature.empty())
       floats_.front().comment = "Signature: " + view_.signature;
-    if (!floats_.empty() && !model_.show.label.empty()) floats_.front().label = model_.show.label;
+    if (!floats_.empty() && !model_.show.label.empty()) label_first(model_.show.label);
     std::string body;
     for (auto& one : floats_) {
       for (const auto& page : on_pages(std::move(one))) body += float_text(writer_, page);
@@ -267,15 +269,28 @@ class Floats {
 
   std::string title() const { return writer_.prose(model_.title.empty() ? model_.id : model_.title); }
 
-  /// `what` the table shows; `sentences`: what follows in the caption, as LaTeX.
+  /// `what` a table shows; `sentences`: what follows, as LaTeX.
+  std::string caption_of(const std::string& what, const std::string& sentences) const {
+    return title() + ": " + writer_.prose(what) + "." + sentences;
+  }
+
   Float float_of(const std::string& what, const std::string& sentences, const std::string& label,
                  const ViewTable& table) const {
-    return {.caption = title() + ": " + writer_.prose(what) + "." + sentences,
-            .label = label_of(model_.id + "-" + label),
-            .table = table};
+    return {
+        .caption = caption_of(what, sentences), .label = label_of(model_.id + "-" + label), .table = table};
   }
 
   void add(Float one) { add_pieces(std::move(one), floats_); }
+
+  /// Another label of the first float, where others refer to it too.
+  void label_first(const std::string& chosen) {
+    const auto before = fmt::format("\\ref{{{}}}", std::exchange(floats_.front().label, chosen)),
+               after = fmt::format("\\ref{{{}}}", chosen);
+    for (auto& one : floats_) {
+      boost::replace_all(one.caption, before, after);
+      for (auto& note : one.notes) boost::replace_all(note, before, after);
+    }
+  }
 
   /// A float, or several where its table is too long for one; the first has the notes.
   static void add_pieces(Float whole, std::vector<Float>& floats) {
@@ -290,7 +305,8 @@ class Floats {
       if (i == 0) {
         piece.notes = std::move(whole.notes);
       } else {
-        piece.caption = fmt::format("Table~\\ref{{{}}}, continued.", label);
+        piece.caption =
+            whole.continued.empty() ? fmt::format("Table~\\ref{{{}}}, continued.", label) : whole.continued;
         piece.label = fmt::format("{}-{}", label, i + 1);
       }
       floats.push_back(std::move(piece));
@@ -385,23 +401,24 @@ TableModel with_differences_to(TableModel model, const std::string& baseline) {
 
 void Floats::add_differences() {
   std::vector<Float> floats;
+  const auto sentences = runs_sentence(model_) + warning();
   for (const auto& baseline : baselines_of(model_)) {
-    int part = 0;
-    const auto notes = notes_of(row_notes(with_differences_to(model_, baseline)));
-    for (const auto& table : pieces_of(differences_to(model_, view_.comparisons, baseline))) {
-      const bool is_first = ++part == 1;
-      floats.push_back(float_of(
-          fmt::format("differences to {}{}", baseline, is_first ? "" : ", continued"),
-          runs_sentence(model_) + warning(),
-          fmt::format("differences-{}{}", baseline, is_first ? "" : fmt::format("-{}", part)), table));
-      auto& own = floats.back().notes;
-      if (floats.size() == 1) {
-        own = notes_of(general_difference_notes(model_));
+    const auto table = differences_to(model_, view_.comparisons, baseline);
+    if (table.rows.empty()) continue;
+    const auto what = "differences to " + baseline;
+    auto whole = float_of(what, sentences, "differences-" + baseline, table);
+    whole.continued = caption_of(what + ", continued", sentences);
+    const auto first = floats.size();
+    add_pieces(std::move(whole), floats);
+    for (auto i = first; i < floats.size(); ++i) {
+      if (i == 0) {
+        floats[i].notes = notes_of(general_difference_notes(model_));
       } else {
-        own.push_back(fmt::format("Notes: Table~\\ref{{{}}}.", floats.front().label));
+        floats[i].notes = {fmt::format("Notes: Table~\\ref{{{}}}.", floats.front().label)};
       }
-      if (is_first) own.insert(own.end(), notes.begin(), notes.end());
     }
+    std::ranges::move(notes_of(row_notes(with_differences_to(model_, baseline))),
+                      std::back_inserter(floats[first].notes));
   }
   std::ranges::move(floats, std::back_inserter(floats_));
 }
