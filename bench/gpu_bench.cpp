@@ -58,6 +58,7 @@ class GpuBench {
     const auto product = microseconds(device_, [&] { torch::mm(a, b); });
     norms();
     linears();
+    joined_products();
     steps();
     return {{"device", identity},
             {"copy_tb_s", copy_ / 1e6},
@@ -160,6 +161,32 @@ class GpuBench {
           return adapted_linear(x, {weight, bias, &in_float32});
         },
         {x, update.a, update.b});
+  }
+
+  /// What it saves to make one product of several, and to apply an activation within one, at the rows of 8
+  /// guided images.
+  void joined_products() {
+    constexpr std::int64_t kGuided = 16;
+    const torch::NoGradGuard no_grad;
+    const StackedWeights qkv{.weight = 0.03 * normal({3 * kWidth, kWidth}), .bias = normal({3 * kWidth})};
+    const auto weights = qkv.weight.chunk(3), biases = qkv.bias.chunk(3);
+    const std::vector<AdaptedLayer> layers = {
+        {weights[0], biases[0]}, {weights[1], biases[1]}, {weights[2], biases[2]}};
+    const RoundedMatrices no_updates;
+    for (const auto& [name, tokens] :
+         {std::pair("q, k, v of the image as one product, beside three", kTokens),
+          std::pair("q, k, v of the text as one product, beside three", kTextTokens)}) {
+      const auto x = normal({kGuided, tokens, kWidth});
+      add(
+          name, 4 * bytes_of(x) + bytes_of(qkv.weight), [&] { adapted_linears(x, layers, no_updates, qkv); },
+          [&] { adapted_linears(x, layers, no_updates); });
+    }
+    const auto x = normal({kGuided * kTokens, kWidth}), weight = 0.03 * normal({4 * kWidth, kWidth}),
+               bias = normal({4 * kWidth});
+    add(
+        "GELU in the feed-forward's product, beside GELU after it", 5 * bytes_of(x) + bytes_of(weight),
+        [&] { at::_addmm_activation(bias, x, weight.t(), 1, 1, true); },
+        [&] { gelu_tanh(linear(x, weight, bias)); });
   }
 
   void steps() {

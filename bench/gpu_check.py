@@ -120,7 +120,7 @@ class Check:
         self.row("copy", f"{found['copy_tb_s']:.2f} TB/s read and written")
         self.row("product of 8192 x 8192, bfloat16", f"{found['product_tflop_s']:.0f} TFLOP/s")
         for kernel in found["kernels"]:
-            is_product = "layer" in kernel["name"]
+            is_product = "product" in kernel["name"]
             share = f"{kernel['us']:.0f} us, {100 * kernel['bandwidth_share']:.0f} % of the copy's bandwidth, {kernel['ratio']:.2f} of the plain operators' time"
             self.row(kernel["name"], share, "" if is_product else ">= 80 %", None if is_product else kernel["bandwidth_share"] >= 0.8)
 
@@ -220,6 +220,10 @@ class Check:
             return
         times = [ends[e] - ends[e - 1] for e in sorted(ends)[1:]]
         images = settings["prompts_per_epoch"] * settings["group_size"]
+        spent = [r["spent"] for r in records if r["type"] == "checkpoint"]
+        if len(spent) > 1:
+            busy, held = (spent[-1][key] - spent[0][key] for key in ("gpu_busy_seconds", "core_seconds"))
+            self.row("GPU idle in training, behind the first checkpoint", f"{100 * (1 - busy / held):.1f} %", "< 5 %", busy > 0.95 * held)
         self.row(f"epoch of {images} images, rewards included", f"{min(times):.1f} s, {1e3 * min(times) / images:.0f} ms an image",
                  "<= 313 ms an image", min(times) <= images * 20 / 64)
 

@@ -157,7 +157,12 @@ Tensor GraphedNetwork::operator()(const std::vector<Tensor>& given) {
   auto weights = trained_tensors(*network_);
   const auto pass = pass_of(key_of(inputs, weights));
   ++pass->calls;
-  if (pass->is_refused || pass->calls == 1) return forward_(inputs);
+  if (pass->is_refused) return forward_(inputs);
+  if (pass->calls == 1) {
+    auto output = forward_(inputs);
+    pass->key = key_of(inputs, trained_tensors(*network_));  // a first use may move weights (LayerGroup)
+    return output;
+  }
   if (!pass->forward) {
     std::erase_if(weights, [](const Tensor& weight) { return !weight.requires_grad(); });
     try {

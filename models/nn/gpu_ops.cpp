@@ -368,6 +368,10 @@ bool has_kernels() {
   return kKernelsAreBuilt;
 }
 
+bool takes(const Tensor& x) {
+  return kKernelsAreBuilt && is_of_kernels(x);
+}
+
 int compute_capability() {
   if constexpr (kKernelsAreBuilt) return kernels::gpu_compute_capability();
   return 0;

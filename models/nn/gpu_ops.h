@@ -13,6 +13,9 @@ namespace harness::gpu {
 /// Whether this build has them.
 bool has_kernels();
 
+/// Whether they run where x is.
+bool takes(const torch::Tensor& x);
+
 /// 90 of a Hopper: of the present device; 0 where this build has no kernels.
 int compute_capability();
 

@@ -21,9 +21,14 @@ Tensor wide_product(const Tensor& x, const Tensor& y) {
   return torch::mm(x.t().to(torch::kFloat32), y.to(torch::kFloat32));
 }
 
+Tensor product(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  return bias.defined() ? torch::addmm(bias, x, weight.t()) : torch::mm(x, weight.t());
+}
+
 /// What a call reads besides x: of each layer, in order; matrices of an update as its products read them.
 struct Operands {
   std::vector<Tensor> weights, biases, b;
+  StackedWeights stacked;
   std::vector<double> scales;
   std::vector<std::int64_t> ranks;  ///< 0: no update
   Tensor a;                         ///< of all updates; undefined without any
@@ -35,14 +40,11 @@ struct AdaptedFunction : torch::autograd::Function<AdaptedFunction> {
                                const Tensor& x, at::TensorList /*matrices*/) {
     const auto& o = *operands;
     const auto inner = o.a.defined() ? torch::mm(x, o.a.t()) : Tensor();
-    variable_list out;
+    auto out = plain(o, x);
     std::int64_t at = 0;
-    for (std::size_t i = 0; i < o.weights.size(); ++i) {
-      const auto weight = o.weights[i].t();
-      auto y = o.biases[i].defined() ? torch::addmm(o.biases[i], x, weight) : torch::mm(x, weight);
-      if (o.ranks[i] > 0) y.addmm_(inner.narrow(1, at, o.ranks[i]), o.b[i].t(), 1, o.scales[i]);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (o.ranks[i] > 0) out[i].addmm_(inner.narrow(1, at, o.ranks[i]), o.b[i].t(), 1, o.scales[i]);
       at += o.ranks[i];
-      out.push_back(y);
     }
     context->save_for_backward({inner.defined() ? x : Tensor(), inner});
     context->saved_data["operands"] =
@@ -83,6 +85,19 @@ struct AdaptedFunction : torch::autograd::Function<AdaptedFunction> {
   }
 
  private:
+  /// The layers' outputs without updates.
+  static variable_list plain(const Operands& o, const Tensor& x) {
+    variable_list out;
+    if (!o.stacked.weight.defined()) {
+      for (std::size_t i = 0; i < o.weights.size(); ++i) out.push_back(product(x, o.weights[i], o.biases[i]));
+      return out;
+    }
+    std::vector<std::int64_t> widths;
+    for (const auto& weight : o.weights) widths.push_back(weight.size(0));
+    // Not views of one tensor for autograd: each is changed in place.
+    return at::unsafe_split_with_sizes(product(x, o.stacked.weight, o.stacked.bias), widths, 1);
+  }
+
   struct Held : torch::CustomClassHolder {
     explicit Held(std::shared_ptr<const Operands> o) : operands(std::move(o)) {}
     std::shared_ptr<const Operands> operands;
@@ -130,8 +145,9 @@ bool in_one_precision(const Tensor& x, const std::vector<AdaptedLayer>& layers) 
 }
 
 std::vector<Tensor> adapted_linears(const Tensor& x, const std::vector<AdaptedLayer>& layers,
-                                    const RoundedMatrices& together) {
+                                    const RoundedMatrices& together, const StackedWeights& stacked) {
   auto operands = std::make_shared<Operands>();
+  operands->stacked = stacked;
   std::vector<Tensor> matrices, a;
   for (const auto& [weight, bias, update] : layers) {
     operands->weights.push_back(weight);

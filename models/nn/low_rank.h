@@ -39,15 +39,23 @@ struct AdaptedLayer {
   const LowRank* update = nullptr;
 };
 
+/// Weights and biases of several layers, one below the other. Undefined: they are apart.
+struct StackedWeights {
+  torch::Tensor weight;  ///< [sum of out,in]
+  torch::Tensor bias;    ///< [sum of out], or undefined
+};
+
 /// Whether adapted_linears takes the layers: their weights are frozen, and the updates' products are in the
 /// weights' type, which is not float32.
 bool in_one_precision(const torch::Tensor& x, const std::vector<AdaptedLayer>& layers);
 
 /// x W^T + bias + scale (x a^T) b^T over the last axis for several layers that read the same x,
 /// differentiable in x, a and b. x [..,in] of the weights' type -> [..,out] of the same each, rounded after
-/// each of the two sums. The updates' first products are one; `together` keeps their matrices a for it.
+/// each of the two sums. The updates' first products are one; `together` keeps their matrices a for it. So
+/// are the layers' own where `stacked` holds the layers' weights: the outputs are then parts of one array.
 std::vector<torch::Tensor> adapted_linears(const torch::Tensor& x, const std::vector<AdaptedLayer>& layers,
-                                           const RoundedMatrices& together);
+                                           const RoundedMatrices& together,
+                                           const StackedWeights& stacked = {});
 
 /// The same for one layer, whichever the precision of its update.
 torch::Tensor adapted_linear(const torch::Tensor& x, const AdaptedLayer& layer);

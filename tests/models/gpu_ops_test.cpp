@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "models/diffusion/autoencoder_kl.h"
+#include "models/nn/layer_group.h"
 #include "models/nn/low_rank.h"
 #include "models/nn/ops.h"
 #include "tests/models/gpu_fixture.h"
@@ -264,6 +265,104 @@ TEST_F(GpuOps, AdaptedLinearFollowsFloat64WithFloat32Gradients) {
     EXPECT_EQ(found[1].scalar_type(), torch::kFloat32);
     EXPECT_EQ(found[2].scalar_type(), torch::kFloat32);
   }
+}
+
+/// Layers of one input, on the device in `type`, frozen, the second without an update.
+class GroupedLayers {
+ public:
+  GroupedLayers(torch::Device device, torch::ScalarType type, const std::vector<std::int64_t>& widths) {
+    for (const auto width : widths) {
+      Dense layer(kWidth, width);
+      const torch::NoGradGuard no_grad;
+      layer->weight.copy_(0.05 * torch::randn_like(layer->weight));
+      layer->bias.copy_(torch::randn_like(layer->bias));
+      layer->to(device, type);
+      for (auto& p : layer->parameters()) p.set_requires_grad(false);
+      const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
+        return (0.1 * torch::randn({rows, columns})).to(device).set_requires_grad(true);
+      };
+      if (layers.size() != 1)
+        layer->low_rank = {.a = matrix(4, kWidth), .b = matrix(width, 4), .scale = 2, .products = type};
+      layers.push_back(layer);
+    }
+    group = LayerGroup(layers);
+  }
+
+  /// Layer i of x in float64 on the CPU.
+  Tensor exact(std::size_t i, const Tensor& x) const {
+    const auto f64 = [](const Tensor& t) { return t.detach().to(torch::kCPU, torch::kFloat64); };
+    const auto& layer = *layers[i];
+    const auto y = torch::linear(x, f64(layer.weight), f64(layer.bias));
+    if (!layer.low_rank) return y;
+    const auto inner = torch::linear(x, f64(layer.low_rank->a));
+    return y + layer.low_rank->scale * torch::linear(inner, f64(layer.low_rank->b));
+  }
+
+  /// Whether the weights, and the biases, are one behind the other.
+  bool are_together() const {
+    for (std::size_t i = 1; i < layers.size(); ++i) {
+      const auto follows = [](const Tensor& before, const Tensor& after) {
+        return static_cast<const char*>(before.const_data_ptr()) + before.nbytes() == after.const_data_ptr();
+      };
+      if (!follows(layers[i - 1]->weight, layers[i]->weight) ||
+          !follows(layers[i - 1]->bias, layers[i]->bias))
+        return false;
+    }
+    return true;
+  }
+
+  static constexpr std::int64_t kWidth = 128;
+  std::vector<Dense> layers;
+  LayerGroup group;
+};
+
+TEST_F(GpuOps, LayersOfOneInputAreOneProductThatFollowsFloat64WithGradients) {
+  for (const auto type : {torch::kFloat16, torch::kBFloat16}) {
+    GroupedLayers of(device_, type, {128, 128, 128});
+    const auto x = torch::randn({2, 37, GroupedLayers::kWidth}).to(type),
+               probe = torch::randn({2, 37, 128}).to(type);
+    const auto given = x.to(device_).requires_grad_();
+    const auto y = of.group(given);
+    EXPECT_TRUE(of.are_together());
+    const auto wide = x.to(torch::kFloat64).requires_grad_();
+    Tensor sum = torch::zeros({}, torch::kFloat64), sum_there = torch::zeros({}, device_);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const auto exact = of.exact(i, wide);
+      EXPECT_LT(error_of(y[i], exact), tolerance(type)) << i;
+      const auto scale = static_cast<double>(i + 1);
+      sum = sum + scale * (exact * probe.to(torch::kFloat64)).sum();
+      sum_there = sum_there + scale * (y[i] * probe.to(device_)).to(torch::kFloat32).sum();
+    }
+    EXPECT_LT(
+        error_of(torch::autograd::grad({sum_there}, {given})[0], torch::autograd::grad({sum}, {wide})[0]),
+        tolerance(type));
+    const torch::NoGradGuard no_grad;
+    const auto again = of.group(given);
+    for (std::size_t i = 0; i < y.size(); ++i) EXPECT_TRUE(torch::equal(again[i], y[i])) << i;
+  }
+}
+
+TEST_F(GpuOps, LayersOfOneInputFollowWeightsThatAreReplacedAndKeepTheirNumbers) {
+  const torch::NoGradGuard no_grad;
+  GroupedLayers of(device_, torch::kBFloat16, {128, 128, 128});
+  const auto x = there({2, 5, GroupedLayers::kWidth}, torch::kBFloat16);
+  const auto before = of.layers[2]->weight.clone();
+  of.group(x);
+  EXPECT_TRUE(torch::equal(of.layers[2]->weight, before));
+  of.layers[1]->weight.set_data(there({128, GroupedLayers::kWidth}, torch::kBFloat16));
+  EXPECT_FALSE(of.are_together());
+  const auto y = of.group(x);
+  EXPECT_TRUE(of.are_together());
+  EXPECT_LT(error_of(y[1], of.exact(1, x.to(torch::kCPU, torch::kFloat64))), 1.2e-2);
+}
+
+TEST_F(GpuOps, LayersOfSeveralWidthsStayApart) {
+  const torch::NoGradGuard no_grad;
+  GroupedLayers of(device_, torch::kBFloat16, {128, 64});
+  const auto y = of.group(there({2, 5, GroupedLayers::kWidth}, torch::kBFloat16));
+  EXPECT_FALSE(of.are_together());
+  EXPECT_TRUE(y[0].is_contiguous());
+  EXPECT_EQ(y[1].size(-1), 64);
 }
 
 }  // namespace

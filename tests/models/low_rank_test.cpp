@@ -147,6 +147,40 @@ TEST(AdaptedLinears, OfOneInputAreThoseOfEachLayerWithTheSumOfTheirGradients) {
   }
 }
 
+TEST(AdaptedLinears, WhoseWeightsAreStackedAreThoseOfEachLayerInPartsOfOneArray) {
+  for (const auto& [type, tolerance] :
+       {std::pair(torch::kFloat64, 1e-13), std::pair(torch::kBFloat16, 8e-3)}) {
+    const auto matrices = type == torch::kFloat64 ? type : torch::kFloat32;
+    const Case first(type, matrices), second(type, matrices);
+    const StackedWeights stacked{.weight = torch::cat({first.weight, 0.5 * first.weight, second.weight}),
+                                 .bias = torch::cat({first.bias, second.bias, -first.bias})};
+    const auto weights = stacked.weight.chunk(3), biases = stacked.bias.chunk(3);
+    const std::vector<AdaptedLayer> layers = {{weights[0], biases[0], &first.update},
+                                              {weights[1], biases[1], nullptr},
+                                              {weights[2], biases[2], &second.update}};
+    const RoundedMatrices a;
+    const auto outputs = [&](const Tensor& x) { return adapted_linears(x, layers, a, stacked); };
+    const auto together = outputs(first.x), apart = adapted_linears(first.x, layers, a);
+    const auto probe = torch::randn(apart[0].sizes(), torch::kFloat64).to(type);
+    const auto gradients = [&](const std::vector<Tensor>& y) {
+      return torch::autograd::grad(
+          {((y[0] + 2 * y[1]) * probe).sum() + (y[2] * y[2]).sum()},
+          {first.x, first.update.a, first.update.b, second.update.a, second.update.b});
+    };
+    for (std::size_t i = 0; i < apart.size(); ++i) {
+      EXPECT_LT(error_of(together[i], apart[i].to(torch::kFloat64)), tolerance) << i;
+      EXPECT_EQ(together[i].storage().data(), together[0].storage().data());
+    }
+    const auto found = gradients(together), expected = gradients(apart);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_LT(error_of(found[i], expected[i].to(torch::kFloat64)), tolerance) << i;
+    const torch::NoGradGuard no_grad;
+    const auto without_gradient = outputs(first.x);
+    for (std::size_t i = 0; i < together.size(); ++i)
+      EXPECT_TRUE(torch::equal(without_gradient[i], together[i])) << i;
+  }
+}
+
 TEST(RoundedMatrices, AreNotThoseOfAMatrixThatIsGone) {
   const RoundedMatrices rounded;
   for (int i = 0; i < 4; ++i) {  // each in the memory that the one before has left, if it were free
