@@ -81,6 +81,7 @@ Tensor Backbone::decode_with_gradient(const Tensor& latents, const std::vector<P
     throw Error("what was drawn is not finite", fmt::format("the latents of {}", image_name(prompts, *row)),
                 "check the weights, and for a trained checkpoint the learning rate", Status::kFailed);
   }
+  const BusyTime::Piece piece(busy_time_);
   const auto values = decoded(latents);
   if (const auto row = first_not_finite(values)) {  // rounded to bytes they would look like a black image
     throw Error("gave pixels that are not finite",
@@ -99,6 +100,7 @@ Tensor Backbone::velocity(const Tensor& latents, const Tensor& sigmas, const Tex
                           double guidance) {
   TORCH_CHECK(sigmas.dim() == 1 && sigmas.size(0) == latents.size(0), "a time for each latent");
   (torch::GradMode::is_enabled() ? backward_ : forward_) += latents.size(0) * evaluations_of(guidance);
+  const BusyTime::Piece piece(busy_time_);
   return velocity_of(latents, sigmas, condition, guidance);
 }
 

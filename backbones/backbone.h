@@ -12,6 +12,7 @@
 #include "core/image.h"
 #include "core/json.h"
 #include "models/diffusion/prompt_encoder.h"
+#include "models/gpu/busy_time.h"
 #include "models/nn/lora.h"
 #include "models/nn/torch.h"
 #include "models/nn/weights_io.h"
@@ -124,11 +125,14 @@ class Backbone {
   /// Nothing where the prompt is drawn as it is.
   virtual std::optional<Fallback> fallback(const PromptText& /*prompt*/) const { return std::nullopt; }
 
+  /// What this has had its GPU do, and what others add of the same run.
+  BusyTime& busy_time() { return busy_time_; }
+
   const LatentShape& latent() const { return latent_; }
   torch::Device device() const { return device_; }
 
  protected:
-  Backbone(LatentShape latent, torch::Device device) : latent_(latent), device_(device) {}
+  Backbone(LatentShape latent, torch::Device device) : latent_(latent), device_(device), busy_time_(device) {}
 
   /// Velocity at sigmas [B], float64 on the CPU.
   virtual torch::Tensor velocity_of(const torch::Tensor& latents, const torch::Tensor& sigmas,
@@ -142,6 +146,7 @@ class Backbone {
  private:
   LatentShape latent_;
   torch::Device device_;
+  BusyTime busy_time_;
   LoraAdapter& take(std::unique_ptr<LoraAdapter> adapter);
 
   std::unique_ptr<LoraAdapter> adapter_;

@@ -149,6 +149,7 @@ bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) 
                      {{"seconds", c.spent.seconds},
                       {"scorer_seconds", c.spent.scorer_seconds},
                       {"core_seconds", c.spent.core_seconds},
+                      {"gpu_busy_seconds", or_null(c.spent.gpu_busy_seconds)},
                       {"peak_bytes", c.spent.peak_bytes},
                       {"weight_copies", c.spent.weight_copies}}}});
     reporter.wake();

@@ -56,8 +56,9 @@ const std::vector<std::string>& reserved_metrics();
 std::string restated_by(const std::string& metric);
 
 /// Columns of a table that say what a run had spent at a checkpoint (view v_budgets): images, nfe_forward,
-/// nfe_backward, nfe_total, updates, seconds, scorer_seconds, core_seconds, peak_memory, weight_copies; and
-/// tuning, the runs that chose the method's settings, as the table's file states them. `help` is their note.
+/// nfe_backward, nfe_total, updates, seconds, scorer_seconds, core_seconds, gpu_idle, peak_memory,
+/// weight_copies; and tuning, the runs that chose the method's settings, as the table's file states them.
+/// `help` is their note.
 const std::vector<MetricInfo>& budget_columns();
 
 /// Nothing for a name that is none of them.

@@ -44,6 +44,8 @@ std::map<std::string, double> columns_of(const Budget& budget) {
   add("seconds", budget.seconds);
   add("scorer_seconds", budget.scorer_seconds);
   add("core_seconds", budget.core_seconds);
+  constexpr double kPercent = 0.01;
+  add("gpu_idle", budget.gpu_idle, kPercent);
   add("peak_memory", budget.peak_bytes, kGigabyte);
   add("weight_copies", budget.weight_copies);
   return columns;
@@ -176,16 +178,17 @@ std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Exper
            e.selection_id IS NOT NULL OR EXISTS (
              SELECT 1 FROM selections s
              WHERE s.checkpoint_id = c.id AND e.split <> 'test' AND s.evaluation_id = e.id
-               AND (s.rule = 'fixed' OR (s.metric = ?2 AND s.rule = ?3)))
+               AND (s.rule = ?4 OR (s.metric = ?2 AND s.rule = ?3)))
     FROM reproduction_evaluations AS member
     JOIN evaluations AS e ON e.id = member.evaluation_id
     JOIN checkpoints AS c ON c.id = e.checkpoint_id
     JOIN runs AS r ON r.id = c.run_id
     JOIN reproduction_runs AS entry ON entry.reproduction_id = member.reproduction_id AND entry.run_id = r.id
     WHERE member.reproduction_id = ?1)sql";
-  auto checkpoints = rows_as<EvaluatedCheckpoint, std::string, std::string, std::string, std::string,
-                             std::int64_t, int, bool, bool>(
-      store, kSql, experiment.id, experiment.table.selection.metric, experiment.table.selection.rule);
+  const auto& selection = experiment.table.selection;
+  auto checkpoints =
+      rows_as<EvaluatedCheckpoint, std::string, std::string, std::string, std::string, std::int64_t, int,
+              bool, bool>(store, kSql, experiment.id, selection.metric, selection.rule, kFixedRule);
   if (experiment.table.has_second_view()) leave_to_second_view(store, experiment, checkpoints);
   const auto key = [&](const EvaluatedCheckpoint& c) {
     return std::tuple(rank(experiment, c.method), c.seed, c.split, c.step);

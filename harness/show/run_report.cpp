@@ -150,7 +150,7 @@ Json checkpoints_of(Store& store, const std::string& run) {
   constexpr auto kSql = R"sql(
     SELECT c.step, c.path, c.lambda_late, c.clip_fraction, e.split, e.state, e.n, m.name, avg(m.value),
            count(*) - count(m.value),
-           EXISTS (SELECT 1 FROM selections WHERE checkpoint_id = c.id AND rule NOT LIKE '% within %'), e.peek,
+           EXISTS (SELECT 1 FROM v_selections WHERE checkpoint_id = c.id), e.peek,
            (SELECT value FROM train_stats AS s
             WHERE s.run_id = c.run_id AND s.update_index = c.step AND s.name = 'ema_lag'),
            (SELECT value FROM train_stats AS s
@@ -310,6 +310,35 @@ void print_sizes(const Json& report) {
   put("on disk        {}: {}\n", size_text(total), join(parts, ", "));
 }
 
+/// What a training has spent by its last checkpoint; null where its log does not say.
+Json spent_by(Store& store, const std::string& run) {
+  const auto budgets = store.budgets(run);
+  if (budgets.empty() || !budgets.back().images) return {};
+  const auto& last = budgets.back();
+  return {{"updates", last.updates},
+          {"images", or_null(last.images)},
+          {"nfe_total", or_null(last.nfe_total)},
+          {"seconds", or_null(last.seconds)},
+          {"scorer_seconds", or_null(last.scorer_seconds)},
+          {"core_seconds", or_null(last.core_seconds)},
+          {"gpu_idle", or_null(last.gpu_idle)},
+          {"peak_bytes", or_null(last.peak_bytes)}};
+}
+
+void print_spent(const Json& spent) {
+  if (spent.is_null()) return;
+  std::vector<std::string> parts;
+  const auto add = [&](const char* key, const auto& text) {
+    if (const auto& value = spent.at(key); !value.is_null()) parts.push_back(text(value.get<double>()));
+  };
+  add("images", [](double n) { return fmt::format("{:.0f} images", n); });
+  add("nfe_total", [](double n) { return fmt::format("{:.0f} network evaluations", n); });
+  add("scorer_seconds", [](double s) { return duration_text(s) + " waiting for rewards"; });
+  add("gpu_idle", [](double share) { return fmt::format("GPU idle {:.1f} %", 100 * share); });
+  add("peak_bytes", [](double bytes) { return size_text(bytes) + " of memory"; });
+  put("training spent {}\n", join(parts, ", "));
+}
+
 Json number_cell(const Json& value, const char* format) {
   return value.is_number() ? Json(fmt::format(fmt::runtime(format), value.get<double>())) : Json();
 }
@@ -447,6 +476,7 @@ Json run_report(Store& store, const StoredRun& run, const std::string& state) {
                  {"weights_sha256", run.weights_sha256},
                  {"requested_settings", run.requested_settings},
                  {"settings", run.effective_settings},
+                 {"spent", spent_by(store, run.id)},
                  {"bytes", sizes_on_disk(folder)},
                  {"checkpoints", checkpoints_of(store, run.id)}};
   add_times(report, job_folders(store, run, folder));
@@ -459,6 +489,7 @@ void print_run_report(const Json& report) {
   print_settings("method", report.at("settings").value("method_settings", Json::object()));
   print_settings("settings", report.at("settings"));
   print_times(report);
+  print_spent(report.at("spent"));
   print_sizes(report);
   print_checkpoints(report);
   print_interruptions(report);

@@ -3,7 +3,7 @@
 namespace harness {
 namespace {
 
-// Selected: by the table's own rule. A selection of a further view (rule "... within ...") is none.
+// Selected: by the table's own rule.
 constexpr auto kSql = R"sql(
 WITH member AS (
   SELECT entry.reproduction_id, entry.run_id, entry.arm, (
@@ -15,11 +15,10 @@ WITH member AS (
   WHERE entry.reproduction_id = :experiment
 ), chosen AS (
   SELECT DISTINCT checkpoints.run_id, checkpoints.step
-  FROM selections
-  JOIN checkpoints ON checkpoints.id = selections.checkpoint_id
+  FROM v_selections AS selection
+  JOIN checkpoints ON checkpoints.id = selection.checkpoint_id
   JOIN reproduction_evaluations AS part
-    ON part.evaluation_id = selections.evaluation_id AND part.reproduction_id = :experiment
-  WHERE selections.rule NOT LIKE '% within %'
+    ON part.evaluation_id = selection.evaluation_id AND part.reproduction_id = :experiment
 ), budget AS (
   SELECT v_budgets.*, max(checkpoint) OVER (PARTITION BY run_id) AS last,
          EXISTS (SELECT 1 FROM chosen WHERE chosen.run_id = v_budgets.run_id AND chosen.step = checkpoint) AS selected
@@ -27,7 +26,7 @@ WITH member AS (
 )
 SELECT member.reproduction_id AS experiment, member.arm AS method, budget.seed, checkpoint, selected,
        checkpoint = last AS is_end, images, nfe_forward, nfe_backward, nfe_total, updates, seconds, scorer_seconds,
-       core_seconds, peak_bytes / 1e9 AS peak_memory_gb, weight_copies, tuning, budget.run_id
+       core_seconds, gpu_idle, peak_bytes / 1e9 AS peak_memory_gb, weight_copies, tuning, budget.run_id
 FROM budget
 JOIN member ON member.run_id = budget.run_id
 WHERE :method IN ('', member.arm) AND (:checkpoints = 'every' OR selected OR checkpoint = last)

@@ -163,6 +163,18 @@ SELECT *, NULL AS seconds, NULL AS scorer_seconds, NULL AS core_seconds, NULL AS
 FROM main.checkpoints;
 )sql";
 
+// Version 11. How long a GPU had the training's work by then.
+constexpr const char* kSchemaVersion11 = R"sql(
+ALTER TABLE checkpoints ADD COLUMN gpu_busy_seconds REAL;
+)sql";
+
+// In a database of version 9 or before, `checkpoints` is the view above.
+constexpr const char* kReadBeforeVersion11 = R"sql(
+CREATE TEMP TABLE checkpoints_before_11 AS SELECT *, NULL AS gpu_busy_seconds FROM checkpoints;
+DROP VIEW IF EXISTS temp.checkpoints;
+CREATE TEMP VIEW checkpoints AS SELECT * FROM checkpoints_before_11;
+)sql";
+
 // Versions 4 and 6 changed v_results, v_paired and the law audit's standard errors, 8 added the estimators of
 // lambda to v_law_audit: views are made anew with every step.
 constexpr const char* kViewsAlone = "";
@@ -176,7 +188,8 @@ constexpr Migration kMigrations[] = {{1, kSchemaVersion1},
                                      {7, kSchemaVersion7, kReadBeforeVersion7},
                                      {8, kViewsAlone},
                                      {9, kSchemaVersion9, kReadBeforeVersion9},
-                                     {10, kSchemaVersion10, kReadBeforeVersion10}};
+                                     {10, kSchemaVersion10, kReadBeforeVersion10},
+                                     {11, kSchemaVersion11, kReadBeforeVersion11}};
 constexpr Schema kCurrent{.migrations = kMigrations, .views = kViews};
 
 void drop_views(SQLite::Database& db) {

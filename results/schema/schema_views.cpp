@@ -66,9 +66,12 @@ SELECT
 FROM v_evaluations
 WHERE latest;
 
--- A test evaluation is one of a selected checkpoint if a selection allowed it, other than that of a second view (rule
--- "... within nfe_total"). One on another split is if its
--- checkpoint was selected from it, or by a rule that looked at no data (the starting weights).
+-- Selections by a table's own rule: not those of a second view (rule "... within nfe_total").
+CREATE VIEW v_selections AS
+SELECT * FROM selections WHERE rule NOT LIKE '% within %';
+
+-- A test evaluation is one of a selected checkpoint if a selection allowed it, other than that of a second view. One on
+-- another split is if its checkpoint was selected from it, or by a rule that looked at no data (the starting weights).
 --
 -- Two evaluations are made alike if their identities differ in run and checkpoint alone; of several such pairs the one
 -- finished last counts, metric by metric.
@@ -90,12 +93,10 @@ WITH RECURSIVE selected AS MATERIALIZED (
   LEFT JOIN table_runs AS entry
     ON entry.table_id = member.table_id AND entry.run_id = run.id AND entry.scale = member.scale
   WHERE evaluation.selection_id IS NOT NULL AND EXISTS (
-      SELECT 1 FROM selections AS selection
-      WHERE selection.checkpoint_id = checkpoint.id AND selection.rule NOT LIKE '% within %')
+      SELECT 1 FROM v_selections AS selection WHERE selection.checkpoint_id = checkpoint.id)
     OR EXISTS (
-      SELECT 1 FROM selections AS selection
+      SELECT 1 FROM v_selections AS selection
       WHERE selection.checkpoint_id = checkpoint.id AND evaluation.split <> 'test'
-        AND selection.rule NOT LIKE '% within %'
         AND ifnull(selection.evaluation_id, evaluation.id) = evaluation.id)
 ), measured (evaluation_id, metric) AS (
   -- From name to name along the primary key: reading all rows of `metrics` would take longer than the query.
@@ -171,15 +172,15 @@ JOIN checkpoints AS checkpoint ON checkpoint.id = evaluation.checkpoint_id
 JOIN runs AS run ON run.id = checkpoint.run_id
 JOIN reproduction_runs AS entry ON entry.reproduction_id = experiment.id AND entry.run_id = run.id
 WHERE evaluation.selection_id IS NOT NULL AND EXISTS (
-    SELECT 1 FROM selections AS selection
-    WHERE selection.checkpoint_id = checkpoint.id AND selection.rule NOT LIKE '% within %'
+    SELECT 1 FROM v_selections AS selection
+    WHERE selection.checkpoint_id = checkpoint.id
       AND (json_extract(experiment.spec, '$.leaderboard.second_view') IS NULL OR run.method = 'base'
         OR json_array_length(selection.candidates)
           = json_array_length(experiment.spec, '$.effective.checkpoints')))
   OR EXISTS (
-    SELECT 1 FROM selections AS selection
+    SELECT 1 FROM v_selections AS selection
     WHERE selection.checkpoint_id = checkpoint.id AND evaluation.split <> 'test'
-      AND selection.rule NOT LIKE '% within %' AND selection.evaluation_id = evaluation.id
+      AND selection.evaluation_id = evaluation.id
       AND selection.metric = coalesce(
         json_extract(experiment.spec, '$.backbones."' || experiment.backbone || '".stands_in."'
           || json_extract(experiment.spec, '$.selection.metric') || '"'),
@@ -239,6 +240,7 @@ WITH counted AS (
     checkpoint.seconds,
     checkpoint.scorer_seconds,
     checkpoint.core_seconds,
+    checkpoint.gpu_busy_seconds,
     checkpoint.peak_bytes,
     checkpoint.weight_copies
   FROM checkpoints AS checkpoint
@@ -248,7 +250,7 @@ WITH counted AS (
 SELECT
   run_id, method, seed, checkpoint, images, nfe_forward, nfe_backward, backward_weight,
   nfe_forward + backward_weight * nfe_backward AS nfe_total, checkpoint AS updates, seconds, scorer_seconds,
-  core_seconds, peak_bytes, weight_copies
+  core_seconds, gpu_busy_seconds, 1 - gpu_busy_seconds / core_seconds AS gpu_idle, peak_bytes, weight_copies
 FROM counted;
 
 -- Every training statistic under the names that its table has for run and row.

@@ -22,10 +22,10 @@ BOOST_DESCRIBE_STRUCT(RunRecord, (),
 BOOST_DESCRIBE_STRUCT(StoredRun, (RunRecord), (state, build, created, finished))
 BOOST_DESCRIBE_STRUCT(CheckpointRecord, (),
                       (run_id, step, path, sha256, lambda_late, lambda_late_last, clip_fraction, seconds,
-                       scorer_seconds, core_seconds, peak_bytes, weight_copies))
+                       scorer_seconds, core_seconds, gpu_busy_seconds, peak_bytes, weight_copies))
 BOOST_DESCRIBE_STRUCT(Budget, (),
                       (checkpoint, images, nfe_forward, nfe_backward, nfe_total, updates, seconds,
-                       scorer_seconds, core_seconds, peak_bytes, weight_copies))
+                       scorer_seconds, core_seconds, gpu_idle, peak_bytes, weight_copies))
 BOOST_DESCRIBE_STRUCT(TrainStat, (), (run_id, update_index, timestep, name, value, fresh, on_policy))
 BOOST_DESCRIBE_STRUCT(EvaluationRecord, (),
                       (id, table_id, scale, run_id, step, split, n, folder, prompt_set_sha256, split_sha256,

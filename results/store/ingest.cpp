@@ -122,6 +122,7 @@ class Ingestion {
     record.seconds = number("seconds");
     record.scorer_seconds = number("scorer_seconds");
     record.core_seconds = number("core_seconds");
+    if (spent.has("gpu_busy_seconds")) record.gpu_busy_seconds = number("gpu_busy_seconds");
     if (const auto bytes = number("peak_bytes")) record.peak_bytes = std::llround(*bytes);
     record.weight_copies = number("weight_copies");
   }

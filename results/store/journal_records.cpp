@@ -75,8 +75,8 @@ Json with_id(Json data, std::int64_t id) {
 
 /// What a checkpoint says of its training's spending. Checkpoints that nobody trained have none of it, and
 /// neither had any in early versions.
-constexpr const char* kSpentFields[] = {"seconds", "scorer_seconds", "core_seconds", "peak_bytes",
-                                        "weight_copies"};
+constexpr const char* kSpentFields[] = {"seconds",          "scorer_seconds", "core_seconds",
+                                        "gpu_busy_seconds", "peak_bytes",     "weight_copies"};
 
 /// What the journal has under "runs" of a comparison, and the columns for it.
 constexpr std::pair<const char*, const char*> kRunsFields[] = {

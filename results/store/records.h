@@ -55,9 +55,10 @@ struct CheckpointRecord {
   std::optional<std::string> path = {}, sha256 = {};
   std::optional<double> lambda_late = {}, lambda_late_last = {}, clip_fraction = {};
   /// What the training spent up to here, without evaluations; nothing in logs of early versions.
-  std::optional<double> seconds = {};         ///< wall time
-  std::optional<double> scorer_seconds = {};  ///< of it, waiting for scorers
-  std::optional<double> core_seconds = {};    ///< CPU time of all threads; on a GPU time of the device
+  std::optional<double> seconds = {};           ///< wall time
+  std::optional<double> scorer_seconds = {};    ///< of it, waiting for scorers
+  std::optional<double> core_seconds = {};      ///< CPU time of all threads; on a GPU time of the device
+  std::optional<double> gpu_busy_seconds = {};  ///< of it, with work of the training
   std::optional<std::int64_t> peak_bytes = {};
   std::optional<double> weight_copies = {};  ///< of the trained weights, beside them and their average
 };
@@ -70,6 +71,7 @@ struct Budget {
   std::optional<double> nfe_total = {};                       ///< forward + 3 or 4 backward
   std::int64_t updates = 0;                                   ///< optimiser steps
   std::optional<double> seconds = {}, scorer_seconds = {}, core_seconds = {};
+  std::optional<double> gpu_idle = {};  ///< share of the GPUs' time without work of the training
   std::optional<std::int64_t> peak_bytes = {};
   std::optional<double> weight_copies = {};
 };

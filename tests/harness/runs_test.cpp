@@ -52,6 +52,9 @@ TEST_F(RunsShow, SaysWhatARunIsWhatItTookAndWhereItIs) {
   EXPECT_GT(report.at("bytes").at("checkpoints").get<int>(), 0);
   EXPECT_GT(report.at("bytes").at("logs").get<int>(), 0);
   EXPECT_EQ(report.at("interruptions"), Json::array());
+  const auto& spent = report.at("spent");
+  EXPECT_EQ(spent.at("images"), 32 * spent.at("updates").get<int>());
+  EXPECT_TRUE(spent.at("gpu_idle").is_null()) << "on a CPU";
   // The means stand there as everywhere else.
   const auto tested =
       std::ranges::find_if(report.at("checkpoints"), [](const Json& c) { return c.at("split") == "test"; });
@@ -62,8 +65,8 @@ TEST_F(RunsShow, SaysWhatARunIsWhatItTookAndWhereItIs) {
                   "'cer' AND mean = " +
                   tested->at("metrics").at("cer").dump()),
             "n\n1\n");
-  ok({"runs", "show", id},
-     {"dual on glyph, task ocr, seed 42", "wall time", "on disk", "selected", "gamma=0.2"});
+  ok({"runs", "show", id}, {"dual on glyph, task ocr, seed 42", "wall time", "training spent",
+                            "waiting for rewards", "on disk", "selected", "gamma=0.2"});
 }
 
 TEST_F(RunsShow, OfARunThatTwoTablesUseEachEvaluationHasItsOwnRow) {

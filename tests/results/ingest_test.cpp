@@ -164,17 +164,15 @@ TEST_F(Ingest, UpdatesThatAreRecordedAgainReplaceTheEarlierOnes) {
 
 TEST_F(Ingest, WhatTheTrainingOfACheckpointSpentIsKeptAndMayBeUnknown) {
   auto spending = checkpoint_event(2, 0.15);
-  spending["spent"] = {{"seconds", 12.5},
-                       {"scorer_seconds", 0.25},
-                       {"core_seconds", nullptr},
-                       {"peak_bytes", 1024},
-                       {"weight_copies", 2}};
+  spending["spent"] = {{"seconds", 12.5},          {"scorer_seconds", 0.25}, {"core_seconds", nullptr},
+                       {"gpu_busy_seconds", 10.5}, {"peak_bytes", 1024},     {"weight_copies", 2}};
   bring_in(train(), {started("r1"), checkpoint_event(1, 0.1), spending});
   const auto early = store().checkpoints("r1").at(1), late = store().checkpoints("r1").at(2);
   EXPECT_FALSE(early.seconds || early.peak_bytes || early.weight_copies);
   EXPECT_EQ(late.seconds, 12.5);
   EXPECT_EQ(late.scorer_seconds, 0.25);
   EXPECT_EQ(late.core_seconds, std::nullopt);
+  EXPECT_EQ(late.gpu_busy_seconds, 10.5);
   EXPECT_EQ(late.peak_bytes, 1024);
   EXPECT_EQ(late.weight_copies, 2);
 }

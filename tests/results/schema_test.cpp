@@ -31,6 +31,18 @@ class Schemas : public testing::Test {
     return open_database(path(), mode, std::nullopt, schema);
   }
 
+  /// A DB of an earlier version with a checkpoint, and what `sql` makes of it.
+  void make_with_checkpoint(int version, const std::string& sql) {
+    auto old = schema_until(current_schema(), version);
+    old.views = "";
+    auto opened = open(old);
+    opened.db->exec(
+        "INSERT INTO runs VALUES ('r', 't', 'dual', 'glyph', 'ocr', 'default', 42, '{}', 'f', 'w', NULL, 'done', "
+        "'{}', '{}', 1, 'now', NULL)");
+    opened.db->exec("INSERT INTO checkpoints (id, run_id, step) VALUES (1, 'r', 80)");
+    opened.db->exec("UPDATE checkpoints SET " + sql);
+  }
+
   /// A DB of kOldSchema with one run.
   void make_old() { open(kOldSchema).db->exec("INSERT INTO runs VALUES ('a', 'dual')"); }
 
@@ -41,7 +53,7 @@ class Schemas : public testing::Test {
 TEST_F(Schemas, MigrationsAreNumberedFromOneWithoutGap) {
   int expected = 0;
   for (const auto& step : current_schema().migrations) EXPECT_EQ(step.version, ++expected);
-  EXPECT_EQ(current_schema().version(), 10);
+  EXPECT_EQ(current_schema().version(), 11);
 }
 
 TEST_F(Schemas, NewDatabaseIsMarkedAsOursStrictAndOfTheCurrentVersion) {
@@ -69,7 +81,7 @@ TEST_F(Schemas, TablesAndViewsHaveTheColumnsThatQueriesRelyOn) {
       {"table_runs", "table_id run_id"},
       {"checkpoints",
        "id run_id step path sha256 lambda_late lambda_late_last clip_fraction seconds scorer_seconds "
-       "core_seconds peak_bytes weight_copies"},
+       "core_seconds peak_bytes weight_copies gpu_busy_seconds"},
       {"prompt_sets", "id name sha256"},
       {"prompts", "id prompt_set_id position text target"},
       {"evaluations", "id checkpoint_id split n not_run"},
@@ -84,6 +96,8 @@ TEST_F(Schemas, TablesAndViewsHaveTheColumnsThatQueriesRelyOn) {
       {"events", "job_id type message"},
       {"v_results",
        "table_id method backbone scale seed checkpoint split metric mean std n n_missing lambda_late"},
+      {"v_selections", "id run_id checkpoint_id evaluation_id metric rule candidates"},
+      {"v_budgets", "run_id seed checkpoint images nfe_total seconds core_seconds gpu_idle peak_bytes"},
       {"v_paired",
        "table_id split metric seed prompt_id sample baseline method baseline_value method_value delta"},
       {"v_experiment_evaluations",
@@ -173,7 +187,7 @@ TEST_F(Refused, WhatIsNoResultsDatabaseOrANewerOneAndSqliteNeverComesNearIt) {
       {"a text", "", "these are my notes, please do not overwrite them\n" + std::string(200, 'x'),
        "is not an SQLite database"},
       {"shorter than a header", "", "SQLite format 3", "is not an SQLite database"},
-      {"newer", "", "", "has schema version 99, this program knows 10"}};
+      {"newer", "", "", "has schema version 99, this program knows 11"}};
   for (const auto& [name, sql, bytes, problem] : cases) {
     SCOPED_TRACE(name);
     std::filesystem::remove(path());
@@ -323,15 +337,7 @@ TEST_F(Schemas, Version10AddsWhatATrainingSpentAndAReaderOfVersion9SeesNone) {
     return db.execAndGet("SELECT lambda_late || ifnull(seconds + peak_bytes, ' unknown') FROM checkpoints")
         .getString();
   };
-  {
-    auto old = schema_until(current_schema(), 9);
-    old.views = "";
-    auto opened = open(old);
-    opened.db->exec(
-        "INSERT INTO runs VALUES ('r', 't', 'dual', 'glyph', 'ocr', 'default', 42, '{}', 'f', 'w', NULL, 'done', "
-        "'{}', '{}', 1, 'now', NULL)");
-    opened.db->exec("INSERT INTO checkpoints VALUES (1, 'r', 80, NULL, NULL, 0.5, NULL, NULL)");
-  }
+  make_with_checkpoint(9, "lambda_late = 0.5");
   const auto bytes = sha256_file(path());
   EXPECT_EQ(seen(*open_database(path(), OpenMode::kReadOnly).db), "0.5 unknown");
   EXPECT_EQ(sha256_file(path()), bytes);
@@ -339,6 +345,27 @@ TEST_F(Schemas, Version10AddsWhatATrainingSpentAndAReaderOfVersion9SeesNone) {
   EXPECT_EQ(seen(*opened.db), "0.5 unknown");
   opened.db->exec("UPDATE checkpoints SET seconds = 12.5, peak_bytes = 7");
   EXPECT_EQ(seen(*opened.db), "0.519.5");
+}
+
+TEST_F(Schemas, Version11AddsHowLongGpusWereBusyAndReadersOfEarlierVersionsSeeNone) {
+  const auto seen = [](SQLite::Database& db) {
+    return db
+        .execAndGet("SELECT ifnull(seconds, 'unknown') || ' ' || ifnull(gpu_idle, 'unknown') FROM v_budgets")
+        .getString();
+  };
+  for (const auto& [version, sql, expected] :
+       {std::tuple(9, "lambda_late = 0.5", "unknown unknown"),
+        std::tuple(10, "seconds = 12.5, core_seconds = 20", "12.5 unknown")}) {
+    std::filesystem::remove(path());
+    make_with_checkpoint(version, sql);
+    const auto bytes = sha256_file(path());
+    EXPECT_EQ(seen(*open_database(path(), OpenMode::kReadOnly).db), expected);
+    EXPECT_EQ(sha256_file(path()), bytes);
+    auto opened = open_database(path(), OpenMode::kReadWrite);
+    EXPECT_EQ(seen(*opened.db), expected);
+    opened.db->exec("UPDATE checkpoints SET seconds = 12.5, core_seconds = 20, gpu_busy_seconds = 15");
+    EXPECT_EQ(seen(*opened.db), "12.5 0.25");
+  }
 }
 
 constexpr Migration kSameTables[] = {kOld[0], {2, ""}};

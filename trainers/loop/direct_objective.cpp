@@ -73,6 +73,7 @@ Contribution DirectObjective::contribute(const UpdatePart& part) {
   std::vector<Trace> traces(part.count);
   const auto own = parts_.ranks.part_of(part.count);
   parts_.pool.run(own.count(), [&](std::size_t i) {
+    const BusyTime::Piece piece(parts_.backbone.busy_time());
     const auto task = own.first + i, shard = part.first + task;
     const ShardPrompts prompts(parts_.job, std::span(chosen).subspan(shard * of_shard, of_shard));
     Tensor loss;

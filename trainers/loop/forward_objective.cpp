@@ -131,6 +131,7 @@ Contribution ForwardObjective::contribute(const UpdatePart& part) {
       result.sum->add(task, FoldSum::Gradients(parts_.parameters.size()));
       return;
     }
+    const BusyTime::Piece piece(parts_.backbone.busy_time());
     const auto first_draw = static_cast<std::int64_t>(task % tasks_of_shard) * draws_of_task;
     auto stats = stats_of(part.epoch, shard, first_draw, draws_of_task);
     stats.v = velocities_at(stats, condition_of(part.epoch.shards[shard].condition, draws_[shard].rows));

@@ -40,7 +40,8 @@ Spending::Spending(const RunParts& parts, const EpochSource& source, const Objec
       objective_(objective),
       reference_(reference),
       at_start_(parts.backbone.evaluations()),
-      cpu_at_start_(cpu_seconds()) {
+      cpu_at_start_(cpu_seconds()),
+      busy_at_start_(parts.backbone.busy_time().seconds()) {
   time_.weight_copies = static_cast<double>(parts.snapshots.count() + (reference != nullptr ? 1 : 0));
 }
 
@@ -69,10 +70,12 @@ SpentTime Spending::time() {
   const auto device = parts_.backbone.device();
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   const auto sums =
-      sum_over_processes({device.is_cpu() ? cpu_seconds() - cpu_at_start_ : wall, peak_bytes(device)});
+      sum_over_processes({device.is_cpu() ? cpu_seconds() - cpu_at_start_ : wall, peak_bytes(device),
+                          parts_.backbone.busy_time().seconds() - busy_at_start_});
   time_.seconds = time_before_.seconds + wall;
   time_.scorer_seconds = time_before_.scorer_seconds + source_.scorer_seconds();
   time_.core_seconds = time_before_.core_seconds + sums[0];
+  if (!device.is_cpu()) time_.gpu_busy_seconds = time_before_.gpu_busy_seconds.value_or(0) + sums[2];
   time_.peak_bytes = std::max(time_before_.peak_bytes, sums[1]);
   return time_;
 }
@@ -82,6 +85,7 @@ Json Spending::state() const {
           {"seconds", time_.seconds},
           {"scorer_seconds", time_.scorer_seconds},
           {"core_seconds", time_.core_seconds},
+          {"gpu_busy_seconds", or_null(time_.gpu_busy_seconds)},
           {"peak_bytes", time_.peak_bytes}};
 }
 
@@ -91,6 +95,9 @@ void Spending::restore(const Json& state, const std::string& where) {
   time_before_ = {.seconds = fields.required<double>("seconds"),
                   .scorer_seconds = fields.required<double>("scorer_seconds"),
                   .core_seconds = fields.required<double>("core_seconds"),
+                  .gpu_busy_seconds = fields.get("gpu_busy_seconds").is_null()
+                                          ? std::nullopt
+                                          : std::optional(fields.required<double>("gpu_busy_seconds")),
                   .peak_bytes = fields.required<double>("peak_bytes"),
                   .weight_copies = time_.weight_copies};
   fields.finish();

@@ -40,7 +40,7 @@ class Spending {
   const Objective& objective_;
   const Backbone* reference_;
   const Backbone::Evaluations at_start_;
-  const double cpu_at_start_;
+  const double cpu_at_start_, busy_at_start_;
   std::int64_t left_out_ = 0;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   Numbers before_ = Numbers(kCounts.size()), counted_ = Numbers(kCounts.size());

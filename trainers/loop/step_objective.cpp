@@ -117,6 +117,7 @@ Contribution StepObjective::contribute(const UpdatePart& part) {
   StepTraces traces(shards, std::vector<StepTrace>(steps));
   const auto own = parts_.ranks.part_of(shards);
   parts_.pool.run(own.count() * steps, [&](std::size_t i) {
+    const BusyTime::Piece piece(parts_.backbone.busy_time());
     const auto number = own.first * steps + i;
     const auto shard = number / steps, block = number % steps;
     auto& trace = traces[shard][block];

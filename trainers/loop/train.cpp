@@ -124,10 +124,14 @@ class GrpoLoop {
     record.on_policy = part.on_policy;
     optimiser_.set_lr(settings_.lr_of(update_ + 1));
     const bool is_skipped = sum && skips(*sum, record);
-    const auto step = sum && !is_skipped ? optimiser_.step(sum->total(), norm_limit(damping)) : StepReport{};
-    ema_.update(weights_);
-    ++update_;
-    snapshots_.after_update(weights_, update_);
+    StepReport step;
+    {
+      const BusyTime::Piece piece(backbone_.busy_time());
+      if (sum && !is_skipped) step = optimiser_.step(sum->total(), norm_limit(damping));
+      ema_.update(weights_);
+      ++update_;
+      snapshots_.after_update(weights_, update_);
+    }
     record.update_index = update_;
     if (!is_skipped) record.stats["grad_norm"] = step.grad_norm;
     record.stats["clip_coefficient"] = step.clip_coefficient;

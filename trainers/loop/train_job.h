@@ -36,8 +36,9 @@ struct SpentTime {
   double seconds = 0;         ///< wall time
   double scorer_seconds = 0;  ///< of it: waited for rewards
   double core_seconds = 0;    ///< CPU time of all processes; on GPUs: time that they were held
-  double peak_bytes = 0;      ///< largest memory, of all processes; on GPUs theirs
-  double weight_copies = 0;   ///< copies of the trained weights beside them and their average
+  std::optional<double> gpu_busy_seconds = {};  ///< of it, with the run's work (BusyTime); nothing on a CPU
+  double peak_bytes = 0;                        ///< largest memory, of all processes; on GPUs theirs
+  double weight_copies = 0;  ///< copies of the trained weights beside them and their average
 };
 
 /// A checkpoint that now lies in `folder`.
