@@ -35,6 +35,13 @@ Json loop_of(const std::string& name, const Json& loop) {
   return is_forest ? with(loop, {{"group_size", 16}}) : loop;
 }
 
+std::string text_of(const LineOutcome& outcome) {
+  std::string text;
+  for (const auto& update : outcome.updates)
+    text += Json({{"i", update.update_index}, {"stats", update.stats}, {"steps", update.per_step}}).dump();
+  return text;
+}
+
 class AllMethods : public testing::Test {
  protected:
   LineOutcome run(const std::string& method, const Json& loop, const Json& own = kNone, LineRun how = {}) {
@@ -42,16 +49,25 @@ class AllMethods : public testing::Test {
     return train_line(LineMethod::make(method, loop, own), how);
   }
 
+  /// Of six updates: a run that stops after two of them and goes on has the others of `whole`, which did not.
+  void expect_the_rest(const LineOutcome& whole, const std::string& method, const Json& loop,
+                       const Json& own = kNone, LineRun how = {}) {
+    how.folder = scratch_.path() / std::to_string(++runs_);
+    auto first = how;
+    first.stop_after = 2;
+    ASSERT_FALSE(train_line(LineMethod::make(method, loop, own), first).done) << method;
+    const auto rest = train_line(LineMethod::make(method, loop, own), how);
+    ASSERT_TRUE(rest.done) << method;
+    ASSERT_EQ(rest.updates.size(), 4U) << method;
+    EXPECT_EQ(rest.checkpoints.back().sha256, whole.checkpoints.back().sha256) << method;
+    LineOutcome expected;
+    expected.updates = {whole.updates.begin() + 2, whole.updates.end()};
+    EXPECT_EQ(text_of(rest), text_of(expected)) << method;
+  }
+
   const TemporaryFolder scratch_;
   int runs_ = 0;
 };
-
-std::string text_of(const LineOutcome& outcome) {
-  std::string text;
-  for (const auto& update : outcome.updates)
-    text += Json({{"i", update.update_index}, {"stats", update.stats}, {"steps", update.per_step}}).dump();
-  return text;
-}
 
 TEST_F(AllMethods, MoveTheWeights) {
   for (const auto& [name, info] : methods()) {
@@ -66,16 +82,28 @@ TEST_F(AllMethods, MoveTheWeights) {
 TEST_F(AllMethods, GoOnAfterAnInterruptionWithTheSameBits) {
   for (const auto& [name, info] : methods()) {
     const auto loop = loop_of(name, kShort);
-    const auto whole = run(name, loop);
-    const LineRun first{.folder = scratch_.path() / name, .stop_after = 2};
-    ASSERT_FALSE(train_line(LineMethod::make(name, loop), first).done) << name;
-    const auto rest = train_line(LineMethod::make(name, loop), {.folder = first.folder});
-    ASSERT_TRUE(rest.done) << name;
-    ASSERT_EQ(rest.updates.size(), 4U) << name;
-    EXPECT_EQ(rest.checkpoints.back().sha256, whole.checkpoints.back().sha256) << name;
-    LineOutcome expected;
-    expected.updates = {whole.updates.begin() + 2, whole.updates.end()};
-    EXPECT_EQ(text_of(rest), text_of(expected)) << name;
+    expect_the_rest(run(name, loop), name, loop);
+  }
+}
+
+// At its defaults a method may keep a state that acts in no update of so short a run, so that losing it would
+// change no bit. Here it acts: the run is another one than with `idle` settings of the loop and the method's
+// defaults.
+TEST_F(AllMethods, GoOnWithTheSameBitsWhereTheirStateActs) {
+  struct Row {
+    const char* method;
+    Json loop, own, idle;
+  };
+  const LineRun how{.prompts = 4};  // every prompt is in every epoch
+  for (const auto& [method, loop, own, idle] : std::vector<Row>{
+           {"online-dpo", kNone, {{"reference_every", 2}}, kNone},
+           // A prompt's own rewards count from its 16th on, in epoch 2: eight of them were before the stop.
+           {"ddpo", {{"group_size", 8}}, kNone, {{"group_size", 8}, {"advantage", "batch"}}},
+           {"dgpo", kNone, {{"ema_sampling_from", 2}}, kNone}}) {
+    const auto settings = with(kShort, loop);
+    const auto whole = run(method, settings, own, how), inert = run(method, with(kShort, idle), kNone, how);
+    EXPECT_NE(whole.checkpoints.back().sha256, inert.checkpoints.back().sha256) << method;
+    expect_the_rest(whole, method, settings, own, how);
   }
 }
 
@@ -135,6 +163,23 @@ TEST_F(AllMethods, BecomeOneAnotherToTheBitWhereTheirSettingsSaySo) {
   }
 }
 
+// Samples and advantages are the same. A forest evaluates the start once and so adds its children's gradients
+// up before the network's, a window adds those of four equal starts: another order of a sum in float32.
+TEST_F(AllMethods, ChildrenOfOneForkAreAWindowOfItsStepFromASharedStart) {
+  const auto settings = with(kShort, {{"updates_per_epoch", 1}, {"updates", 1}, {"checkpoints", {1}}});
+  const auto stats = [&](const char* method, const Json& own) {
+    return run(method, settings, own).updates.front().stats;
+  };
+  const auto children = stats("tempflow-grpo", {{"forks", "0"}, {"children", 4}, {"kl_weight", 0.0}}),
+             window =
+                 stats("mix-grpo",
+                       {{"strategy", "fixed"}, {"window", 1}, {"window_to", 1}, {"shared_start", "yes"}});
+  for (const char* name : {"images", "reward_mean", "reward_std", "loss"})
+    EXPECT_EQ(children.at(name), window.at(name)) << name;
+  EXPECT_GT(window.at("grad_norm"), 0);
+  EXPECT_NEAR(children.at("grad_norm"), window.at("grad_norm"), 1e-5 * window.at("grad_norm"));
+}
+
 const Json kEpoch = {{"prompts_per_epoch", 8}, {"group_size", 8}, {"updates_per_epoch", 2},
                      {"sampling_steps", 10},   {"updates", 2},    {"lr", 0.001}};
 
@@ -145,10 +190,19 @@ TEST_F(AllMethods, SpendWhatAnEpochOfThemTakes) {
     Json own;
     double images, forward, backward;
     Json loop = kNone;
+    std::size_t updates = 2;
   };
   const Json single = {{"updates_per_epoch", 1}, {"updates", 1}};
   const Json window = {{"window", 3}};
   std::vector<Row> rows = {{"flow-grpo-kl", kNone, 64, 1280, 640},
+                           {"flow-grpo-kl", {{"kl_weight", 0.0}}, 64, 640, 640},  // no reference
+                           {"tempflow-weight", kNone, 64, 1280, 640},
+                           // The second update's 32 images at 5 late steps: L for the penalty (E51).
+                           {"dual", kNone, 64, 800, 640},
+                           // 9 of the 10 steps are trained; of the public code's, int(0.6 x 9).
+                           {"flow-cps", kNone, 64, 640, 576},
+                           {"dance-grpo", kNone, 64, 640, 576},
+                           {"dance-grpo", {{"preset", "upstream"}}, 64, 640, 320},
                            {"chunk-grpo", kNone, 64, 960, 640},
                            {"gspo", kNone, 64, 960, 640},
                            {"gmpo", kNone, 64, 960, 640},
@@ -156,13 +210,14 @@ TEST_F(AllMethods, SpendWhatAnEpochOfThemTakes) {
                            {"mix-grpo", window, 64, 640, 192},
                            {"flow-dppo", {{"sde_steps", 3}}, 64, 640, 192},
                            {"tempflow-grpo", {{"kl_weight", 0.0}}, 64, 404, 8},
+                           {"tempflow-grpo", kNone, 64, 412, 8},  // the reference at the 8 forked latents
                            {"g2rpo", kNone, 66, 420, 4},
                            {"branch-grpo", kNone, 64, 424, 424},
                            {"diffusion-nft", {{"times", 4}, {"velocity_kl", 1e-4}}, 64, 1152, 256},
                            {"diffusion-nft", {{"times", 9}, {"velocity_kl", 1e-4}}, 64, 1792, 576},
                            {"dgpo", {{"times", 4}}, 64, 1152, 256},
                            {"crd", {{"times", 4}}, 64, 1152, 256},
-                           {"awm", {{"times", 4}}, 64, 1152, 256, single},
+                           {"awm", {{"times", 4}}, 64, 1152, 256, single, 1},
                            {"awm", {{"times", 4}}, 64, 1408, 256},
                            {"online-dpo", {{"times", 8}}, 64, 768, 128},
                            {"raft", {{"times", 8}}, 64, 640, 64},
@@ -176,8 +231,10 @@ TEST_F(AllMethods, SpendWhatAnEpochOfThemTakes) {
        {"flow-grpo", "ratio-norm", "lambda-norm-t", "lambda-controlled", "lambda-z-clip", "reinforce",
         "cispo", "rloo", "dr-grpo", "ddpo", "pref-grpo", "spo", "aspo"})
     rows.push_back({one_step, kNone, 64, 640, 640});
-  for (const auto& [method, own, images, forward, backward, loop] : rows) {
+  for (const auto& [method, own, images, forward, backward, loop, updates] : rows) {
     const auto outcome = run(method, with(kEpoch, loop), own, {.unique_rewards = true});
+    ASSERT_EQ(outcome.updates.size(), updates) << method << own;
+    EXPECT_EQ(outcome.updates.back().epoch, 1) << method << own;
     const auto& stats = outcome.updates.back().stats;
     EXPECT_EQ(stats.at("images"), images) << method << own;
     EXPECT_EQ(stats.at("nfe_forward"), forward) << method << own;

@@ -9,6 +9,7 @@
 
 #include "tests/recorded_cases.h"
 #include "tests/trainers/method_fixture.h"
+#include "trainers/loop/trajectory_share.h"
 
 namespace harness {
 namespace {
@@ -262,13 +263,19 @@ bool expect_derivatives(const std::string& name, const Method& method, const std
   return true;
 }
 
-/// The same for steps taken together, by each log-ratio: some are beyond the radius, some not.
-void expect_derivatives(const std::string& name, const TrajectoryMethod& method) {
+/// Log-ratios of all steps, sample by sample, which grow from those of the first step.
+std::vector<double> growing(const std::vector<double>& first) {
   std::vector<double> y;
   for (int k = 0; k < kOcr.trained_steps; ++k) {
     const double grows = 1 + 0.3 * k;
-    for (const double each : {2e-5, -3e-4, 7e-4, 1e-4}) y.push_back(each * grows);
+    for (const double each : first) y.push_back(each * grows);
   }
+  return y;
+}
+
+/// The same for steps taken together, by each log-ratio: some are beyond the radius, some not.
+void expect_derivatives(const std::string& name, const TrajectoryMethod& method) {
+  const auto y = growing({2e-5, -3e-4, 7e-4, 1e-4});
   const auto stats = trajectory_stats(y, kOcr.trained_steps);
   mean_loss(method.trajectory(stats), stats.advantage).backward();
   expect_derivative(name, stats.y.grad(),
@@ -319,6 +326,38 @@ TEST(Methods, EveryMethodsGradientIsTheDerivativeOfItsLoss) {
     EXPECT_NEAR(method->penalty(late).derivative,
                 (method->penalty(late + h).value - method->penalty(late - h).value) / (2 * h), 1e-6)
         << name;
+  }
+}
+
+// What the loop sends through the network: of one of three shards of an update, a quarter of whose samples
+// are left out.
+TEST(TrajectoryShare, IsTheDerivativeOfChunksOfSeveralStepsByTheLogRatioOfEach) {
+  constexpr double kOfCounted = 4.0 / 3;
+  constexpr std::size_t kShards = 3;
+  struct Row {
+    const char* method;
+    Json given;
+    std::vector<std::size_t> chunk_of_step;
+  };
+  const auto y = growing({2e-5, -5e-4, 7e-4, 1e-4});  // means over chunks lie within 1e-3 and beyond
+  const Json radius = {{"clip_rule", "absolute"}, {"clip", 1e-3}};
+  auto unequal = radius;
+  unequal["chunks"] = "2,3,5";
+  for (const auto& [name, given, chunk_of_step] :
+       std::vector<Row>{{"chunk-grpo", unequal, {0, 0, 1, 1, 1, 2, 2, 2, 2, 2}},
+                        {"gspo", radius, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}}) {
+    const auto method = method_of(name, given);
+    const auto& joined = *trajectory_of(*method);
+    const auto loss = [&](const std::vector<double>& at) { return kOfCounted * loss_of(joined, at, y); };
+    const auto share = trajectory_share(joined, trajectory_stats(y, kOcr.trained_steps), kOfCounted, kShards);
+    expect_derivative(
+        name, share.derivative,
+        numeric_gradient([&](const auto& at) { return loss(at) / static_cast<double>(kShards); }, y, 1e-6),
+        1e-8);
+    const auto is_clipped = share.derivative == 0;
+    EXPECT_TRUE(is_clipped.any().item<bool>() && !is_clipped.all().item<bool>()) << name;
+    EXPECT_NEAR(share.loss, loss(y), 1e-12) << name;
+    EXPECT_EQ(share.of_step, chunk_of_step) << name;
   }
 }
 

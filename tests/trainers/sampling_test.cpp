@@ -179,5 +179,23 @@ TEST(SdeStep, ReferenceKlIsTheSquaredShiftInUnitsOfStd) {
   EXPECT_TRUE(torch::allclose(kl, torch::full({3}, 2.0, torch::kFloat64)));
 }
 
+TEST(SdeStep, TheGradientOfTheReferenceKlIsItsDerivativeInBothForms) {
+  const auto reference = normal(11, {3, 20}).to(torch::kFloat64),
+             shift = normal(12, {3, 20}).to(torch::kFloat64), weight = normal(13, {3}).to(torch::kFloat64);
+  for (int k = 0; k < 10; ++k) {
+    const auto step = test_step(k);
+    for (const bool per_step_variance : {false, true}) {
+      const auto weighted = [&](const torch::Tensor& at) {
+        return (weight * reference_kl(step, at, reference, per_step_variance)).sum();
+      };
+      const auto value = [&](const torch::Tensor& at) { return weighted(at).item<double>(); };
+      const auto mean = (reference + step.s * shift).requires_grad_();
+      weighted(mean).backward();
+      EXPECT_LT(relative_error(mean.grad(), finite_differences(value, mean)), 1e-6)
+          << k << " " << per_step_variance;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace harness

@@ -6,6 +6,7 @@
 
 #include "tests/trainers/step_fixture.h"
 #include "trainers/reduced_law.h"
+#include "trainers/rollout.h"
 
 namespace harness {
 namespace {
@@ -99,6 +100,33 @@ TEST(StepOps, GradientsMatchFiniteDifferences) {
   const auto velocity = in.velocity_new.clone().requires_grad_();
   of_velocity(velocity).backward();
   EXPECT_LT(relative_error(velocity.grad(), finite_differences(number(of_velocity), velocity)), 1e-7);
+}
+
+// A step of a forest: three children of one latent and two of another.
+TEST(StepOps, TheGradientOfAParentIsTheDerivativeByItsVelocityAndTheSumOverItsEdges) {
+  const auto step = test_step(6);
+  const auto parents = StepInputs({2, 2, 2, 3}).to(torch::kFloat64);
+  const auto children = StepInputs({5, 2, 2, 3}).to(torch::kFloat64);
+  EdgeBlock block;
+  block.parent = torch::tensor({0, 0, 0, 1, 1}, torch::kInt64);
+  block.x = parents.x;
+  block.mean_old = step_mean(step, parents.x, parents.velocity);
+  block.next = sde_next(step, block.of_edges(block.mean_old), children.noise);
+  const auto loss_of = [&](const Tensor& means) {  // of the edges
+    const auto law = reduced_law(step.s, block.of_edges(block.mean_old), means, block.next);
+    return (children.weight_y * law.y + children.weight_center * law.lambda_center).sum();
+  };
+  const auto loss = [&](const Tensor& at) { return loss_of(block.of_edges(step_mean(step, block.x, at))); };
+  const auto value = [&](const Tensor& at) { return loss(at).item<double>(); };
+
+  const auto velocity = parents.velocity_new.clone().requires_grad_();
+  loss(velocity).backward();
+  EXPECT_LT(relative_error(velocity.grad(), finite_differences(value, velocity)), 1e-7);
+
+  const auto of_each = block.of_edges(parents.velocity_new).requires_grad_();
+  loss_of(step_mean(step, block.of_edges(block.x), of_each)).backward();
+  const auto summed = torch::zeros_like(parents.velocity_new).index_add(0, block.parent, of_each.grad());
+  EXPECT_LT(relative_error(velocity.grad(), summed), 1e-12);
 }
 
 // As the worker computes: one thread a shard.

@@ -1,15 +1,22 @@
-// What the methods on recorded transitions sample.
+// What the methods on recorded transitions sample, and which plans are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <optional>
 #include <set>
+#include <string>
+#include <utility>
 
+#include "tests/error_of.h"
 #include "tests/trainers/method_fixture.h"
+#include "trainers/loop/trainable.h"
 
 namespace harness {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using Kind = StepRule::Kind;
 
 PlanContext at(std::int64_t epoch) {
@@ -198,6 +205,78 @@ TEST(StepMethods, DefaultsFitShortAndLongSchedules) {
         EXPECT_NE(plan.steps[static_cast<std::size_t>(k)].rule.kind, Kind::kOde) << name;
     }
   }
+}
+
+/// A method that samples what it is told to.
+class Planned : public Method {
+ public:
+  using Rule = std::function<RolloutPlan(const PlanContext&)>;
+  explicit Planned(Rule rule) : rule_(std::move(rule)) {}
+  RolloutPlan plan(const PlanContext& context) const override { return rule_(context); }
+
+ private:
+  Rule rule_;
+};
+
+/// In three epochs of two updates, of four steps each.
+void require_planned(const Planned& method) {
+  const auto settings =
+      read_train_settings({{"sampling_steps", 4}, {"late_steps", 2}, {"updates", 6}}, "test");
+  require_trainable(method, settings, 7, "table.json");
+}
+
+TEST(PlannedSteps, WithoutNoiseAreRefusedInWhateverEpoch) {
+  struct Row {
+    const char* what;
+    int step;
+    StepRule rule;
+    std::optional<SolverFinish> finish = {};
+  };
+  for (const auto& [what, step, rule, finish] :
+       std::vector<Row>{{"Euler's step", 1, {Kind::kOde, 0}},
+                        {"a level of 0", 2, {Kind::kFlowSde, 0}},
+                        {"the last step of CPS", 3, {Kind::kCps, 0.8}},
+                        {"a step that the solver's finish takes the place of",
+                         2,
+                         {Kind::kFlowSde, 0.7},
+                         SolverFinish{.from = 2, .points = 1}}}) {
+    const Planned method([&](const PlanContext& context) {
+      auto plan = flow_sde_plan(context);
+      if (context.epoch < 3) return plan;
+      plan.steps[static_cast<std::size_t>(step)].rule = rule;
+      plan.finish = finish;
+      return plan;
+    });
+    const auto error = error_of([&] { require_planned(method); });
+    EXPECT_THAT(error.what(), HasSubstr("table.json: would train step " + std::to_string(step) +
+                                        " of epoch 3, which has no noise and so no log-ratio"))
+        << what;
+    EXPECT_EQ(error.status(), Status::kUsage) << what;
+  }
+}
+
+TEST(PlannedSteps, AreRefusedWhereNoEpochOfTheRunHasOne) {
+  const auto trains_in = [](std::int64_t epoch) {
+    return Planned([epoch](const PlanContext& context) {
+      return window_plan(context, {Kind::kCps, 0.8}, 0, context.epoch == epoch ? 3 : 0);
+    });
+  };
+  const auto error = error_of([&] { require_planned(trains_in(4)); });
+  EXPECT_THAT(error.what(), HasSubstr("table.json: trains no step in any epoch"));
+  EXPECT_EQ(error.status(), Status::kUsage);
+  EXPECT_NO_THROW(require_planned(trains_in(3))) << "the last epoch alone trains";
+}
+
+TEST(PlannedSteps, OfOtherWeightsThanTheCurrentOnesAreRefusedInWhateverEpoch) {
+  const Planned method([](const PlanContext& context) {
+    auto plan = flow_sde_plan(context);
+    if (context.epoch == 3) plan.weights = "old";
+    return plan;
+  });
+  const auto error = error_of([&] { require_planned(method); });
+  EXPECT_THAT(error.what(),
+              HasSubstr("table.json: samples with weights \"old\", so that no first ratio would be 1"));
+  EXPECT_EQ(error.status(), Status::kUsage);
 }
 
 }  // namespace

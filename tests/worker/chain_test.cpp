@@ -328,6 +328,23 @@ TEST_F(Chain, AMethodThatFollowsTheRewardsGradientIsRefusedOnATaskWithoutOne) {
   EXPECT_PROBLEM(refused.out, "train it on a task of pickscore, clip_score, glyph-clip");
 }
 
+TEST_F(Chain, WhatAMethodCannotTrainWithIsRefusedBeforeAnythingRuns) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"diffusion-nft --set diffusion-nft.old_value=1 --set diffusion-nft.old_end=1",
+       "settings of diffusion-nft: the weights \"old\" would stay as they start: a snapshot that nobody updates"},
+      {"dgpo --set dgpo.time_least=0.95", "noise levels for the rule of times"},
+      {"mix-grpo --set mix-grpo.window=30", "setting window is 30, more than the 8 steps before window_to"},
+      {"mix-grpo --set mix-grpo.preset=flow-factory",
+       "setting preset must be one of harness, unirl, upstream, not \"flow-factory\""},
+      {"rloo --set group_size=1", "setting group_size must be a whole number between 2 and"}};
+  for (const auto& [methods, problem] : cases) {
+    SCOPED_TRACE(methods);
+    const auto refused = shell(reproduce("none", fmt::format("--methods {} 2>&1", methods)));
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_PROBLEM(refused.out, problem);
+  }
+}
+
 /// The embedded weights with those numbers of a part replaced (F16) whose names begin with `tensors`.
 void copy_weights_with(const fs::path& folder, const std::string& part, const std::string& tensors,
                        std::uint16_t number) {

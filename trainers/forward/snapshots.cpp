@@ -54,19 +54,20 @@ std::vector<SnapshotRule> kept_snapshots(const Method& method, const RolloutPlan
   return rules;
 }
 
+void require_moving(const SnapshotRule& rule, const std::string& where) {
+  if (rule.name == kReferenceWeights || !never_moves(rule)) return;
+  throw Error(
+      fmt::format("the weights \"{}\" would stay as they start: a snapshot that nobody updates", rule.name),
+      where,
+      fmt::format("let its decay be below 1 after epochs or updates, or name the starting weights, \"{}\"",
+                  kReferenceWeights));
+}
+
 Snapshots::Snapshots(const std::vector<NamedTensor>& weights, std::vector<SnapshotRule> rules) {
   for (auto& rule : rules) {
     require(rule.every > 0 && rule.name != kCurrentWeights && !has(rule.name),
             "a snapshot has a name of its own and an interval");
-    if (rule.name != kReferenceWeights && never_moves(rule)) {
-      throw Error(
-          fmt::format("the weights \"{}\" would stay as they start: a snapshot that nobody updates",
-                      rule.name),
-          "snapshots of the method",
-          fmt::format("let its decay be below 1 after epochs or updates, or name the starting weights, "
-                      "\"{}\"",
-                      kReferenceWeights));
-    }
+    require_moving(rule, "snapshots of the method");
     snapshots_.push_back({std::move(rule), copies(weights)});
   }
 }

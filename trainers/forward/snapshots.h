@@ -15,12 +15,14 @@ namespace harness {
 std::vector<SnapshotRule> kept_snapshots(const Method& method, const RolloutPlan& rollout,
                                          const std::string& where);
 
+/// Throws Error where a rule, but that of the starting weights, never moves its snapshot.
+void require_moving(const SnapshotRule& rule, const std::string& where);
+
 /// Named copies of the trained weights, each moved by its rule. Their state is explicit and restores bit for
 /// bit.
 class Snapshots {
  public:
-  /// All start as copies of `weights`. Throws Error where a rule but that of the starting weights never moves
-  /// its snapshot.
+  /// All start as copies of `weights`. Throws as require_moving.
   Snapshots(const std::vector<NamedTensor>& weights, std::vector<SnapshotRule> rules);
 
   /// After an optimiser step, and after the last of an epoch's. updates_done: optimiser steps so far, this

@@ -162,6 +162,10 @@ torch::Tensor forward_times(const ForwardPlan& plan, std::uint32_t seed, std::ui
   return columns.empty() ? torch::empty({plan.times, 0}, torch::kFloat64) : torch::stack(columns, 1);
 }
 
+void require_levels(const ForwardPlan& plan, std::span<const float> sigmas) {
+  fitted(plan, sigmas);
+}
+
 torch::Tensor forward_noise(const ForwardPlan& plan, std::uint32_t seed, std::uint32_t epoch,
                             std::int64_t first_draw, std::int64_t draws,
                             const std::vector<SampleAddress>& rows, const LatentShape& latent,

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "core/error.h"
 #include "trainers/direct/direct_method.h"
 #include "trainers/forward/forward_method.h"
+#include "trainers/forward/snapshots.h"
+#include "trainers/forward/times.h"
 #include "trainers/loop/epoch.h"
 
 namespace harness {
@@ -60,6 +63,9 @@ void check_forward(const ForwardMethod& method, const TrainSettings& settings, c
                             settings.sampling_steps),
                 where, "raise sampling_steps, or take times of earlier steps");
   }
+  if (settings.grid == NoiseGrid::kModel) return;  // the model names its noise levels once it is there
+  const auto sigmas = shifted_schedule(settings.grid, settings.sampling_steps, settings.shift).sigmas;
+  require_levels(plan, std::span(sigmas).first(sigmas.size() - 1));
 }
 
 /// Settings of what such a method does not have.
@@ -119,8 +125,10 @@ TrainSettings with_forests(TrainSettings settings, const Method& method, std::ui
   return settings;
 }
 
-void require_trainable(const Method& method, const TrainSettings& settings, std::uint32_t seed,
-                       const std::string& where) {
+namespace {
+
+void check_settings(const Method& method, const TrainSettings& settings, std::uint32_t seed,
+                    const std::string& where) {
   if (dynamic_cast<const DirectMethod*>(&method) != nullptr) {
     check_direct(settings, where);
     return;
@@ -154,6 +162,15 @@ void require_trainable(const Method& method, const TrainSettings& settings, std:
     return;
   }
   check_steps(method, settings, seed, where);
+}
+
+}  // namespace
+
+void require_trainable(const Method& method, const TrainSettings& settings, std::uint32_t seed,
+                       const std::string& where) {
+  check_settings(method, settings, seed, where);
+  const auto plan = method.plan(plan_context(settings, seed, 1));
+  for (const auto& rule : kept_snapshots(method, plan, where)) require_moving(rule, where);
 }
 
 }  // namespace harness

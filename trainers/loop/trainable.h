@@ -24,7 +24,8 @@ TrainSettings with_forests(TrainSettings settings, const Method& method, std::ui
 
 /// Throws Error (`where`) for settings of the loop that a method cannot train with: no trained step in any
 /// epoch, a trained step without noise, a late set or a weight of steps where the loss is not one of steps, a
-/// group of one image where samples of a group are compared, weights that the method does not keep.
+/// group of one image where samples of a group are compared, weights that the method does not keep or that
+/// nobody updates, fewer noise levels than its rule of times draws.
 void require_trainable(const Method& method, const TrainSettings& settings, std::uint32_t seed,
                        const std::string& where);
 
