@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <sstream>
 #include <utility>
 
@@ -40,6 +41,27 @@ const Json kLoop = {{"prompts_per_epoch", 1}, {"group_size", 3},
                     {"inner_epochs", 2},      {"sampling_steps", 2},
                     {"late_steps", 1},        {"updates", 4},
                     {"checkpoints", {4}},     {"lr", kLr}};
+
+/// Settings under which a method shows what is its own, where its defaults do not in four updates: samples
+/// beyond the clip radius and others within it, a history that is long enough, a window that moves.
+struct OwnSettings {
+  Json loop = Json::object(), method = Json::object();
+};
+
+OwnSettings own_settings(const std::string& method) {
+  const Json radius = {{"clip_rule", "absolute"}, {"clip", 0.003}};
+  const std::map<std::string, OwnSettings> own = {
+      {"awm", {.method = {{"clip", 0.01}}}},
+      {"cispo", {.method = {{"eps_high", 0.01}}}},
+      {"ddpo", {.loop = {{"group_size", 8}}}},
+      {"dgpo", {.method = {{"clip", 5e-5}}}},
+      {"dual", {.method = radius}},
+      {"mix-grpo",
+       {.loop = {{"sampling_steps", 3}}, .method = {{"window", 1}, {"window_to", 2}, {"stay", 1}}}},
+      {"ratio-norm", {.method = radius}}};
+  const auto found = own.find(method);
+  return found == own.end() ? OwnSettings() : found->second;
+}
 
 /// What the first epoch's samples are by the method's plan.
 std::string samples(const Method& method, const TrainSettings& settings) {
@@ -201,13 +223,14 @@ std::string text_of(const Json& effective) {
 }
 
 std::string trace_of(const std::string& name) {
-  const auto settings = read_train_settings(kLoop, "trace");
-  const auto [method, effective] =
-      make_method(name, Json::object(), method_context("ocr", 2, settings), "trace");
+  const auto own = own_settings(name);
   auto loop = kLoop;
+  loop.update(own.loop);
+  const auto settings = read_train_settings(loop, "trace");
+  const auto [method, effective] = make_method(name, own.method, method_context("ocr", 2, settings), "trace");
   const bool is_forest = method->plan(plan_context(settings, LineMethod::kSeed, 1)).is_forest();
   if (is_forest) loop["group_size"] = 8;  // room for a few branches
-  auto configured = LineMethod::make(name, loop);
+  auto configured = LineMethod::make(name, loop, own.method);
   auto text = fmt::format("{}: velocity = gain x + bias, reward = mean brightness of the image\nstart: {}\n",
                           name, Line().weights()) +
               text_of(effective) + '\n' + samples(*configured.method, configured.settings) + '\n';
