@@ -5,7 +5,7 @@ namespace harness {
 namespace {
 
 /// Dr. GRPO (arXiv 2503.20783, for text): Flow-GRPO (E12) with A = r - mean of the group, not divided by its
-/// standard deviation, which would weigh prompts of equal rewards up.
+/// standard deviation, which would weigh prompts of nearly equal rewards up.
 class DrGrpo : public PlainClip {
  public:
   DrGrpo(Settings& settings, const MethodContext& context)

@@ -15,9 +15,9 @@ constexpr auto kAnchor = "dpo_reference";
 ///
 ///     m = -beta / 2 ((E(v_w) - E(ref_w)) - (E(v_l) - E(ref_l)));  loss = -log sigmoid(m)
 ///
-/// E is a mean over the latent, so beta is D times smaller than where it is a sum. The reference takes the
-/// learner's weights every `reference_every` updates; 0 keeps the starting weights. The public code pairs
-/// samples 0 and 1 of a group of equal rewards; here such a group is left out.
+/// E is a mean over the latent, so the same beta acts D times more weakly than where E is a sum. The
+/// reference takes the learner's weights every `reference_every` updates; 0 keeps the starting weights. The
+/// public code pairs samples 0 and 1 of a group of equal rewards; here such a group is left out.
 class OnlineDpo : public ForwardMethod {
  public:
   OnlineDpo(Settings& settings, const MethodContext& context)

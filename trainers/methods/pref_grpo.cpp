@@ -5,9 +5,10 @@ namespace harness {
 namespace {
 
 /// Pref-GRPO (arXiv 2508.20751; CodeGoat24/Pref-GRPO): Flow-GRPO (E12) on win rates, w_i = (wins + ties / 2)
-/// / (G - 1) within the group, so that rewards that differ by little make no large advantages by their order
-/// of magnitude alone. The public code asks a judge about every pair and rounds w to 3 digits; here scalar
-/// rewards are compared, which makes it a transform by ranks.
+/// / (G - 1) within the group. The public code asks a judge about every pair, who may call a tie, and rounds
+/// w to 3 digits: rewards that hardly differ then make small advantages. Here scalar rewards are compared,
+/// which makes it a transform by ranks: the smallest difference wins, and any group without ties has the same
+/// advantages.
 class PrefGrpo : public PlainClip {
  public:
   PrefGrpo(Settings& settings, const MethodContext& context) : PlainClip(settings, context) {

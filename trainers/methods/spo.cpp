@@ -14,9 +14,9 @@ torch::Tensor quadratic_loss(const torch::Tensor& ratio, const torch::Tensor& ad
   return -advantage * ratio + advantage.abs() * (ratio - 1).square() / (2 * e);
 }
 
-/// SPO (the form of DRPO, arXiv 2606.09821, Tencent-Hunyuan/UniRL algorithms/drpo.py, without its factor of a
-/// token's probability): a quadratic in place of the clip, r = exp(y). No sample is clipped; one that has
-/// moved beyond 1 + sign(A) e is pulled back.
+/// SPO (arXiv 2401.16025; for language DRPO, arXiv 2606.09821, Tencent-Hunyuan/UniRL algorithms/drpo.py, with
+/// a factor of a token's probability besides): a quadratic in place of the clip, r = exp(y). No sample is
+/// clipped; one that has moved beyond 1 + sign(A) e is pulled back.
 class Spo : public Method {
  public:
   Spo(Settings& settings, const MethodContext& context) : radius_(plain_radius(settings, context)) {}

@@ -9,8 +9,8 @@ namespace harness {
 /// beta mean((mu - mu_ref)^2) / (2 s_k^2), which is not weighted.
 ///
 /// The public factor is 2.25 s_k, and 2.25 = 1 / mean(s_0 .. s_8) on SD3.5's grid of 10 steps at noise 0.7.
-/// Public beta: 0.004 for GenEval and OCR, 0.001 for PickScore; it weighs about as ten times as much of
-/// flow-grpo-kl's, whose divisor has no dt.
+/// Public beta: 0.004 for GenEval and OCR, 0.001 for PickScore. The divisor of flow-grpo-kl has no dt: at
+/// dt = 0.1 the same beta acts here as ten times as much does there.
 class TempflowWeight : public PlainClip {
  public:
   TempflowWeight(Settings& settings, const MethodContext& context)
