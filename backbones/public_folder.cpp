@@ -113,10 +113,9 @@ std::int64_t kept_by_joint_block(const StreamSize& stream, bool dual) {
   // Inputs of the norms, products and activations of both streams, counted for the network with dual
   // attention.
   constexpr double kByOperators = 34;
-  // Inputs of the two norms (2), queries, keys and values as one product gives them (3), what attention reads
-  // and gives (4), and the feed-forward's activation (4); a second attention of the image, which reads these
-  // values, has six more.
-  constexpr double kByFused = 13, kBySecondAttention = 6;
+  // Inputs of the two norms (2), queries and keys before theirs (2), what attention reads and gives (4), and
+  // the feed-forward's activation (4); a second attention of the image has six of these and no feed-forward.
+  constexpr double kByFused = 12, kBySecondAttention = 6;
   if (!stream.is_fused) return stream.block(kByOperators);
   const auto of_image =
       static_cast<double>(stream.tokens - stream.text_tokens) / static_cast<double>(stream.tokens);

@@ -168,17 +168,17 @@ class GpuBench {
   void joined_products() {
     constexpr std::int64_t kGuided = 16;
     const torch::NoGradGuard no_grad;
-    const StackedWeights qkv{.weight = 0.03 * normal({3 * kWidth, kWidth}), .bias = normal({3 * kWidth})};
-    const auto weights = qkv.weight.chunk(3), biases = qkv.bias.chunk(3);
-    const std::vector<AdaptedLayer> layers = {
-        {weights[0], biases[0]}, {weights[1], biases[1]}, {weights[2], biases[2]}};
+    const StackedWeights both{.weight = 0.03 * normal({2 * kWidth, kWidth}), .bias = normal({2 * kWidth})};
+    const auto weights = both.weight.chunk(2), biases = both.bias.chunk(2);
+    const std::vector<AdaptedLayer> layers = {{weights[0], biases[0]}, {weights[1], biases[1]}};
     const RoundedMatrices no_updates;
     for (const auto& [name, tokens] :
-         {std::pair("q, k, v of the image as one product, beside three", kTokens),
-          std::pair("q, k, v of the text as one product, beside three", kTextTokens)}) {
+         {std::pair("queries and keys of the image as one product, beside two", kTokens),
+          std::pair("queries and keys of the text as one product, beside two", kTextTokens)}) {
       const auto x = normal({kGuided, tokens, kWidth});
       add(
-          name, 4 * bytes_of(x) + bytes_of(qkv.weight), [&] { adapted_linears(x, layers, no_updates, qkv); },
+          name, 3 * bytes_of(x) + bytes_of(both.weight),
+          [&] { adapted_linears(x, layers, no_updates, both); },
           [&] { adapted_linears(x, layers, no_updates); });
     }
     const auto x = normal({kGuided * kTokens, kWidth}), weight = 0.03 * normal({4 * kWidth, kWidth}),

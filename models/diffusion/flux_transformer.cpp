@@ -21,7 +21,7 @@ class FluxSingleBlock : public torch::nn::Module {
     const auto mlp = linear("proj_mlp", c, 4 * c);
     out_ = linear("proj_out", 5 * c, c);
     const auto q = linear("attn.to_q", c, c), k = linear("attn.to_k", c, c), v = linear("attn.to_v", c, c);
-    qkv_mlp_ = LayerGroup({q, k, v, mlp});
+    qkv_mlp_ = LayerGroup({q, k, v, mlp}, 2);
     norm_ = {register_path(*this, "attn.norm_q", Scale(config.attention_head_dim))->weight,
              register_path(*this, "attn.norm_k", Scale(config.attention_head_dim))->weight};
   }

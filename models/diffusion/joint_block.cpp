@@ -21,16 +21,18 @@ JointBlock::JointBlock(const JointBlockShape& shape) : shape_(shape) {
   modulation_ = linear("norm1.linear", c, (shape.dual ? 9 : 6) * c);
   text_modulation_ = linear("norm1_context.linear", c, (shape.last ? 2 : 6) * c);
   const auto q = linear("attn.to_q", c, c), k = linear("attn.to_k", c, c), v = linear("attn.to_v", c, c);
-  qkv_ = LayerGroup({q, k, v});
+  // What a norm reads next may be part of one array; v is copied beside the other stream's.
+  const std::size_t joined = shape.qk_norm ? 2 : 0;
+  qkv_ = LayerGroup({q, k, v}, joined);
   const auto text_k = linear("attn.add_k_proj", c, c), text_v = linear("attn.add_v_proj", c, c),
              text_q = linear("attn.add_q_proj", c, c);
-  text_qkv_ = shape.last ? LayerGroup({text_k, text_v}) : LayerGroup({text_q, text_k, text_v});
+  text_qkv_ = shape.last ? LayerGroup({text_k, text_v}) : LayerGroup({text_q, text_k, text_v}, joined);
   out_ = linear("attn.to_out.0", c, c);
   if (!shape.last) text_out_ = linear("attn.to_add_out", c, c);
   if (shape.dual) {
     const auto q2 = linear("attn2.to_q", c, c), k2 = linear("attn2.to_k", c, c),
                v2 = linear("attn2.to_v", c, c);
-    qkv2_ = LayerGroup({q2, k2, v2});
+    qkv2_ = LayerGroup({q2, k2, v2}, joined);
     out2_ = linear("attn2.to_out.0", c, c);
   }
   if (shape.qk_norm) {

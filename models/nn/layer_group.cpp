@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include "models/nn/gpu_ops.h"
@@ -16,13 +17,6 @@ struct LayerGroup::Stack {
 };
 
 namespace {
-
-bool have_one_shape(const std::vector<AdaptedLayer>& layers) {
-  const auto& first = layers.front();
-  return std::ranges::all_of(layers, [&first](const AdaptedLayer& layer) {
-    return layer.weight.sizes() == first.weight.sizes() && layer.bias.defined() == first.bias.defined();
-  });
-}
 
 /// Whether `parts` of equal size are `whole`, one behind the other.
 bool is_made_of(const Tensor& whole, const std::vector<Tensor>& parts) {
@@ -48,25 +42,33 @@ Tensor put_together(std::vector<Tensor> parts) {
 
 }  // namespace
 
-LayerGroup::LayerGroup(std::vector<Dense> layers)
-    : layers_(std::move(layers)), stack_(std::make_shared<Stack>()) {}
+LayerGroup::LayerGroup(std::vector<Dense> layers, std::size_t joined)
+    : layers_(std::move(layers)), joined_(joined), stack_(std::make_shared<Stack>()) {}
 
 std::vector<Tensor> LayerGroup::operator()(const Tensor& x) {
   std::vector<AdaptedLayer> layers;
   for (const auto& layer : layers_) layers.push_back(layer->as_adapted());
   if (in_one_precision(x, layers)) {
-    const bool is_stacked = gpu::takes(x) && have_one_shape(layers);
-    return adapted_linears(x, layers, together_, is_stacked ? stacked() : StackedWeights());
+    return adapted_linears(x, layers, together_,
+                           gpu::takes(x) && are_joined() ? stacked() : StackedWeights());
   }
   std::vector<Tensor> out;
   for (auto& layer : layers_) out.push_back(layer(x));
   return out;
 }
 
+/// With or without their updates, so that both make the same product.
+bool LayerGroup::are_joined() const {
+  const auto joined = std::span(layers_).first(joined_);
+  return !joined.empty() && std::ranges::all_of(joined, [](const Dense& layer) {
+    return !layer->low_rank || layer->low_rank->products == layer->weight.scalar_type();
+  });
+}
+
 /// Made anew where layers have got other tensors since.
 StackedWeights LayerGroup::stacked() {
   std::vector<Tensor> weights, biases;
-  for (const auto& layer : layers_) {
+  for (const auto& layer : std::span(layers_).first(joined_)) {
     weights.push_back(layer->weight);
     if (layer->bias.defined()) biases.push_back(layer->bias);
   }

@@ -88,14 +88,15 @@ struct AdaptedFunction : torch::autograd::Function<AdaptedFunction> {
   /// The layers' outputs without updates.
   static variable_list plain(const Operands& o, const Tensor& x) {
     variable_list out;
-    if (!o.stacked.weight.defined()) {
-      for (std::size_t i = 0; i < o.weights.size(); ++i) out.push_back(product(x, o.weights[i], o.biases[i]));
-      return out;
+    if (o.stacked.weight.defined()) {
+      std::vector<std::int64_t> widths;
+      for (auto left = o.stacked.weight.size(0); left > 0; left -= widths.back())
+        widths.push_back(o.weights[widths.size()].size(0));
+      // Not views of one tensor for autograd: each is changed in place.
+      out = at::unsafe_split_with_sizes(product(x, o.stacked.weight, o.stacked.bias), widths, 1);
     }
-    std::vector<std::int64_t> widths;
-    for (const auto& weight : o.weights) widths.push_back(weight.size(0));
-    // Not views of one tensor for autograd: each is changed in place.
-    return at::unsafe_split_with_sizes(product(x, o.stacked.weight, o.stacked.bias), widths, 1);
+    for (auto i = out.size(); i < o.weights.size(); ++i) out.push_back(product(x, o.weights[i], o.biases[i]));
+    return out;
   }
 
   struct Held : torch::CustomClassHolder {

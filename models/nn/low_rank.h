@@ -39,7 +39,7 @@ struct AdaptedLayer {
   const LowRank* update = nullptr;
 };
 
-/// Weights and biases of several layers, one below the other. Undefined: they are apart.
+/// Weights and biases of the first of several layers, one below the other. Undefined: all are apart.
 struct StackedWeights {
   torch::Tensor weight;  ///< [sum of out,in]
   torch::Tensor bias;    ///< [sum of out], or undefined
@@ -52,7 +52,7 @@ bool in_one_precision(const torch::Tensor& x, const std::vector<AdaptedLayer>& l
 /// x W^T + bias + scale (x a^T) b^T over the last axis for several layers that read the same x,
 /// differentiable in x, a and b. x [..,in] of the weights' type -> [..,out] of the same each, rounded after
 /// each of the two sums. The updates' first products are one; `together` keeps their matrices a for it. So
-/// are the layers' own where `stacked` holds the layers' weights: the outputs are then parts of one array.
+/// are those of the layers whose weights `stacked` holds: their outputs are then parts of one array.
 std::vector<torch::Tensor> adapted_linears(const torch::Tensor& x, const std::vector<AdaptedLayer>& layers,
                                            const RoundedMatrices& together,
                                            const StackedWeights& stacked = {});

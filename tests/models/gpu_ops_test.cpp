@@ -267,11 +267,12 @@ TEST_F(GpuOps, AdaptedLinearFollowsFloat64WithFloat32Gradients) {
   }
 }
 
-/// Layers of one input, on the device in `type`, frozen, the second without an update.
+/// Three layers of one input, on the device in `type`, frozen, the second without an update. The first two
+/// are joined.
 class GroupedLayers {
  public:
-  GroupedLayers(torch::Device device, torch::ScalarType type, const std::vector<std::int64_t>& widths) {
-    for (const auto width : widths) {
+  GroupedLayers(torch::Device device, torch::ScalarType type) {
+    for (const std::int64_t width : {128, 64, 128}) {
       Dense layer(kWidth, width);
       const torch::NoGradGuard no_grad;
       layer->weight.copy_(0.05 * torch::randn_like(layer->weight));
@@ -285,7 +286,7 @@ class GroupedLayers {
         layer->low_rank = {.a = matrix(4, kWidth), .b = matrix(width, 4), .scale = 2, .products = type};
       layers.push_back(layer);
     }
-    group = LayerGroup(layers);
+    group = LayerGroup(layers, 2);
   }
 
   /// Layer i of x in float64 on the CPU.
@@ -298,17 +299,12 @@ class GroupedLayers {
     return y + layer.low_rank->scale * torch::linear(inner, f64(layer.low_rank->b));
   }
 
-  /// Whether the weights, and the biases, are one behind the other.
-  bool are_together() const {
-    for (std::size_t i = 1; i < layers.size(); ++i) {
-      const auto follows = [](const Tensor& before, const Tensor& after) {
-        return static_cast<const char*>(before.const_data_ptr()) + before.nbytes() == after.const_data_ptr();
-      };
-      if (!follows(layers[i - 1]->weight, layers[i]->weight) ||
-          !follows(layers[i - 1]->bias, layers[i]->bias))
-        return false;
-    }
-    return true;
+  /// Whether the weights of the first two, and their biases, are one behind the other.
+  bool are_joined() const {
+    const auto follows = [](const Tensor& before, const Tensor& after) {
+      return static_cast<const char*>(before.const_data_ptr()) + before.nbytes() == after.const_data_ptr();
+    };
+    return follows(layers[0]->weight, layers[1]->weight) && follows(layers[0]->bias, layers[1]->bias);
   }
 
   static constexpr std::int64_t kWidth = 128;
@@ -316,22 +312,23 @@ class GroupedLayers {
   LayerGroup group;
 };
 
-TEST_F(GpuOps, LayersOfOneInputAreOneProductThatFollowsFloat64WithGradients) {
+TEST_F(GpuOps, JoinedLayersAreOneProductThatFollowsFloat64WithGradients) {
   for (const auto type : {torch::kFloat16, torch::kBFloat16}) {
-    GroupedLayers of(device_, type, {128, 128, 128});
-    const auto x = torch::randn({2, 37, GroupedLayers::kWidth}).to(type),
-               probe = torch::randn({2, 37, 128}).to(type);
+    GroupedLayers of(device_, type);
+    const auto x = torch::randn({2, 37, GroupedLayers::kWidth}).to(type);
     const auto given = x.to(device_).requires_grad_();
     const auto y = of.group(given);
-    EXPECT_TRUE(of.are_together());
+    EXPECT_TRUE(of.are_joined());
+    EXPECT_EQ(y[0].stride(1), 128 + 64);
+    EXPECT_TRUE(y[2].is_contiguous());
     const auto wide = x.to(torch::kFloat64).requires_grad_();
     Tensor sum = torch::zeros({}, torch::kFloat64), sum_there = torch::zeros({}, device_);
     for (std::size_t i = 0; i < y.size(); ++i) {
       const auto exact = of.exact(i, wide);
       EXPECT_LT(error_of(y[i], exact), tolerance(type)) << i;
-      const auto scale = static_cast<double>(i + 1);
-      sum = sum + scale * (exact * probe.to(torch::kFloat64)).sum();
-      sum_there = sum_there + scale * (y[i] * probe.to(device_)).to(torch::kFloat32).sum();
+      const auto probe = torch::randn(exact.sizes()).to(type);
+      sum = sum + (exact * probe.to(torch::kFloat64)).sum();
+      sum_there = sum_there + (y[i] * probe.to(device_)).to(torch::kFloat32).sum();
     }
     EXPECT_LT(
         error_of(torch::autograd::grad({sum_there}, {given})[0], torch::autograd::grad({sum}, {wide})[0]),
@@ -342,27 +339,30 @@ TEST_F(GpuOps, LayersOfOneInputAreOneProductThatFollowsFloat64WithGradients) {
   }
 }
 
-TEST_F(GpuOps, LayersOfOneInputFollowWeightsThatAreReplacedAndKeepTheirNumbers) {
+TEST_F(GpuOps, JoinedLayersKeepTheirNumbersAndFollowWeightsThatAreReplaced) {
   const torch::NoGradGuard no_grad;
-  GroupedLayers of(device_, torch::kBFloat16, {128, 128, 128});
+  GroupedLayers of(device_, torch::kBFloat16);
   const auto x = there({2, 5, GroupedLayers::kWidth}, torch::kBFloat16);
-  const auto before = of.layers[2]->weight.clone();
+  const auto before = of.layers[1]->weight.clone();
   of.group(x);
-  EXPECT_TRUE(torch::equal(of.layers[2]->weight, before));
-  of.layers[1]->weight.set_data(there({128, GroupedLayers::kWidth}, torch::kBFloat16));
-  EXPECT_FALSE(of.are_together());
+  EXPECT_TRUE(torch::equal(of.layers[1]->weight, before));
+  of.layers[1]->weight.set_data(there({64, GroupedLayers::kWidth}, torch::kBFloat16));
+  EXPECT_FALSE(of.are_joined());
   const auto y = of.group(x);
-  EXPECT_TRUE(of.are_together());
+  EXPECT_TRUE(of.are_joined());
   EXPECT_LT(error_of(y[1], of.exact(1, x.to(torch::kCPU, torch::kFloat64))), 1.2e-2);
 }
 
-TEST_F(GpuOps, LayersOfSeveralWidthsStayApart) {
+// Else a policy in three products would be compared with a reference in fewer.
+TEST_F(GpuOps, LayersWithUpdatesInFloat32StayApartAlsoWhileThoseAreLeftOut) {
   const torch::NoGradGuard no_grad;
-  GroupedLayers of(device_, torch::kBFloat16, {128, 64});
-  const auto y = of.group(there({2, 5, GroupedLayers::kWidth}, torch::kBFloat16));
-  EXPECT_FALSE(of.are_together());
-  EXPECT_TRUE(y[0].is_contiguous());
-  EXPECT_EQ(y[1].size(-1), 64);
+  GroupedLayers of(device_, torch::kBFloat16);
+  of.layers[0]->low_rank->products = torch::kFloat32;
+  const auto x = there({2, 5, GroupedLayers::kWidth}, torch::kBFloat16);
+  of.group(x);
+  const WithoutLowRank without;
+  of.group(x);
+  EXPECT_FALSE(of.are_joined());
 }
 
 }  // namespace

@@ -147,17 +147,17 @@ TEST(AdaptedLinears, OfOneInputAreThoseOfEachLayerWithTheSumOfTheirGradients) {
   }
 }
 
-TEST(AdaptedLinears, WhoseWeightsAreStackedAreThoseOfEachLayerInPartsOfOneArray) {
+TEST(AdaptedLinears, OfWhichTheFirstAreStackedAreThoseOfEachLayerInPartsOfOneArray) {
   for (const auto& [type, tolerance] :
        {std::pair(torch::kFloat64, 1e-13), std::pair(torch::kBFloat16, 8e-3)}) {
     const auto matrices = type == torch::kFloat64 ? type : torch::kFloat32;
     const Case first(type, matrices), second(type, matrices);
-    const StackedWeights stacked{.weight = torch::cat({first.weight, 0.5 * first.weight, second.weight}),
-                                 .bias = torch::cat({first.bias, second.bias, -first.bias})};
-    const auto weights = stacked.weight.chunk(3), biases = stacked.bias.chunk(3);
+    const StackedWeights stacked{.weight = torch::cat({first.weight, 0.5 * first.weight}),
+                                 .bias = torch::cat({first.bias, second.bias})};
+    const auto weights = stacked.weight.chunk(2), biases = stacked.bias.chunk(2);
     const std::vector<AdaptedLayer> layers = {{weights[0], biases[0], &first.update},
                                               {weights[1], biases[1], nullptr},
-                                              {weights[2], biases[2], &second.update}};
+                                              {second.weight, second.bias, &second.update}};
     const RoundedMatrices a;
     const auto outputs = [&](const Tensor& x) { return adapted_linears(x, layers, a, stacked); };
     const auto together = outputs(first.x), apart = adapted_linears(first.x, layers, a);
@@ -169,7 +169,7 @@ TEST(AdaptedLinears, WhoseWeightsAreStackedAreThoseOfEachLayerInPartsOfOneArray)
     };
     for (std::size_t i = 0; i < apart.size(); ++i) {
       EXPECT_LT(error_of(together[i], apart[i].to(torch::kFloat64)), tolerance) << i;
-      EXPECT_EQ(together[i].storage().data(), together[0].storage().data());
+      EXPECT_EQ(together[i].storage().data() == together[0].storage().data(), i < 2) << i;
     }
     const auto found = gradients(together), expected = gradients(apart);
     for (std::size_t i = 0; i < found.size(); ++i)
