@@ -105,9 +105,11 @@ const std::vector<MetricInfo>& budget_columns() {
       budget("scorer_seconds", "Scorer seconds", "of it, waiting for scorers", 1),
       budget("core_seconds", "Core seconds",
              "CPU time of all threads of the training; on a GPU, time of the device", 1),
-      budget("gpu_idle", "GPU idle (%)",
-             "share of the GPUs' time in which they had no work of the training, by events on their streams",
-             1),
+      budget(
+          "gpu_idle", "GPU idle (%)",
+          "share of the GPUs' time in which they ran no network, gradient or optimiser of the training, by "
+          "events on their streams; scorers on the same GPU count as idle",
+          1),
       budget("peak_memory", "Peak memory (GB)", "most memory that the training had in use", 2),
       budget("weight_copies", "Weight copies",
              "copies of the trained weights that the training keeps beside them and their average"),

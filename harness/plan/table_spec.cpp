@@ -885,7 +885,7 @@ std::vector<std::string> places_in(const std::string& text, const fs::path& fold
 std::string absolute_places(const std::string& given) {
   std::vector<std::string> places;
   for (const auto& place : places_in(given, fs::current_path()))
-    places.push_back(place.empty() ? place : fs::absolute(place).lexically_normal().string());
+    places.push_back(place.empty() ? place : fs::weakly_canonical(fs::absolute(place)).string());
   return join(places, ",");
 }
 

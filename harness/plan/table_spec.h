@@ -193,7 +193,7 @@ TableSpec for_backbone(TableSpec spec, const std::string& backbone);
 /// The places that a text names: one where something is there by the whole of it, else those between its
 /// commas, without blanks around them. `folder`: that relative ones are below.
 std::vector<std::string> places_in(const std::string& text, const std::filesystem::path& folder);
-/// Places from the command line, absolute and without "." and ".." in them, between commas.
+/// Places from the command line between commas, absolute, without "." and ".." in them, and links followed.
 std::string absolute_places(const std::string& given);
 
 /// Reads tables/ID.json, or a user's own FILE.json; "extends" (an ID, or a path relative to the file) names

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "core/text.h"
 #include "results/chart/forest.h"
 #include "results/report/report.h"
 #include "results/statistics/verdict.h"
@@ -9,6 +10,8 @@
 
 namespace harness {
 namespace {
+
+constexpr std::size_t kMostTiles = 8;  ///< of more comparisons only those that show a difference get one
 
 std::string group_html(const std::vector<Forest>& forests, const std::string& baseline) {
   std::string out = fmt::format("<h3>Against {}</h3>\n<div class=\"panels\">\n", html_text(baseline));
@@ -50,13 +53,23 @@ std::string report_forest_html(const Report& report) {
 }
 
 std::string report_verdicts_html(const Report& report) {
-  std::string tiles;
+  std::vector<const TableComparison*> all, telling;
+  const auto column = column_of(report.table, report.metric);
   for (const auto& comparison : report.table.comparisons) {
-    if (comparison.baseline == report.table.baseline && comparison.metric == report.metric) {
-      tiles += tile_html(report.table, comparison, column_of(report.table, report.metric));
-    }
+    if (comparison.baseline != report.table.baseline || comparison.metric != report.metric) continue;
+    all.push_back(&comparison);
+    if (comparison.differs) telling.push_back(&comparison);
   }
-  return tiles.empty() ? tiles : "<ul class=\"tiles\">\n" + tiles + "</ul>\n";
+  const auto& shown = all.size() > kMostTiles ? telling : all;
+  std::string tiles;
+  for (const auto* comparison : shown) tiles += tile_html(report.table, *comparison, column);
+  if (!tiles.empty()) tiles = "<ul class=\"tiles\">\n" + tiles + "</ul>\n";
+  if (const auto others = all.size() - shown.size(); others > 0) {
+    tiles += fmt::format("<p>{} with {} that show no difference: in the tables below.</p>\n",
+                         counted(static_cast<std::int64_t>(others), "comparison"),
+                         html_text(report.table.baseline));
+  }
+  return tiles;
 }
 
 }  // namespace harness

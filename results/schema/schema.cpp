@@ -159,7 +159,8 @@ ALTER TABLE checkpoints ADD COLUMN weight_copies REAL;
 
 constexpr const char* kReadBeforeVersion10 = R"sql(
 CREATE TEMP VIEW checkpoints AS
-SELECT *, NULL AS seconds, NULL AS scorer_seconds, NULL AS core_seconds, NULL AS peak_bytes, NULL AS weight_copies
+SELECT *, NULL AS seconds, NULL AS scorer_seconds, NULL AS core_seconds, NULL AS peak_bytes, NULL AS weight_copies,
+  NULL AS gpu_busy_seconds
 FROM main.checkpoints;
 )sql";
 
@@ -168,11 +169,9 @@ constexpr const char* kSchemaVersion11 = R"sql(
 ALTER TABLE checkpoints ADD COLUMN gpu_busy_seconds REAL;
 )sql";
 
-// In a database of version 9 or before, `checkpoints` is the view above.
+// Readers of a database of version 9 or before have the view above.
 constexpr const char* kReadBeforeVersion11 = R"sql(
-CREATE TEMP TABLE checkpoints_before_11 AS SELECT *, NULL AS gpu_busy_seconds FROM checkpoints;
-DROP VIEW IF EXISTS temp.checkpoints;
-CREATE TEMP VIEW checkpoints AS SELECT * FROM checkpoints_before_11;
+CREATE TEMP VIEW IF NOT EXISTS checkpoints AS SELECT *, NULL AS gpu_busy_seconds FROM main.checkpoints;
 )sql";
 
 // Versions 4 and 6 changed v_results, v_paired and the law audit's standard errors, 8 added the estimators of

@@ -250,8 +250,8 @@ void Store::Impl::put_checkpoint(const CheckpointRecord& checkpoint) {
       path = excluded.path, sha256 = excluded.sha256, lambda_late = excluded.lambda_late,
       lambda_late_last = excluded.lambda_late_last, clip_fraction = excluded.clip_fraction,
       seconds = excluded.seconds, scorer_seconds = excluded.scorer_seconds,
-      core_seconds = excluded.core_seconds, gpu_busy_seconds = excluded.gpu_busy_seconds, peak_bytes = excluded.peak_bytes,
-      weight_copies = excluded.weight_copies)sql";
+      core_seconds = excluded.core_seconds, gpu_busy_seconds = excluded.gpu_busy_seconds,
+      peak_bytes = excluded.peak_bytes, weight_copies = excluded.weight_copies)sql";
   put_record(sql, kCheckpoint, checkpoint);
 }
 

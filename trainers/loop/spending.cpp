@@ -68,10 +68,10 @@ std::map<std::string, double> Spending::counts() {
 
 SpentTime Spending::time() {
   const auto device = parts_.backbone.device();
+  const double busy = parts_.backbone.busy_time().seconds() - busy_at_start_;  // waits for the device
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   const auto sums =
-      sum_over_processes({device.is_cpu() ? cpu_seconds() - cpu_at_start_ : wall, peak_bytes(device),
-                          parts_.backbone.busy_time().seconds() - busy_at_start_});
+      sum_over_processes({device.is_cpu() ? cpu_seconds() - cpu_at_start_ : wall, peak_bytes(device), busy});
   time_.seconds = time_before_.seconds + wall;
   time_.scorer_seconds = time_before_.scorer_seconds + source_.scorer_seconds();
   time_.core_seconds = time_before_.core_seconds + sums[0];
