@@ -32,7 +32,7 @@ torch::Tensor shard_noise(std::uint32_t seed, std::uint32_t epoch, NoiseStream s
                           torch::Device device);
 
 /// What training sees of one step of a shard's rollout: transitions from Q distinct latents to E next ones.
-/// The velocity network is never called twice on the same latent.
+/// The velocity network is called once on each x.
 struct EdgeBlock {
   int step = 0;                                      ///< k of the sampler
   TextCondition condition;                           ///< of the Q latents' prompts

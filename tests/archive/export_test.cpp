@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include "tests/archive/archives.h"
 
 namespace harness::test {
@@ -120,9 +122,11 @@ TEST_F(Export, AnUnknownExperimentIsNamedWithThoseThereAre) {
   place().fails(2, {"export", "1", "-o", "runs"}, {"is a folder"});
 }
 
-TEST_F(Export, ADeviceIsNotReplaced) {
-  place().fails(2, {"export", "1", "-o", "/dev/null"}, {"is a device or a pipe, not a file"});
-  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+TEST_F(Export, APipeIsNotReplaced) {
+  const auto pipe = at("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  place().fails(2, {"export", "1", "-o", "pipe"}, {"is a device or a pipe, not a file"});
+  EXPECT_TRUE(fs::is_fifo(pipe));
 }
 
 }  // namespace

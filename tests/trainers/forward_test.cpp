@@ -514,7 +514,7 @@ TEST(ForwardTimes, DrawsMayShareOneNoise) {
 TEST(ForwardTimes, RefuseARolloutWithTooFewNoiseLevels) {
   const auto error =
       error_of([] { forward_times(plan_of(kRules[1], DrawScope::kSample, 8), 42, 1, kRows, kSigmas); });
-  EXPECT_THAT(error.what(), HasSubstr("setting times: is 8, but the rollout has 7 noise levels"));
+  EXPECT_THAT(error.what(), HasSubstr("setting times is 8, but the rollout has 7 noise levels"));
 }
 
 TEST(ForwardMethods, RepeatTheRecordedCases) {

@@ -332,7 +332,7 @@ TEST_F(Chain, WhatAMethodCannotTrainWithIsRefusedBeforeAnythingRuns) {
   const std::pair<const char*, const char*> cases[] = {
       {"diffusion-nft --set diffusion-nft.old_value=1 --set diffusion-nft.old_end=1",
        "settings of diffusion-nft: the weights \"old\" would stay as they start: a snapshot that nobody updates"},
-      {"dgpo --set dgpo.time_least=0.95", "noise levels for the rule of times"},
+      {"dgpo --set dgpo.time_least=0.95", "settings of dgpo: setting times is"},
       {"mix-grpo --set mix-grpo.window=30", "setting window is 30, more than the 4 steps before window_to"},
       {"mix-grpo --set mix-grpo.preset=flow-factory",
        "setting preset must be one of harness, unirl, upstream, not \"flow-factory\""},

@@ -108,6 +108,9 @@ class ForwardMethod : public Method {
   virtual ForwardPlan forward_plan() const = 0;
   virtual ForwardLoss forward(const ForwardStats& stats) const = 0;
 
+  /// False: samples are chosen or weighed by their rewards, so that no rule of advantages changes anything.
+  virtual bool uses_advantages() const { return true; }
+
   /// All of them, or those of groups whose rewards differ.
   virtual Selection select(const RewardGroups& groups) const;
 };

@@ -53,15 +53,15 @@ bool is_of_rollout(TimeRule::Kind kind) {
 }
 
 /// The rule with `high` lowered to the noise levels that there are and that are at least `least`.
-TimeRule fitted(const ForwardPlan& plan, std::span<const float> sigmas) {
+TimeRule fitted(const ForwardPlan& plan, std::span<const float> sigmas, const std::string& where) {
   auto rule = plan.rule;
   if (!is_of_rollout(rule.kind)) return rule;
   rule.high = std::min(rule.high, static_cast<int>(sigmas.size()));
   while (rule.high > rule.low && sigmas[static_cast<std::size_t>(rule.high - 1)] < rule.least) --rule.high;
   if (rule.high - rule.low < plan.times) {
-    throw Error(fmt::format("is {}, but the rollout has {} noise levels for the rule of times", plan.times,
-                            std::max(0, rule.high - rule.low)),
-                "setting times", "lower it, widen time_low to time_high, or take more sampling_steps");
+    throw Error(fmt::format("setting times is {}, but the rollout has {} noise levels for the rule of times",
+                            plan.times, std::max(0, rule.high - rule.low)),
+                where, "lower it or time_least, widen time_low to time_high, or take more sampling_steps");
   }
   return rule;
 }
@@ -153,7 +153,7 @@ double grid_time(int index, int grid, double shift) {
 
 torch::Tensor forward_times(const ForwardPlan& plan, std::uint32_t seed, std::uint32_t epoch,
                             const std::vector<SampleAddress>& rows, std::span<const float> sigmas) {
-  const auto rule = fitted(plan, sigmas);
+  const auto rule = fitted(plan, sigmas, "method");
   std::vector<torch::Tensor> columns;
   for (const auto& row : rows) {
     const auto draw = first_time(seed, epoch, shared_address(row, plan.time_scope));
@@ -162,8 +162,8 @@ torch::Tensor forward_times(const ForwardPlan& plan, std::uint32_t seed, std::ui
   return columns.empty() ? torch::empty({plan.times, 0}, torch::kFloat64) : torch::stack(columns, 1);
 }
 
-void require_levels(const ForwardPlan& plan, std::span<const float> sigmas) {
-  fitted(plan, sigmas);
+void require_levels(const ForwardPlan& plan, std::span<const float> sigmas, const std::string& where) {
+  fitted(plan, sigmas, where);
 }
 
 torch::Tensor forward_noise(const ForwardPlan& plan, std::uint32_t seed, std::uint32_t epoch,

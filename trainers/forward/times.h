@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "backbones/backbone.h"
@@ -40,8 +41,8 @@ double grid_time(int index, int grid, double shift);
 torch::Tensor forward_times(const ForwardPlan& plan, std::uint32_t seed, std::uint32_t epoch,
                             const std::vector<SampleAddress>& rows, std::span<const float> sigmas);
 
-/// Throws Error where such a rollout has too few noise levels for the rule of times.
-void require_levels(const ForwardPlan& plan, std::span<const float> sigmas);
+/// Throws Error (`where`) where such a rollout has too few noise levels for the rule of times.
+void require_levels(const ForwardPlan& plan, std::span<const float> sigmas, const std::string& where);
 
 /// Noise [draws,B,C,h,w] of draws first_draw, first_draw + 1, ..., float32, shared likewise; the same for all
 /// of them where the plan has one_noise.

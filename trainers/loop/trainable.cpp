@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
+#include <vector>
 
 #include "core/error.h"
 #include "trainers/direct/direct_method.h"
@@ -57,15 +58,21 @@ void check_forward(const ForwardMethod& method, const TrainSettings& settings, c
         "setting kl pulls the means of recorded steps, and this method has none", where,
         "leave kl at 0: methods on the forward process have a pull of their own among their settings");
   }
+  if (settings.advantage && !method.uses_advantages()) {
+    throw Error("setting advantage is given, and this method chooses or weighs samples by their rewards",
+                where, "leave advantage out");
+  }
   const auto plan = method.forward_plan();
   if (plan.rule.high > settings.sampling_steps) {
     throw Error(fmt::format("takes times of steps up to {}, and a rollout has {}", plan.rule.high,
                             settings.sampling_steps),
                 where, "raise sampling_steps, or take times of earlier steps");
   }
-  if (settings.grid == NoiseGrid::kModel) return;  // the model names its noise levels once it is there
-  const auto sigmas = shifted_schedule(settings.grid, settings.sampling_steps, settings.shift).sigmas;
-  require_levels(plan, std::span(sigmas).first(sigmas.size() - 1));
+  // The model's own noise levels are known once it is there: until then only their number counts.
+  const auto sigmas = settings.grid == NoiseGrid::kModel
+                          ? std::vector<float>(static_cast<std::size_t>(settings.sampling_steps) + 1, 1.0F)
+                          : shifted_schedule(settings.grid, settings.sampling_steps, settings.shift).sigmas;
+  require_levels(plan, std::span(sigmas).first(sigmas.size() - 1), where);
 }
 
 /// Settings of what such a method does not have.

@@ -24,6 +24,7 @@ class OnlineDpo : public ForwardMethod {
       : OnlineDpo(settings, context, read_preset(settings)) {}
 
   std::optional<AdvantageRule> advantage_rule() const override { return AdvantageRule::kGroup; }
+  bool uses_advantages() const override { return false; }
   ForwardPlan forward_plan() const override { return draws_; }
 
   std::vector<SnapshotRule> snapshots() const override {

@@ -23,6 +23,7 @@ class Raft : public ForwardMethod {
   }
 
   std::optional<AdvantageRule> advantage_rule() const override { return AdvantageRule::kGroup; }
+  bool uses_advantages() const override { return false; }
   ForwardPlan forward_plan() const override { return draws_; }
 
   Selection select(const RewardGroups& groups) const override {

@@ -27,6 +27,7 @@ class Rwr : public ForwardMethod {
   std::optional<AdvantageRule> advantage_rule() const override {
     return weights_ == "softmax" ? AdvantageRule::kGroup : AdvantageRule::kRaw;
   }
+  bool uses_advantages() const override { return weights_ == "softmax"; }
   ForwardPlan forward_plan() const override { return draws_; }
 
   Selection select(const RewardGroups& groups) const override {
