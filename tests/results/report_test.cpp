@@ -99,6 +99,25 @@ TEST(ReportPage, ItsPolicyAllowsItsOwnScriptAndStyleAndNothingElse) {
   EXPECT_THAT(policy, HasSubstr("script-src &#39;" + hash_of(between(page, "\n<script>", "</script>"))));
 }
 
+TEST(ReportPage, OfManyComparisonsOnlyThoseThatShowADifferenceHaveATile) {
+  auto report = fixture_report();
+  auto& comparisons = report.table.comparisons;
+  auto alike = comparisons.front();
+  alike.baseline = report.table.baseline;
+  alike.metric = report.metric;
+  alike.differs = false;
+  auto different = alike;
+  different.method = "the-other";
+  different.differs = true;
+  comparisons.assign(8, alike);
+  EXPECT_EQ(count(report_verdicts_html(report), "<li "), 8U);
+  comparisons.push_back(different);
+  const auto tiles = report_verdicts_html(report);
+  EXPECT_EQ(count(tiles, "<li "), 1U);
+  EXPECT_THAT(tiles, HasSubstr("the-other"));
+  EXPECT_THAT(tiles, HasSubstr("8 comparisons with"));
+}
+
 TEST(ReportPage, RefersToNothingOutside) {
   const auto page = report_html(fixture_report());
   for (const char* reference : {"src=\"http", "href=\"http", "src=\"/", "url(", "@import", "fetch("}) {
