@@ -332,7 +332,7 @@ void print_spent(const Json& spent) {
     if (const auto& value = spent.at(key); !value.is_null()) parts.push_back(text(value.get<double>()));
   };
   add("images", [](double n) { return fmt::format("{:.0f} images", n); });
-  add("nfe_total", [](double n) { return fmt::format("{:.0f} network evaluations", n); });
+  add("nfe_total", [](double n) { return fmt::format("NFE total {:.0f}", n); });
   add("scorer_seconds", [](double s) { return duration_text(s) + " waiting for rewards"; });
   add("gpu_idle", [](double share) { return fmt::format("GPU idle {:.1f} %", 100 * share); });
   add("peak_bytes", [](double bytes) { return size_text(bytes) + " of memory"; });

@@ -66,7 +66,7 @@ TEST_F(RunsShow, SaysWhatARunIsWhatItTookAndWhereItIs) {
                   tested->at("metrics").at("cer").dump()),
             "n\n1\n");
   ok({"runs", "show", id}, {"dual on glyph, task ocr, seed 42", "wall time", "training spent",
-                            "network evaluations", "on disk", "selected", "gamma=0.2"});
+                            "NFE total", "on disk", "selected", "gamma=0.2"});
 }
 
 TEST_F(RunsShow, OfARunThatTwoTablesUseEachEvaluationHasItsOwnRow) {
