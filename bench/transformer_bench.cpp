@@ -34,26 +34,32 @@ struct Options {
   bool checkpointing = false, profile = false;
 };
 
-/// The most memory so far: on a GPU what its allocator gave out, since the last call; elsewhere this
-/// process's resident set.
-double peak_gigabytes(torch::Device device) {
-  if (device.is_cuda()) {
-    auto* allocator = at::getDeviceAllocator(device.type());
-    const auto stats = allocator->getDeviceStats(0);
-    allocator->resetPeakStats(0);
-    return static_cast<double>(stats.allocated_bytes[0].peak) / 1e9;  // of every kind of memory
-  }
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) * 1024 / 1e9;
-}
+/// The most memory that there was in use.
+class PeakMemory {
+ public:
+  explicit PeakMemory(torch::Device device) : device_(device) {}
 
-/// The most that a GPU's allocator has held, what recorded passes keep included; 0 elsewhere.
-double reserved_gigabytes(torch::Device device) {
-  if (!device.is_cuda()) return 0;
-  const auto stats = at::getDeviceAllocator(device.type())->getDeviceStats(0);
-  return static_cast<double>(stats.reserved_bytes[0].peak) / 1e9;
-}
+  /// In GB: on a GPU what its allocator gave out since the last call; elsewhere this process's resident set.
+  double read() {
+    if (!device_.is_cuda()) {
+      rusage usage{};
+      ::getrusage(RUSAGE_SELF, &usage);
+      return static_cast<double>(usage.ru_maxrss) * 1024 / 1e9;
+    }
+    auto* allocator = at::getDeviceAllocator(device_.type());
+    const auto stats = allocator->getDeviceStats(0);  // of every kind of memory
+    allocator->resetPeakStats(0);
+    held_ = std::max(held_, static_cast<double>(stats.reserved_bytes[0].peak) / 1e9);
+    return static_cast<double>(stats.allocated_bytes[0].peak) / 1e9;
+  }
+
+  /// The most that the allocator held until the last call, caches and recorded passes included; 0 on a CPU.
+  double held() const { return held_; }
+
+ private:
+  torch::Device device_;
+  double held_ = 0;
+};
 
 /// What a GPU did during `action`, by CUPTI: {"span_ms", "busy_ms", "kernels": [[milliseconds, calls,
 /// name]]}, the longest kernels first.
@@ -203,7 +209,7 @@ std::unique_ptr<Network> open_network(const Place& place) {
 
 class Timing {
  public:
-  explicit Timing(const Options& o) : o_(o), device_(open_device(o.device)) {
+  explicit Timing(const Options& o) : o_(o), device_(open_device(o.device)), memory_(device_) {
     const std::filesystem::path folder(o.folder);
     dtype_ = device_.is_cuda() ? torch::kBFloat16 : torch::kFloat32;
     const Placement placement{.device = device_, .dtype = dtype_};
@@ -214,7 +220,7 @@ class Timing {
     for (auto& p : network_->module().parameters()) p.set_requires_grad(false);
     for (auto& p : vae_->parameters()) p.set_requires_grad(false);
     x_ = inputs.at("latents").to(device_);
-    loaded_peak_ = peak_gigabytes(device_);
+    loaded_peak_ = memory_.read();
   }
 
   /// The rows of a process' first decodings, and of one in other places, whose bits are not the fifth's.
@@ -249,7 +255,7 @@ class Timing {
     Json times, peaks{{"loaded", loaded_peak_}}, profiles;
     const auto time = [&](const char* name, const auto& action) {
       times[name] = seconds(action);
-      peaks[name] = peak_gigabytes(device_);
+      peaks[name] = memory_.read();
       if (o_.profile) profiles[name] = kernels_of(action);
     };
     const auto time_by_kernels = [&](const char* name, const auto& action) {
@@ -263,6 +269,7 @@ class Timing {
     {
       LoraAdapter adapter(network_->module(), network_->adapter(), "bench");
       adapter.initialise(1);
+      move_off_zero(adapter);
       std::vector<Tensor> trained;
       for (const auto& [_, tensor] : adapter.parameters()) trained.push_back(tensor.requires_grad_());
       time("adapted_forward", velocity);
@@ -273,13 +280,15 @@ class Timing {
       const auto train = [&] { step(); };
       time_by_kernels("training_step_by_kernels", train);
       auto by_kernels = gradients_without_graphs(step);
+      const auto recorded = network_->recorded_passes();
       time("training_step", train);
+      times["training_step_is_recorded"] = network_->recorded_passes() > recorded;
       if (device_.is_cuda()) times["graphs_give_the_same_bits"] = are_equal(by_kernels, step());
       time("sampling", [&] { sample(); });  // as rollouts run
     }
     time("decoding", [&] { decode(x_); });
     times.update({{"peak_gb", peaks},
-                  {"reserved_gb", reserved_gigabytes(device_)},
+                  {"reserved_gb", memory_.held()},
                   {"decodings_apart", decodings},
                   {"images", x_.size(0)},
                   {"recorded_passes", network_->recorded_passes()},
@@ -291,6 +300,15 @@ class Timing {
 
  private:
   static constexpr double kSigma = 0.7;
+
+  /// B is 0 at first, and with it all gradients of A.
+  static void move_off_zero(const LoraAdapter& adapter) {
+    const torch::NoGradGuard no_grad;
+    torch::manual_seed(1);
+    for (const auto& [name, matrix] : adapter.parameters()) {
+      if (name.ends_with("lora_B.weight")) Tensor(matrix).normal_(0, 1e-3);
+    }
+  }
 
   template <class Step>
   std::vector<Tensor> gradients_without_graphs(const Step& step) {
@@ -340,6 +358,7 @@ class Timing {
 
   Options o_;
   torch::Device device_;
+  PeakMemory memory_;
   torch::ScalarType dtype_ = torch::kFloat32;
   std::unique_ptr<Network> network_;
   AutoencoderKl vae_{nullptr};
