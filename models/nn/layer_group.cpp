@@ -18,7 +18,7 @@ struct LayerGroup::Stack {
 
 namespace {
 
-/// Whether `parts` of equal size are `whole`, one behind the other.
+/// Whether `parts` lie in `whole`, one behind the other.
 bool is_made_of(const Tensor& whole, const std::vector<Tensor>& parts) {
   if (!whole.defined() || whole.scalar_type() != parts.front().scalar_type()) return false;
   const auto* at = static_cast<const char*>(whole.const_data_ptr());
@@ -72,6 +72,7 @@ StackedWeights LayerGroup::stacked() {
     weights.push_back(layer->weight);
     if (layer->bias.defined()) biases.push_back(layer->bias);
   }
+  TORCH_CHECK(biases.empty() || biases.size() == weights.size(), "joined layers have biases, or none has");
   const std::lock_guard lock(stack_->mutex);
   auto& whole = stack_->whole;
   if (is_made_of(whole.weight, weights) && (biases.empty() || is_made_of(whole.bias, biases))) return whole;
