@@ -240,7 +240,8 @@ std::vector<ViewTable> pieces_of(const ViewTable& table) {
 /// The floats of a table.
 class Floats {
  public:
-  explicit Floats(const TableModel& model) : model_(model), writer_(model), view_(table_view(model)) {}
+  explicit Floats(const TableModel& model)
+      : model_(model), writer_(model), view_(table_view(model)), first_label_(model.show.label) {}
 
   std::string text() {
     if (wants("results")) add(results());
@@ -252,7 +253,6 @@ class Floats {
     if (wants("guardrails")) add_guardrails();
     if (!floats_.empty() && !view_.signature.empty())
       floats_.front().comment = "Signature: " + view_.signature;
-    if (!floats_.empty() && !model_.show.label.empty()) label_first(model_.show.label);
     std::string body;
     for (auto& one : floats_) {
       for (const auto& page : on_pages(std::move(one))) body += float_text(writer_, page);
@@ -274,23 +274,20 @@ class Floats {
     return title() + ": " + writer_.prose(what) + "." + sentences;
   }
 
+  /// The first float that is made takes the label that was asked for; its further pieces and pages count from
+  /// it.
+  std::string next_label(const std::string& own) {
+    const auto asked = std::exchange(first_label_, {});
+    return asked.empty() ? label_of(own) : asked;
+  }
+
   Float float_of(const std::string& what, const std::string& sentences, const std::string& label,
-                 const ViewTable& table) const {
+                 const ViewTable& table) {
     return {
-        .caption = caption_of(what, sentences), .label = label_of(model_.id + "-" + label), .table = table};
+        .caption = caption_of(what, sentences), .label = next_label(model_.id + "-" + label), .table = table};
   }
 
   void add(Float one) { add_pieces(std::move(one), floats_); }
-
-  /// Another label of the first float, where others refer to it too.
-  void label_first(const std::string& chosen) {
-    const auto before = fmt::format("\\ref{{{}}}", std::exchange(floats_.front().label, chosen)),
-               after = fmt::format("\\ref{{{}}}", chosen);
-    for (auto& one : floats_) {
-      boost::replace_all(one.caption, before, after);
-      for (auto& note : one.notes) boost::replace_all(note, before, after);
-    }
-  }
 
   /// A float, or several where its table is too long for one; the first has the notes.
   static void add_pieces(Float whole, std::vector<Float>& floats) {
@@ -325,10 +322,10 @@ class Floats {
     return prose_of(for_its_reader(model_, std::move(notes)));
   }
 
-  Float results() const {
+  Float results() {
     Float out{.caption = fmt::format("{}. {}.{}{}", title(), writer_.prose(view_.subtitle),
                                      runs_sentence(model_), warning()),
-              .label = label_of(model_.id),
+              .label = next_label(model_.id),
               .table = view_.results};
     for (const auto& alarm : view_.guardrails.alarms)
       out.notes.push_back("\\textbf{" + writer_.prose(alarm) + "}");
@@ -357,6 +354,7 @@ class Floats {
   const TableModel& model_;
   Writer writer_;
   TableView view_;
+  std::string first_label_;  ///< that was asked for and that no float has yet
   std::vector<Float> floats_ = {};
 };
 
