@@ -65,8 +65,8 @@ TEST_F(RunsShow, SaysWhatARunIsWhatItTookAndWhereItIs) {
                   "'cer' AND mean = " +
                   tested->at("metrics").at("cer").dump()),
             "n\n1\n");
-  ok({"runs", "show", id}, {"dual on glyph, task ocr, seed 42", "wall time", "training spent",
-                            "NFE total", "on disk", "selected", "gamma=0.2"});
+  ok({"runs", "show", id}, {"dual on glyph, task ocr, seed 42", "wall time", "training spent", "NFE total",
+                            "on disk", "selected", "gamma=0.2"});
 }
 
 TEST_F(RunsShow, OfARunThatTwoTablesUseEachEvaluationHasItsOwnRow) {
