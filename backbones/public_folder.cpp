@@ -105,20 +105,21 @@ std::int64_t StreamSize::values(double units) const {
   return bytes(static_cast<std::int64_t>(units * static_cast<double>(tokens * width)), dtype);
 }
 
-std::int64_t StreamSize::block(double units) const {
-  return values(units) + (keeps_attention ? bytes(2 * heads * tokens * tokens, dtype) : 0);
+std::int64_t StreamSize::block(double units, double attentions) const {
+  const auto weights = attentions * static_cast<double>(heads * tokens * tokens);
+  return values(units) + (keeps_attention ? bytes(static_cast<std::int64_t>(weights), dtype) : 0);
 }
 
 std::int64_t kept_by_joint_block(const StreamSize& stream, bool dual) {
   // Inputs of the norms, products and activations of both streams, counted for the network with dual
-  // attention.
+  // attention whose norms of heads were operators: too many for one without, or on the CPU.
   constexpr double kByOperators = 34;
   // Inputs of the two norms (2), queries and keys before theirs (2), what attention reads and gives (4), and
   // the feed-forward's activation (4); a second attention of the image has six of these and no feed-forward.
   constexpr double kByFused = 12, kBySecondAttention = 6;
-  if (!stream.is_fused) return stream.block(kByOperators);
   const auto of_image =
       static_cast<double>(stream.tokens - stream.text_tokens) / static_cast<double>(stream.tokens);
+  if (!stream.is_fused) return stream.block(kByOperators, dual ? 1 + of_image * of_image : 1);
   return stream.block(kByFused + (dual ? kBySecondAttention * of_image : 0));
 }
 

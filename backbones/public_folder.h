@@ -43,8 +43,9 @@ struct StreamSize {
 
   StreamSize of(torch::Device device) const;
   std::int64_t values(double units) const;  ///< bytes of so many copies of the stream
-  /// What a block keeps for its gradient: copies, and attention weights where they are kept.
-  std::int64_t block(double units) const;
+  /// What a block keeps for its gradient: so many copies, and the weights of so many attentions over all
+  /// tokens where they are kept.
+  std::int64_t block(double units, double attentions = 1) const;
 };
 
 /// Bytes that a joint block keeps for its gradient, of one image, without adapter_inputs.

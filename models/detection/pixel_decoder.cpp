@@ -5,7 +5,7 @@
 
 #include <numbers>
 
-#include "models/nn/kernels.h"
+#include "models/cpu/kernels.h"
 #include "models/nn/module_path.h"
 
 namespace harness {

@@ -2,10 +2,15 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <future>
+#include <vector>
 
+#include "models/cpu/attention.h"
+#include "models/cpu/kernels.h"
 #include "models/nn/gpu_ops.h"
-#include "models/nn/kernels.h"
 
 namespace harness {
 namespace {
@@ -122,6 +127,26 @@ struct GatedAddFunction : torch::autograd::Function<GatedAddFunction> {
   }
 };
 
+/// x [B,N,H*d]; weight [d].
+struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight) {
+    const auto width = weight.size(0), count = x.numel() / width;
+    auto y = torch::empty_like(x), rrms = torch::empty({count}, x.options());
+    kernels::rms_norm(in(x), in(weight), to(y), to(rrms), count, width, 1e-6F);
+    context->save_for_backward({x, weight, rrms});
+    return y;
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto saved = context->get_saved_variables();
+    const auto &x = saved[0], &weight = saved[1], &rrms = saved[2];
+    const auto dy = grads[0].contiguous();
+    auto dx = torch::empty_like(x), dweight = torch::empty_like(weight);
+    kernels::rms_norm_backward(in(x), in(weight), in(rrms), in(dy), to(dx), to(dweight), rrms.numel(),
+                               weight.size(0));
+    return {dx, dweight};
+  }
+};
+
 struct RmsRotationFunction : torch::autograd::Function<RmsRotationFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, const Tensor& cos,
                         const Tensor& sin) {
@@ -142,12 +167,16 @@ struct RmsRotationFunction : torch::autograd::Function<RmsRotationFunction> {
   }
 };
 
-/// q, k, v [B*H,N,d], contiguous.
-struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
+float attention_scale(std::int64_t width) {
+  return 1.0F / std::sqrt(static_cast<float>(width));
+}
+
+/// Attention by the BLAS, with all scores of all heads in memory. q [B*H,N,d]; k, v [B*H,S,d], contiguous.
+struct NarrowAttentionFunction : torch::autograd::Function<NarrowAttentionFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& q, const Tensor& k, const Tensor& v) {
     auto p = torch::bmm(q, k.transpose(1, 2));
     const auto n = p.size(2);
-    kernels::scaled_softmax(to(p), p.numel() / n, n, scale_of(q));
+    kernels::scaled_softmax(to(p), p.numel() / n, n, n, attention_scale(q.size(2)));
     context->save_for_backward({q, k, v, p});
     return torch::bmm(p, v);
   }
@@ -157,12 +186,74 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const auto dy = grads[0].contiguous();
     auto ds = torch::bmm(dy, v.transpose(1, 2));
     const auto n = p.size(2);
-    kernels::scaled_softmax_backward(in(p), to(ds), p.numel() / n, n, scale_of(q));
+    kernels::scaled_softmax_backward(in(p), to(ds), p.numel() / n, n, n, attention_scale(q.size(2)));
     return {torch::bmm(ds, k), torch::bmm(ds.transpose(1, 2), q), torch::bmm(p.transpose(1, 2), dy)};
+  }
+};
+
+/// Products of fewer than 12 columns the BLAS adds up in an order of its own: attention that has such ones is
+/// left to it, so that the runs of tiny-sd3 keep their bits.
+bool is_narrow(std::int64_t keys, std::int64_t width) {
+  constexpr std::int64_t kFewest = 12;
+  return keys < kFewest || width < kFewest;
+}
+
+/// Calls `run` for [0,parts), in as many ranges as LibTorch has threads and as there is work for them, as
+/// at::parallel_for does in code that is compiled with OpenMP. `products` are those of all parts.
+void in_ranges(std::int64_t parts, std::int64_t products,
+               const std::function<void(std::int64_t first, std::int64_t last)>& run) {
+  constexpr std::int64_t kWorthAThread = 1 << 24;  // some 0.2 ms, ten times what a thread costs
+  const auto ranges = std::max<std::int64_t>(
+      1, std::min<std::int64_t>({torch::get_num_threads(), parts, products / kWorthAThread}));
+  std::vector<std::future<void>> others;
+  for (std::int64_t i = 1; i < ranges; ++i)
+    others.push_back(std::async(std::launch::async, run, parts * i / ranges, parts * (i + 1) / ranges));
+  run(0, parts / ranges);
+  for (auto& other : others) other.get();
+}
+
+/// q [B,N,H*d]; k, v [B,S,H*d], contiguous.
+struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& q, const Tensor& k, const Tensor& v,
+                        std::int64_t heads, bool keeps_probabilities) {
+    const auto shape = shape_of(q, k, heads);
+    auto out = torch::empty_like(q), p = torch::empty({0}, q.options());
+    if (keeps_probabilities) p = torch::empty({shape.all_heads(), shape.queries, shape.row()}, q.options());
+    float* kept = keeps_probabilities ? to(p) : nullptr;
+    const auto *of_q = in(q), *of_k = in(k), *of_v = in(v);
+    auto* mixed = to(out);
+    in_ranges(kernels::attention_parts(shape), shape.products(), [&](std::int64_t first, std::int64_t last) {
+      kernels::attention(shape, of_q, of_k, of_v, kept, mixed, first, last);
+    });
+    context->save_for_backward({q, k, v, p});
+    context->saved_data["heads"] = heads;
+    return out;
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto saved = context->get_saved_variables();
+    const auto &q = saved[0], &k = saved[1], &v = saved[2], &p = saved[3];
+    const auto shape = shape_of(q, k, context->saved_data["heads"].toInt());
+    TORCH_CHECK(p.numel() > 0, "attention kept no probabilities for a gradient");
+    const auto dout = grads[0].contiguous();
+    auto dq = torch::empty_like(q), dk = torch::empty_like(k), dv = torch::empty_like(v);
+    const auto *of_q = in(q), *of_k = in(k), *of_v = in(v), *of_p = in(p), *of_dout = in(dout);
+    auto *to_q = to(dq), *to_k = to(dk), *to_v = to(dv);
+    in_ranges(shape.all_heads(), 2 * shape.products(), [&](std::int64_t first, std::int64_t last) {
+      kernels::attention_backward(shape, of_q, of_k, of_v, of_p, of_dout, to_q, to_k, to_v, first, last);
+    });
+    return {dq, dk, dv, {}, {}};
   }
 
  private:
-  static float scale_of(const Tensor& q) { return 1.0F / std::sqrt(static_cast<float>(q.size(2))); }
+  static kernels::AttentionShape shape_of(const Tensor& q, const Tensor& k, std::int64_t heads) {
+    const auto width = q.size(2) / heads;
+    return {.batch = q.size(0),
+            .heads = heads,
+            .queries = q.size(1),
+            .keys = k.size(1),
+            .width = width,
+            .scale = attention_scale(width)};
+  }
 };
 
 }  // namespace
@@ -199,18 +290,29 @@ Tensor gated_add(const Tensor& x, const Tensor& gate, const Tensor& y) {
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, std::int64_t heads) {
   const auto split = [heads](const Tensor& x) { return x.unflatten(-1, {heads, -1}).transpose(1, 2); };
+  const auto joined = [](const Tensor& of_heads) { return of_heads.transpose(1, 2).flatten(-2); };
   if (!takes_own_kernels(q)) {
-    const auto of_heads = gpu::attention(split(q), split(k), split(v));
-    return (of_heads ? *of_heads : torch::scaled_dot_product_attention(split(q), split(k), split(v)))
-        .transpose(1, 2)
-        .flatten(-2);
+    if (const auto mixed = gpu::attention(split(q), split(k), split(v))) return joined(*mixed);
+    return joined(torch::scaled_dot_product_attention(split(q), split(k), split(v)));
   }
-  const auto fold = [&split](const Tensor& x) { return split(x).flatten(0, 1).contiguous(); };  // [B*H,N,d]
-  const auto mixed = AttentionFunction::apply(fold(q), fold(k), fold(v));
-  return mixed.unflatten(0, {-1, heads}).transpose(1, 2).flatten(-2);
+  if (is_narrow(k.size(1), q.size(2) / heads)) {
+    const auto fold = [&split](const Tensor& x) { return split(x).flatten(0, 1).contiguous(); };
+    return joined(NarrowAttentionFunction::apply(fold(q), fold(k), fold(v)).unflatten(0, {-1, heads}));
+  }
+  TORCH_CHECK(k.sizes() == v.sizes() && q.size(0) == k.size(0) && q.size(2) == k.size(2) &&
+                  q.size(2) % heads == 0 && q.numel() > 0,
+              "attention of ", heads, " heads: queries ", q.sizes(), ", keys ", k.sizes(), ", values ",
+              v.sizes());
+  const bool has_gradient =  // as Function::apply decides whether there will be a backward
+      torch::GradMode::is_enabled() && (q.requires_grad() || k.requires_grad() || v.requires_grad());
+  return AttentionFunction::apply(q.contiguous(), k.contiguous(), v.contiguous(), heads, has_gradient);
 }
 
 Tensor head_rms_norm(const Tensor& x, const Tensor& weight) {
+  if (takes_own_kernels(x) && takes_own_kernels(weight)) {
+    TORCH_CHECK(x.size(-1) % weight.size(0) == 0, "heads of ", weight.size(0), " channels in ", x.sizes());
+    return RmsNormFunction::apply(x.contiguous(), weight.contiguous());
+  }
   if (const auto y = gpu::head_norm({x, weight}, nullptr, {})) return *y;
   const auto per_head = x.unflatten(-1, {-1, weight.size(0)});
   const auto wide = per_head.to(torch::kFloat32);

@@ -6,7 +6,7 @@
 namespace harness {
 
 // B batch, N tokens, C channels, H heads. float32 on the CPU takes own kernels and oneDNN, everything else
-// LibTorch's operators: a matter of device and dtype alone, never of the gradient mode.
+// LibTorch's operators: a matter of device, dtype and sizes alone, never of the gradient mode.
 
 /// x W^T + b over the last axis. x [..,K], weight [N,K], bias [N] or undefined -> [..,N].
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);

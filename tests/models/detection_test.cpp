@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "core/files.h"
+#include "models/cpu/kernels.h"
 #include "models/detection/detection_images.h"
-#include "models/nn/kernels.h"
 #include "tests/recorded_cases.h"
 
 namespace harness {

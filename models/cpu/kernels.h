@@ -31,6 +31,15 @@ void gated_add(const float* x, const float* gate, std::int64_t stride, const flo
 void gated_add_backward(const float* gate, std::int64_t stride, const float* y, const float* dout, float* dy,
                         float* dgate, std::int64_t b, std::int64_t n, std::int64_t c);
 
+/// Each of `count` heads over its root mean square (eps), times weight [width]. x, y [count,width]; rrms
+/// [count], the reciprocal root mean squares, are kept for the gradient.
+void rms_norm(const float* x, const float* weight, float* y, float* rrms, std::int64_t count,
+              std::int64_t width, float eps);
+
+/// Gradients of the above: dx like x, dweight [width].
+void rms_norm_backward(const float* x, const float* weight, const float* rrms, const float* dy, float* dx,
+                       float* dweight, std::int64_t count, std::int64_t width);
+
 /// Each head of each token over its root mean square (eps), times weight [2 half], then channels 2i and 2i +
 /// 1 turned by an angle whose cosine and sine are cos[n,i], sin[n,i]. x, y [B,N,heads * 2 half]; cos, sin
 /// [N,half]; rrms [B,N,heads], the reciprocal root mean squares, are kept for the gradient.
@@ -43,11 +52,13 @@ void rms_rotated_backward(const float* x, const float* weight, const float* cos,
                           const float* rrms, const float* dy, float* dx, float* dweight, std::int64_t b,
                           std::int64_t n, std::int64_t heads, std::int64_t half);
 
-/// Rows of `width` become softmax(scale * row), in place.
-void scaled_softmax(float* rows, std::int64_t count, std::int64_t width, float scale);
+/// Rows of `width`, `step` apart, become softmax(scale * row), in place.
+void scaled_softmax(float* rows, std::int64_t count, std::int64_t width, std::int64_t step, float scale);
 
-/// In place: p-gradient becomes the gradient of the unscaled scores, ds = scale * p (dp - sum(p dp)).
-void scaled_softmax_backward(const float* p, float* dp, std::int64_t count, std::int64_t width, float scale);
+/// In place: p-gradient becomes the gradient of the unscaled scores, ds = scale * p (dp - sum(p dp)). Rows of
+/// both have `width` numbers and are `step` apart.
+void scaled_softmax_backward(const float* p, float* dp, std::int64_t count, std::int64_t width,
+                             std::int64_t step, float scale);
 
 /// A level of a pyramid of features: a grid whose tokens lie row by row from `first` on.
 struct PyramidLevel {

@@ -1,4 +1,4 @@
-#include "models/nn/kernels.h"
+#include "models/cpu/kernels.h"
 
 #include <bit>
 #include <cmath>
@@ -150,6 +150,36 @@ HARNESS_CLONES void gated_add_backward(const float* __restrict gate, std::int64_
   }
 }
 
+HARNESS_CLONES void rms_norm(const float* __restrict x, const float* __restrict weight, float* __restrict y,
+                             float* __restrict rrms, std::int64_t count, std::int64_t width, float eps) {
+  const float inverse = 1.0F / static_cast<float>(width);
+  for (std::int64_t i = 0; i < count; ++i, x += width, y += width) {
+    float squares = 0;
+    for (std::int64_t j = 0; j < width; ++j) squares += x[j] * x[j];
+    const float r = 1.0F / std::sqrt(squares * inverse + eps);
+    for (std::int64_t j = 0; j < width; ++j) y[j] = x[j] * r * weight[j];
+    rrms[i] = r;
+  }
+}
+
+HARNESS_CLONES void rms_norm_backward(const float* __restrict x, const float* __restrict weight,
+                                      const float* __restrict rrms, const float* __restrict dy,
+                                      float* __restrict dx, float* __restrict dweight, std::int64_t count,
+                                      std::int64_t width) {
+  std::memset(dweight, 0, sizeof(float) * static_cast<std::size_t>(width));
+  const float inverse = 1.0F / static_cast<float>(width);
+  for (std::int64_t i = 0; i < count; ++i, x += width, dy += width, dx += width) {
+    const float r = rrms[i];
+    float dot = 0;
+    for (std::int64_t j = 0; j < width; ++j) {
+      dweight[j] += dy[j] * x[j] * r;
+      dot += dy[j] * weight[j] * x[j];
+    }
+    dot *= r * r * inverse;
+    for (std::int64_t j = 0; j < width; ++j) dx[j] = r * (dy[j] * weight[j] - x[j] * dot);
+  }
+}
+
 HARNESS_CLONES void rms_rotated(const float* __restrict x, const float* __restrict weight,
                                 const float* __restrict cos, const float* __restrict sin, float* __restrict y,
                                 float* __restrict rrms, std::int64_t b, std::int64_t n, std::int64_t heads,
@@ -200,9 +230,9 @@ HARNESS_CLONES void rms_rotated_backward(const float* __restrict x, const float*
 }
 
 HARNESS_CLONES void scaled_softmax(float* __restrict rows, std::int64_t count, std::int64_t width,
-                                   float scale) {
+                                   std::int64_t step, float scale) {
   for (std::int64_t i = 0; i < count; ++i) {
-    float* row = rows + i * width;
+    float* row = rows + i * step;
     float top = row[0];
     for (std::int64_t j = 1; j < width; ++j) top = row[j] > top ? row[j] : top;
     float sum = 0;
@@ -216,10 +246,11 @@ HARNESS_CLONES void scaled_softmax(float* __restrict rows, std::int64_t count, s
 }
 
 HARNESS_CLONES void scaled_softmax_backward(const float* __restrict p, float* __restrict dp,
-                                            std::int64_t count, std::int64_t width, float scale) {
+                                            std::int64_t count, std::int64_t width, std::int64_t step,
+                                            float scale) {
   for (std::int64_t i = 0; i < count; ++i) {
-    const float* q = p + i * width;
-    float* d = dp + i * width;
+    const float* q = p + i * step;
+    float* d = dp + i * step;
     float dot = 0;
     for (std::int64_t j = 0; j < width; ++j) dot += q[j] * d[j];
     for (std::int64_t j = 0; j < width; ++j) d[j] = scale * q[j] * (d[j] - dot);
