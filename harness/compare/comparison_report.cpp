@@ -260,6 +260,45 @@ void print_interval_legend(const ComparisonReport& report) {
   }
 }
 
+/// Whether these are about the same two rows in the same metric, whichever is the baseline.
+bool is_of_same_rows(const TableQuestion& a, const TableQuestion& b) {
+  return is_same_question(a, b) || (a.baseline == b.method && a.method == b.baseline && a.metric == b.metric);
+}
+
+/// Their number where none is about the same.
+std::size_t place_in(const std::vector<TableQuestion>& questions, const TableQuestion& question) {
+  const auto same =
+      std::ranges::find_if(questions, [&](const auto& q) { return is_of_same_rows(q, question); });
+  return static_cast<std::size_t>(same - questions.begin());
+}
+
+bool holds(const std::vector<TableQuestion>& questions, const TableQuestion& question) {
+  return place_in(questions, question) < questions.size();
+}
+
+TableQuestion question_of(const ComparisonRecord& c) {
+  return {c.baseline, c.method, c.metric, p_value_of(c.result), restated_by(c.metric)};
+}
+
+/// What a difference is judged over that the table does not show: it, the table's family, and all other pairs
+/// of the table's rows in its metric. Of these p is 1: they make its own no smaller, and that does not depend
+/// on what else is asked for. Where rows are of several experiments there are no such pairs, and all that is
+/// `asked` for counts.
+std::vector<TableQuestion> questions_with(const ComparisonReport& report, const TableQuestion& question,
+                                          const std::vector<TableQuestion>& asked) {
+  std::vector<TableQuestion> questions{question};
+  const auto add = [&questions](const TableQuestion& other) {
+    if (!holds(questions, other)) questions.push_back(other);
+  };
+  std::ranges::for_each(report.family, add);
+  if (report.rows.empty()) std::ranges::for_each(asked, add);
+  for (std::size_t i = 0; i < report.rows.size(); ++i) {
+    for (std::size_t j = i + 1; j < report.rows.size(); ++j)
+      add({report.rows[i], report.rows[j], question.metric, 1.0, restated_by(question.metric)});
+  }
+  return questions;
+}
+
 /// Over which family Holm's adjustment is.
 std::string family_text(const ComparisonReport& report) {
   if (report.table.empty()) {
@@ -267,16 +306,26 @@ std::string family_text(const ComparisonReport& report) {
     return fmt::format("Holm: over the {} asked for here; what other commands compare is not counted.",
                        differences == 1 ? "one difference" : counted(differences, "difference"));
   }
-  const bool some_are_not = any(report, [&](const ComparedMetric& metric) {
-    return std::ranges::none_of(report.family,
-                                [&](const auto& other) { return is_same_question(other, metric.record); });
-  });
   auto text = fmt::format(
       "Holm: over all {} differences of table {}, shown here or not, as in the table (cer_paper "
       "= 1 - ocr_reward counts once with it).",
       family_size(report.family), report.table);
-  if (!some_are_not) return text;
-  return text + " Differences that the table does not show are judged over those and these together.";
+  if (!report.leaderboard.empty()) {
+    text += fmt::format(" Those with {} in {} are judged over their own {}, as in the leaderboard.",
+                        report.leaderboard.front().baseline, report.leaderboard.front().metric,
+                        family_size(report.leaderboard));
+  }
+  std::vector<TableQuestion> asked;
+  for (const auto& compared : report.compared) asked.push_back(question_of(compared.record));
+  const auto beyond =
+      std::ranges::find_if(asked, [&](const auto& question) { return !holds(report.family, question); });
+  if (beyond == asked.end()) return text;
+  if (report.rows.empty())
+    return text + " Differences that the table does not show are judged over those and these together.";
+  return text + fmt::format(
+                    " Differences that the table does not show are judged over those and all pairs of its "
+                    "rows in the same metric, {} in all, asked for here or not.",
+                    family_size(questions_with(report, *beyond, asked)));
 }
 
 /// What p is where it is not the interval's own.
@@ -361,23 +410,24 @@ std::vector<std::string> cautions(const ComparisonReport& report) {
   return texts;
 }
 
-/// [records]: those of the table's family over it, the others over the family and all that is asked.
+/// [records]: a leaderboard's over its own family, those of the table's family over it, others over
+/// questions_with.
 std::vector<std::optional<double>> adjusted_p_values(const std::vector<ComparisonRecord>& records,
                                                      const ComparisonReport& report) {
-  auto questions = report.family;
-  const auto within = holm_over_table(questions);
-  std::vector<std::size_t> place(records.size());
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const auto& c = records[i];
-    const auto same =
-        std::ranges::find_if(questions, [&](const TableQuestion& q) { return is_same_question(q, c); });
-    place[i] = static_cast<std::size_t>(same - questions.begin());
-    if (same == questions.end())
-      questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result), restated_by(c.metric)});
-  }
-  const auto over_all = holm_over_table(questions);
+  const auto within = holm_over_table(report.family), of_leaderboard = holm_over_table(report.leaderboard);
+  std::vector<TableQuestion> asked;
+  for (const auto& record : records) asked.push_back(question_of(record));
   std::vector<std::optional<double>> adjusted;
-  for (const auto at : place) adjusted.push_back(at < within.size() ? within[at] : over_all[at]);
+  for (const auto& question : asked) {
+    const auto in_leaderboard = place_in(report.leaderboard, question),
+               in_family = place_in(report.family, question);
+    if (in_leaderboard < of_leaderboard.size())
+      adjusted.push_back(of_leaderboard[in_leaderboard]);
+    else if (in_family < within.size())
+      adjusted.push_back(within[in_family]);
+    else
+      adjusted.push_back(holm_over_table(questions_with(report, question, asked))[0]);
+  }
   return adjusted;
 }
 

@@ -32,10 +32,13 @@ struct ComparedMetric {
 /// What `harness compare` says.
 struct ComparisonReport {
   std::string baseline, split;
-  std::vector<ComparedSide> sides = {};           ///< the baseline's, then the methods'
-  std::string table = {};                         ///< whose comparisons are the family; empty: no table's
-  std::int64_t experiment = 0;                    ///< reproductions.id; 0: the sides are of several
-  std::vector<TableQuestion> family = {};         ///< the table's comparisons on this split
+  std::vector<ComparedSide> sides = {};    ///< the baseline's, then the methods'
+  std::string table = {};                  ///< whose comparisons are the family; empty: no table's
+  std::int64_t experiment = 0;             ///< reproductions.id; 0: the sides are of several
+  std::vector<TableQuestion> family = {};  ///< the table's comparisons on this split
+  std::vector<std::string> rows = {};      ///< of the table, any pair of which may be asked for
+  /// A leaderboard's comparisons with its baseline in the metric of selection, a family of their own.
+  std::vector<TableQuestion> leaderboard = {};
   std::vector<std::string> metrics = {};          ///< those shown, in their order
   std::string unit = "prompts";                   ///< what n counts: clusters of pairs
   std::vector<std::string> warnings = {};         ///< why a verdict may not be quoted, a sentence each
@@ -53,7 +56,8 @@ struct ComparisonReport {
 };
 
 /// Adds records[i], those of a method together, with the direction better[i]. One of the table's family is
-/// judged within it, as in the table; the others over the family and all of these.
+/// judged within it, as in the table; the others over the family and all other pairs of its rows in their
+/// metric, asked for or not, so that p is no smaller for a pair that was picked.
 void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,
                      ComparisonReport& report);
 

@@ -105,11 +105,22 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const std::st
   if (auto scale = scale_warning_of(experiment); !scale.empty()) warnings.push_back(std::move(scale));
   if (experiment.table.leaderboard && split == experiment.shown_split()) {
     warnings.push_back(fmt::format(
-        "Quote a method's verdict against {0} in {1} from `harness table {2} --part leaderboard`: Holm's p is over "
-        "those comparisons alone there, and it also looks at the sign in every run and at equal evaluations.",
+        "Quote a method's verdict against {0} in {1} from `harness table {2} --part leaderboard`: it also "
+        "looks at the sign in every run and at equal evaluations.",
         experiment.effective.baseline, experiment.table.selection.metric, experiment.table_id));
   }
   return warnings;
+}
+
+/// Of the table's family, what its leaderboard judges by itself.
+std::vector<TableQuestion> leaderboard_questions(const Experiment& experiment,
+                                                 const ComparisonReport& report) {
+  if (!experiment.table.leaderboard || report.split != experiment.shown_split()) return {};
+  auto questions = report.family;
+  std::erase_if(questions, [&](const TableQuestion& q) {
+    return q.baseline != experiment.effective.baseline || q.metric != experiment.table.selection.metric;
+  });
+  return questions;
 }
 
 /// --claim methods of too few training runs says what is missing.
@@ -199,6 +210,8 @@ ComparisonReport compare_within(Store& store, const Experiment& experiment, cons
   }
   for (const auto& record : asked) better.push_back(experiment.better(record.metric));
   report.family = questions_of(family);
+  report.rows = compared_methods(experiment);
+  report.leaderboard = leaderboard_questions(experiment, report);
   if (!over_training && report.split != "validation")
     report.validation = records_of(stored_comparisons(store, experiment, "validation"), "validation");
   if (fewest_runs(asked) == 1) report.yardstick = yardstick_for(store, experiment, report.split);

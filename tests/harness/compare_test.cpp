@@ -104,7 +104,17 @@ TEST(Compare, AMetricThatTheTableDoesNotNameChangesNoOthersVerdict) {
   ASSERT_EQ(both.size(), 2u);
   EXPECT_EQ(both.at(0), compared(place, {"ratio-norm", "dual", "--metric", "cer"}).at("comparisons").at(0));
   place.ok({"compare", "ratio-norm", "dual", "--metric", "dark_share"},
-           {"Differences that the table does not show are judged over those and these together."});
+           {"Differences that the table does not show are judged over those and all pairs of its rows in the "
+            "same metric, 26 in all, asked for here or not."});
+}
+
+TEST(Compare, APairThatTheTableDoesNotShowIsJudgedAlikeWhateverElseIsAskedFor) {
+  auto& place = finished("42");
+  const auto alone = compared(place, {"dual", "lambda-controlled"}).at("comparisons").at(0);
+  const auto beside = compared(place, {"dual", "lambda-controlled", "ratio-norm"}).at("comparisons");
+  EXPECT_EQ(beside.at(0), alone);
+  const double shown = compared(place, {"ratio-norm", "dual"}).at("comparisons").at(0).at("p_holm");
+  EXPECT_DOUBLE_EQ(beside.at(1).at("p_holm"), shown) << "the table's own difference, the other way round";
 }
 
 TEST(Compare, OffersThreeIntervals) {
