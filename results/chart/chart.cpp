@@ -124,6 +124,21 @@ bool has_marks(const Chart& chart, const ChartSeries& line) {
   });
 }
 
+/// Whole numbers, as steps and updates are counted, and every second of them until their texts stand apart.
+std::vector<double> x_ticks(const Axis& x, const ChartFrame& frame) {
+  auto ticks = round_values(x.first, x.last, frame.wanted_x_ticks);
+  std::erase_if(ticks, [](double tick) { return tick != std::floor(tick); });
+  const auto half = [](double tick) { return text_width(Role::kTick, short_number(tick)) / 2; };
+  const auto touch = [&](double left, double right) {
+    return x.pixel(left) + half(left) + frame.tick_gap > x.pixel(right) - half(right);
+  };
+  while (ticks.size() > 2 && std::ranges::adjacent_find(ticks, touch) != ticks.end()) {
+    for (std::size_t i = 0; 2 * i < ticks.size(); ++i) ticks[i] = ticks[2 * i];
+    ticks.resize((ticks.size() + 1) / 2);
+  }
+  return ticks;
+}
+
 std::vector<double> y_ticks(const Axis& y, const ChartFrame& frame) {
   return y.log ? log_ticks(y) : round_values(y.first, y.last, frame.wanted_y_ticks);
 }
@@ -134,8 +149,7 @@ void draw_frame(const Chart& chart, const ChartFrame& frame, const Axis& x, cons
     out.words({Role::kTick}, {frame.left - frame.tick_gap, y.pixel(tick) + frame.half_letter}, Anchor::kEnd,
               tick_text(tick, y));
   }
-  for (const double tick : round_values(x.first, x.last, frame.wanted_x_ticks)) {
-    if (tick != std::floor(tick)) continue;  // steps and updates are counted
+  for (const double tick : x_ticks(x, frame)) {
     out.words({Role::kTick}, {x.pixel(tick), frame.bottom + frame.tick_drop}, Anchor::kMiddle,
               short_number(tick));
   }

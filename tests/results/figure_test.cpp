@@ -22,6 +22,26 @@ TEST(Chart, TicksAreRoundAndAsNearToTheWantedNumberAsCanBe) {
   EXPECT_THAT(round_values(-5.1, 9.8, 4), testing::Pointwise(testing::DoubleNear(1e-9), {-5.0, 0.0, 5.0}));
 }
 
+TEST(Chart, NumbersOfTheHorizontalAxisNeverTouch) {
+  Chart chart{.title = "Learning", .x_label = "network evaluations", .y_label = "reward"};
+  chart.series.push_back({.label = "dual", .points = {{.x = 0, .y = 0.2}, {.x = 19200, .y = 0.9}}});
+  for (const double width : {90.0, 160.0, 400.0}) {
+    const auto drawing =
+        chart_drawing(chart, {.width = width, .left = 30, .right = width - 10, .wanted_x_ticks = 8});
+    double end = -1;
+    int numbers = 0;
+    for (const auto& item : drawing.items) {
+      const auto* words = std::get_if<Words>(&item);
+      if (words == nullptr || words->look.role != Role::kTick || words->anchor != Anchor::kMiddle) continue;
+      const double half = text_width(Role::kTick, words->text) / 2;
+      EXPECT_GT(words->at.x - half, end) << words->text << " at width " << width;
+      end = words->at.x + half;
+      ++numbers;
+    }
+    EXPECT_GE(numbers, 2) << width;
+  }
+}
+
 Figure small_figure() {
   const ChartSeries line{.label = "predicted",
                          .color = 0,
