@@ -129,7 +129,8 @@ Command make_compare() {
   Command command{"compare", "Compare methods with a baseline: paired differences and intervals", R"(
 Compares the selected checkpoints, paired by prompt, sample and seed. With three or more training runs per
 method the verdict is about the methods (better, worse), with fewer about these checkpoints. Holm's
-adjustment is over all differences of the table, whatever is shown. Exit status 0 whatever it finds.
+adjustment is over all differences of the table, whatever is shown; for two rows whose difference it does
+not show over all pairs of its rows, too. Exit status 0 whatever it finds.
 
 Rows of other experiments: 5:dual is row dual of experiment 5, with:5:dual of the database of --with,
 runs-b:5:dual of the workspace runs-b; with:dual and runs-b:dual are of the last experiment there that has
