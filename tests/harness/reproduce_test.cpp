@@ -578,6 +578,14 @@ TEST_F(Reproduce, ALeaderboardTestsOnceAViewAndSaysWhatEachRunSpent) {
   }
   EXPECT_EQ(result.at("rows").size(), 9u) << "the second view's tests are no rows";
   EXPECT_EQ(place.json(command).at("leaderboard"), board) << "answered from the DB";
+  for (const auto& row : board.at("rows")) {
+    const auto method = row.at("method").get<std::string>();
+    if (method == "ratio-norm") continue;
+    for (const Words& pair : {Words{"ratio-norm", method}, Words{method, "ratio-norm"}}) {
+      const auto asked = place.json({"compare", pair[0], pair[1], "--metric", "ocr_reward", "--json"});
+      EXPECT_EQ(asked.at("comparisons").at(0).at("p_holm"), row.at("p_holm")) << pair[0] << ", " << pair[1];
+    }
+  }
   const auto rules = place.json({"check", "mine", "--json"});
   for (const auto& rule : rules.at("rules")) EXPECT_EQ(rule.at("passed"), true) << rule;
   EXPECT_THAT(ok({"query", "budgets", "-p", "method", "dual"}).out, HasSubstr("nfe_total"));
