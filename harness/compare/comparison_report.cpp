@@ -415,8 +415,7 @@ std::vector<std::string> cautions(const ComparisonReport& report) {
 std::vector<std::optional<double>> adjusted_p_values(const std::vector<ComparisonRecord>& records,
                                                      const ComparisonReport& report) {
   const auto within = holm_over_table(report.family), of_leaderboard = holm_over_table(report.leaderboard);
-  std::vector<TableQuestion> asked;
-  for (const auto& record : records) asked.push_back(question_of(record));
+  const auto asked = questions_of(records);
   std::vector<std::optional<double>> adjusted;
   for (const auto& question : asked) {
     const auto in_leaderboard = place_in(report.leaderboard, question),
@@ -487,6 +486,12 @@ void print_terms(const std::string& method, const ComparisonReport& report) {
 }
 
 }  // namespace
+
+std::vector<TableQuestion> questions_of(const std::vector<ComparisonRecord>& records) {
+  std::vector<TableQuestion> questions;
+  for (const auto& record : records) questions.push_back(question_of(record));
+  return questions;
+}
 
 void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,
                      ComparisonReport& report) {

@@ -55,6 +55,8 @@ struct ComparisonReport {
   bool is_across() const { return experiment == 0; }
 };
 
+std::vector<TableQuestion> questions_of(const std::vector<ComparisonRecord>& records);
+
 /// Adds records[i], those of a method together, with the direction better[i]. One of the table's family is
 /// judged within it, as in the table; the others over the family and all other pairs of its rows in their
 /// metric, asked for or not, so that p is no smaller for a pair that was picked.

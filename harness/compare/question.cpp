@@ -39,13 +39,6 @@ ComparisonReport begin_report(const CompareQuestion& question) {
   return report;
 }
 
-std::vector<TableQuestion> questions_of(const std::vector<ComparisonRecord>& records) {
-  std::vector<TableQuestion> questions;
-  for (const auto& c : records)
-    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result), restated_by(c.metric)});
-  return questions;
-}
-
 std::int64_t fewest_runs(const std::vector<ComparisonRecord>& records) {
   std::int64_t fewest = kFewestRuns;
   for (const auto& c : records) fewest = std::min(fewest, std::max<std::int64_t>(1, c.result.seeds));

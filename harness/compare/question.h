@@ -30,8 +30,6 @@ void require_different(const CompareQuestion& question);
 /// The report without what is compared. Throws Error for an unknown interval or claim.
 ComparisonReport begin_report(const CompareQuestion& question);
 
-std::vector<TableQuestion> questions_of(const std::vector<ComparisonRecord>& records);
-
 /// Of the comparisons, at most kFewestRuns.
 std::int64_t fewest_runs(const std::vector<ComparisonRecord>& records);
 
