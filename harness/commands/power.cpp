@@ -194,7 +194,60 @@ void print_images(const PowerReport& report) {
       report.design.images);
 }
 
+/// Whether the spread of a pilot's runs is a yardstick's: runs of one method.
+bool is_by_yardstick(const PlannedDifference& answer) {
+  return answer.pilot.by_yardstick;
+}
+
+void print_one(const PlannedDifference& answer, const PowerReport& report) {
+  put("\n{} \u2212 {}\n\n", answer.pilot.method, answer.pilot.baseline);
+  if (!answer.grid.empty()) {
+    put("Between the methods:\n\n");
+    print_grid(answer.grid);
+    put("\n");
+  }
+  put("Between checkpoints, one run of each, on {} prompts: {}.\n", report.design.prompts,
+      text_of(answer.checkpoints));
+  if (report.effect)
+    print_needs(answer, report);
+  else
+    print_curve(answer, report.design);
+  print_spread(answer, report);
+}
+
+/// A row a difference: many pages would not be read.
+void print_many(const PowerReport& report) {
+  const auto& design = report.design;
+  const auto methods = fmt::format("methods, {} runs", design.runs);
+  std::vector<std::string> columns = {"difference", "sd between runs", methods, "these checkpoints"};
+  if (report.effect) columns.insert(columns.end(), {"power", "runs needed"});
+  std::vector<Json> rows;
+  for (const auto& answer : report.answers) {
+    const auto& pilot = answer.pilot;
+    Json row = {{"difference", fmt::format("{} \u2212 {}", pilot.method, pilot.baseline)},
+                {"sd between runs",
+                 pilot.knows_runs() ? fmt::format("{:.2g}", std::sqrt(pilot.components.run)) : kDash},
+                {methods, text_of(answer.methods)},
+                {"these checkpoints", text_of(answer.checkpoints)}};
+    if (report.effect) {
+      const auto& power = answer.needs.power;
+      row["power"] = power.last ? fmt::format("{:.2f} ({:.2f})", *power.last, *power.first) : kDash;
+      row["runs needed"] =
+          pilot.knows_runs() ? text_of(answer.needs.runs, fmt::format("over {}", kMostRuns)) : kDash;
+    }
+    rows.push_back(std::move(row));
+  }
+  put("\nOn {} prompts{}:\n\n", design.prompts,
+      report.effect ? fmt::format("; power and runs for {:g} between the methods", *report.effect) : "");
+  print_rows(rows, columns);
+  if (std::ranges::any_of(report.answers, is_by_yardstick))
+    put("The spread between runs is of the yardstick: runs of one method.\n");
+  put("--rows {},{} shows one of them with other numbers of runs and prompts.\n",
+      report.answers.front().pilot.baseline, report.answers.front().pilot.method);
+}
+
 void print_power(const PowerReport& report) {
+  constexpr std::size_t kAPageEach = 4;
   const auto& pilot = report.pilot;
   put("{}: {}, {} split, backbone {}, scale {}. Variances: {}, {} prompts.\n", pilot.table.id, pilot.metric,
       pilot.split, pilot.backbone, pilot.scale, pilot.source, pilot.differences.front().prompts);
@@ -202,20 +255,10 @@ void print_power(const PowerReport& report) {
   put("Below: smallest true difference that is found with probability {:g}, two-sided at {:g}; in parentheses "
       "the same for the first of Holm's {} claims, at {:.2g}. Holm's adjustment lies between the two.\n",
       report.levels.last.power, report.alpha, pilot.claims, report.alpha_first());
-  for (const auto& answer : report.answers) {
-    put("\n{} \u2212 {}\n\n", answer.pilot.method, answer.pilot.baseline);
-    if (!answer.grid.empty()) {
-      put("Between the methods:\n\n");
-      print_grid(answer.grid);
-      put("\n");
-    }
-    put("Between checkpoints, one run of each, on {} prompts: {}.\n", report.design.prompts,
-        text_of(answer.checkpoints));
-    if (report.effect)
-      print_needs(answer, report);
-    else
-      print_curve(answer, report.design);
-    print_spread(answer, report);
+  if (report.answers.size() > kAPageEach) {
+    print_many(report);
+  } else {
+    for (const auto& answer : report.answers) print_one(answer, report);
   }
   print_images(report);
 }

@@ -34,6 +34,9 @@ TableShow show_of(const Options& o, const TableFormat& format) {
   if (!o.names.empty()) show.names = read_display_names(o.names);
   if (!show.parts.empty() && !format.takes_parts)
     throw Error(fmt::format("format {} has no parts", format.name), "--part", "choose md, latex or html");
+  if (show.parts == std::vector<std::string>{"leaderboard"} && !show.columns.empty())
+    throw Error("the leaderboard is of one metric, which selects the checkpoints", "--columns",
+                "leave it out, or add a part that has columns: --part leaderboard,results");
   if (format.name != "latex") {
     if (!show.label.empty()) throw Error("only LaTeX tables have labels", "--label", "choose --format latex");
     if (!o.names.empty()) throw Error("only LaTeX tables take names", "--names", "choose --format latex");

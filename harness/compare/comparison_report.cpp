@@ -410,22 +410,30 @@ std::vector<std::string> cautions(const ComparisonReport& report) {
   return texts;
 }
 
+/// Holm's p, and over how many differences.
+struct Adjusted {
+  std::optional<double> p;
+  std::size_t over = 0;
+};
+
 /// [records]: a leaderboard's over its own family, those of the table's family over it, others over
 /// questions_with.
-std::vector<std::optional<double>> adjusted_p_values(const std::vector<ComparisonRecord>& records,
-                                                     const ComparisonReport& report) {
+std::vector<Adjusted> adjusted_p_values(const std::vector<ComparisonRecord>& records,
+                                        const ComparisonReport& report) {
   const auto within = holm_over_table(report.family), of_leaderboard = holm_over_table(report.leaderboard);
   const auto asked = questions_of(records);
-  std::vector<std::optional<double>> adjusted;
+  std::vector<Adjusted> adjusted;
   for (const auto& question : asked) {
     const auto in_leaderboard = place_in(report.leaderboard, question),
                in_family = place_in(report.family, question);
-    if (in_leaderboard < of_leaderboard.size())
-      adjusted.push_back(of_leaderboard[in_leaderboard]);
-    else if (in_family < within.size())
-      adjusted.push_back(within[in_family]);
-    else
-      adjusted.push_back(holm_over_table(questions_with(report, question, asked))[0]);
+    if (in_leaderboard < of_leaderboard.size()) {
+      adjusted.push_back({of_leaderboard[in_leaderboard], family_size(report.leaderboard)});
+    } else if (in_family < within.size()) {
+      adjusted.push_back({within[in_family], family_size(report.family)});
+    } else {
+      const auto beyond = questions_with(report, question, asked);
+      adjusted.push_back({holm_over_table(beyond)[0], family_size(beyond)});
+    }
   }
   return adjusted;
 }
@@ -497,7 +505,8 @@ void add_comparisons(const std::vector<ComparisonRecord>& records, const std::ve
                      ComparisonReport& report) {
   const auto adjusted = adjusted_p_values(records, report);
   for (std::size_t i = 0; i < records.size(); ++i) {
-    ComparedMetric metric{.record = records[i], .adjusted_p = adjusted[i]};
+    ComparedMetric metric{
+        .record = records[i], .adjusted_p = adjusted[i].p, .adjusted_over = adjusted[i].over};
     const auto other = std::ranges::find_if(
         report.validation, [&](const auto& record) { return is_same_question(record, records[i]); });
     if (other != report.validation.end()) metric.validation_delta = other->result.delta;

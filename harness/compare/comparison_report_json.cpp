@@ -53,6 +53,7 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
                {"p_value", or_null(r.p_value)},
                {"test", r.test},
                {"p_holm", or_null(compared.adjusted_p)},
+               {"holm_over", compared.adjusted_over},
                {"tests", tests_json(r.tests)},
                {"detectable", or_null(compared.detectable)},
                {"detectable_at_runs", std::move(at_runs)},

@@ -25,11 +25,51 @@ bool holds(const auto& list, const auto& value) {
   return std::ranges::find(list, value) != list.end();
 }
 
-std::size_t claims_of(const Arms& arms, const std::vector<std::string>& metrics) {
+/// One of each arm in each metric.
+std::vector<TableQuestion> questions_of(const Arms& arms, const std::vector<std::string>& metrics) {
   std::vector<TableQuestion> questions;
   for (const auto& [baseline, method] : arms) {
     for (const auto& metric : metrics)
       questions.push_back({baseline, method, metric, 1, restated_by(metric)});
+  }
+  return questions;
+}
+
+/// The arms that a leaderboard judges by themselves in the metric of selection: those with its baseline.
+std::size_t leaderboard_claims(Arms compared, const std::string& baseline) {
+  std::erase_if(compared, [&](const auto& arm) { return arm.first != baseline; });
+  return compared.size();
+}
+
+/// What a table compares, and by which rows it can be asked.
+struct ComparedTable {
+  const TableSpec& spec;
+  std::string baseline;
+  Arms arms;
+  std::vector<std::string> methods, metrics;
+};
+
+/// Over how many claims Holm's adjustment is that judges `asked` in `metric`, as in `harness compare`: a
+/// leaderboard's own, the table's, or these and all pairs of its rows where it does not show one of `asked`.
+std::size_t claims_of(const ComparedTable& table, const Arms& asked, const std::string& metric) {
+  const auto is_shown = [&](const auto& arm) { return holds(table.arms, arm); };
+  const auto is_with_baseline = [&](const auto& arm) { return arm.first == table.baseline; };
+  const bool all_shown = std::ranges::all_of(asked, is_shown);
+  if (table.spec.leaderboard && metric == table.spec.selection.metric && all_shown &&
+      std::ranges::all_of(asked, is_with_baseline))
+    return leaderboard_claims(table.arms, table.baseline);
+  auto questions = questions_of(table.arms, table.metrics);
+  if (all_shown) return family_size(questions);
+  auto rows = table.methods;
+  rows.insert(rows.begin(), kBaseMethod);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = i + 1; j < rows.size(); ++j) {
+      const auto is_this = [&](const TableQuestion& q) {
+        return q.metric == metric && std::minmax(q.baseline, q.method) == std::minmax(rows[i], rows[j]);
+      };
+      if (std::ranges::none_of(questions, is_this))
+        questions.push_back({rows[i], rows[j], metric, 1, restated_by(metric)});
+    }
   }
   return family_size(questions);
 }
@@ -100,16 +140,21 @@ Pilot pilot_of(Store& store, const Experiment& experiment, const PilotChoice& ch
               .split = experiment.shown_split(),
               .metric = choice.metric.empty() ? experiment.table.selection.metric : choice.metric,
               .experiment = experiment.id,
-              .warning = scale_warning_of(experiment),
-              .claims = claims_of(compared_arms(experiment), named_by_table(experiment.table, known))};
+              .warning = scale_warning_of(experiment)};
   require_choice(pilot.metric, known, "metric", "--metric");
+  const auto arms = chosen_arms(choice.rows, experiment.effective.baseline, experiment.methods);
+  pilot.claims = claims_of({.spec = experiment.table,
+                            .baseline = experiment.effective.baseline,
+                            .arms = compared_arms(experiment),
+                            .methods = experiment.methods,
+                            .metrics = named_by_table(experiment.table, known)},
+                           arms, pilot.metric);
   pilot.source = fmt::format("experiment {}: {} per method", experiment.id,
                              counted(std::ssize(experiment.seeds), "training run"));
   const auto yardstick =
       experiment.seeds.size() == 1 ? yardstick_for(store, experiment, pilot.split) : std::nullopt;
   ScoreReader scores(store);
-  for (const auto& [baseline, method] :
-       chosen_arms(choice.rows, experiment.effective.baseline, experiment.methods)) {
+  for (const auto& [baseline, method] : arms) {
     auto difference =
         difference_of(paired_values(scores, checkpoints, baseline, method, pilot.split, pilot.metric));
     if (!difference) continue;
@@ -183,8 +228,13 @@ std::optional<Pilot> shipped_pilot(const PilotChoice& choice) {
     entry.mark("made");  // for readers
     pilot.differences = shipped_differences(entry, pilot.metric);
     entry.finish();
-    pilot.claims = claims_of(compared_arms(spec, spec.baseline, spec.methods), spec.required_metrics);
     const auto arms = chosen_arms(choice.rows, spec.baseline, spec.methods);
+    pilot.claims = claims_of({.spec = spec,
+                              .baseline = spec.baseline,
+                              .arms = compared_arms(spec, spec.baseline, spec.methods),
+                              .methods = spec.methods,
+                              .metrics = spec.required_metrics},
+                             arms, pilot.metric);
     std::erase_if(pilot.differences,
                   [&](const auto& d) { return !holds(arms, std::pair(d.baseline, d.method)); });
     if (!pilot.differences.empty()) return pilot;
@@ -227,8 +277,8 @@ std::optional<double> detectable_by(const PilotDifference& difference, const Des
 }
 
 std::size_t claims_of(const Plan& plan) {
-  return claims_of(compared_arms(plan.spec, plan.baseline, plan.methods),
-                   named_by_table(plan.spec, plan.metrics));
+  return family_size(questions_of(compared_arms(plan.spec, plan.baseline, plan.methods),
+                                  named_by_table(plan.spec, plan.metrics)));
 }
 
 Json planned_power(const Plan& plan, std::size_t claims, Store* store) {
@@ -236,6 +286,8 @@ Json planned_power(const Plan& plan, std::size_t claims, Store* store) {
   const auto pilot =
       find_pilot(store, {.table = plan.spec.id, .backbone = plan.backbone.name, .scale = plan.scale.name});
   if (!pilot) return {};
+  if (plan.spec.leaderboard)
+    claims = leaderboard_claims(compared_arms(plan.spec, plan.baseline, plan.methods), plan.baseline);
   const auto& positions = plan.positions(pilot->split);
   const Design design{.runs = std::ssize(plan.seeds), .prompts = std::ssize(positions)};
   const auto claim = design.runs < kFewestRuns ? Claim::kCheckpoints : Claim::kMethods;
@@ -260,11 +312,22 @@ Json planned_power(const Plan& plan, std::size_t claims, Store* store) {
 
 std::string planned_power_text(const Json& power) {
   if (power.is_null()) return {};
+  const auto& differences = power.at("differences");
+  const auto effects_of = [](const Json& d) {
+    return fmt::format("{:.2g} ({:.2g})", d.at("effect").get<double>(), d.at("effect_holm").get<double>());
+  };
   std::vector<std::string> found;
-  for (const auto& d : power.at("differences")) {
-    found.push_back(fmt::format("{} \u2212 {} {:.2g} ({:.2g})", d.at("method").get<std::string>(),
-                                d.at("baseline").get<std::string>(), d.at("effect").get<double>(),
-                                d.at("effect_holm").get<double>()));
+  constexpr std::size_t kEach = 6;
+  if (differences.size() > kEach) {
+    const auto by_effect = [](const Json& d) { return d.at("effect").get<double>(); };
+    const auto [least, most] = std::ranges::minmax_element(differences, {}, by_effect);
+    found.push_back(
+        fmt::format("{} to {} in {} differences", effects_of(*least), effects_of(*most), differences.size()));
+  } else {
+    for (const auto& d : differences) {
+      found.push_back(fmt::format("{} \u2212 {} {}", d.at("method").get<std::string>(),
+                                  d.at("baseline").get<std::string>(), effects_of(d)));
+    }
   }
   const bool of_methods = power.at("claim") == claim_name(Claim::kMethods);
   return fmt::format(

@@ -33,7 +33,7 @@ struct Pilot {
   std::string source = {};                      ///< "experiment 3: 5 training runs per method"
   std::optional<std::int64_t> experiment = {};  ///< nothing for what ships
   std::string warning = {};                     ///< why it may not be quoted, a sentence
-  std::size_t claims = 1;                       ///< of its table, over which Holm's adjustment is
+  std::size_t claims = 1;                       ///< over which Holm's adjustment of these differences is
   std::vector<PilotDifference> differences = {};
 };
 
@@ -72,8 +72,8 @@ std::size_t claims_of(const Plan& plan);
 
 /// What a plan is about to find: {"metric", "claim", "runs", "prompts", "power", "claims", "source",
 /// "differences": [{"baseline", "method", "effect", "effect_holm"}]}, the second with `claims` at the level
-/// of the first of so many. Null where no pilot of its table, backbone and scale is known, and at a scale
-/// that judges nothing.
+/// of the first of so many; a leaderboard has its own number. Null where no pilot of its table, backbone and
+/// scale is known, and at a scale that judges nothing.
 Json planned_power(const Plan& plan, std::size_t claims, Store* store);
 
 /// The same as a line; empty for null.

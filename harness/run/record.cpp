@@ -79,6 +79,20 @@ std::string inputs_text(const Plan& plan) {
                      inputs.validation.size(), inputs.test.size());
 }
 
+/// What a setting of training is in every row; "of each row" where rows have their own. `of_table`: where
+/// no row has it.
+std::string row_setting_text(const Plan& plan, const std::string& name, const std::string& of_table) {
+  std::set<std::string> values;
+  for (const auto& run : plan.runs) {
+    const auto settings = run.job.identity.find("settings");
+    if (settings == run.job.identity.end() || !settings->contains(name)) continue;
+    const Json& value = settings->at(name);
+    values.insert(value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  if (values.empty()) return of_table;
+  return values.size() == 1 ? *values.begin() : "of each row";
+}
+
 /// Empty where nothing is drawn.
 std::string sampler_text(const Plan& plan) {
   if (plan.backbone.name == kImagesBackbone) return {};
@@ -86,7 +100,7 @@ std::string sampler_text(const Plan& plan) {
     const auto found = plan.settings.loop.find(name);
     if (found == plan.settings.loop.end()) return std::string("-");
     const Json& value = found->second.effective;
-    return value.is_string() ? value.get<std::string>() : value.dump();
+    return row_setting_text(plan, name, value.is_string() ? value.get<std::string>() : value.dump());
   };
   const auto uses = setting("inner_epochs");
   const auto training = fmt::format(

@@ -298,10 +298,7 @@ void add_statistic(Chart chart, const Experiment& experiment, std::size_t place,
     return;
   }
   if (place >= kInPanels) return;
-  for (auto& panel : panels_of(chart, experiment.effective.baseline, chart.title)) {
-    panel.title += ": " + chart.title;
-    charts.push_back(std::move(panel));
-  }
+  std::ranges::move(panels_of(chart, experiment.effective.baseline, chart.title), std::back_inserter(charts));
 }
 
 }  // namespace

@@ -146,17 +146,21 @@ std::vector<double> y_ticks(const Axis& y, const ChartFrame& frame) {
 void draw_frame(const Chart& chart, const ChartFrame& frame, const Axis& x, const Axis& y, Drawing& out) {
   for (const double tick : y_ticks(y, frame)) {
     out.line({Role::kGrid}, {{frame.left, y.pixel(tick)}, {frame.right, y.pixel(tick)}});
+    if (!frame.has_y_numbers) continue;
     out.words({Role::kTick}, {frame.left - frame.tick_gap, y.pixel(tick) + frame.half_letter}, Anchor::kEnd,
               tick_text(tick, y));
   }
   for (const double tick : x_ticks(x, frame)) {
+    if (!frame.has_x_numbers) break;
     out.words({Role::kTick}, {x.pixel(tick), frame.bottom + frame.tick_drop}, Anchor::kMiddle,
               short_number(tick));
   }
   out.line({Role::kAxis}, {{frame.left, frame.top}, {frame.left, frame.bottom}, {frame.right, frame.bottom}});
-  out.words({Role::kLabel}, {(frame.left + frame.right) / 2, frame.height - frame.x_label_rise},
-            Anchor::kMiddle, chart.x_label);
-  out.words_upwards({Role::kLabel}, {frame.y_label_at, (frame.top + frame.bottom) / 2}, chart.y_label);
+  if (frame.has_labels) {
+    out.words({Role::kLabel}, {(frame.left + frame.right) / 2, frame.height - frame.x_label_rise},
+              Anchor::kMiddle, chart.x_label);
+    out.words_upwards({Role::kLabel}, {frame.y_label_at, (frame.top + frame.bottom) / 2}, chart.y_label);
+  }
   for (const double guide : chart.guides) {
     if (!drawable(guide, y.log)) continue;
     out.line({Role::kGuide}, {{frame.left, y.pixel(guide)}, {frame.right, y.pixel(guide)}});

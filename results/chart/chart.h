@@ -37,6 +37,7 @@ inline constexpr std::size_t kNeutralColor = kColors;
 struct Chart {
   std::string title, x_label = {}, y_label = {};
   bool log_y = false;
+  std::string axes = {};              ///< charts of one name have the same axes
   std::vector<double> guides = {};    ///< horizontal lines
   std::vector<double> covers = {};    ///< values that the horizontal axis holds beside the points
   std::vector<double> covers_y = {};  ///< the same of the vertical one
@@ -67,6 +68,7 @@ struct ChartFrame {
   double mark = 1;  ///< size of marks, of the usual one
   double wanted_y_ticks = 5, wanted_x_ticks = 8;
   bool marks_on_lines = false;  ///< a few, so that lines are told apart without colour
+  bool has_x_numbers = true, has_y_numbers = true, has_labels = true;
 };
 
 /// The axes, lines, bands and marks of a chart, without title and legend.

@@ -19,8 +19,9 @@ namespace {
 
 // All lengths in points.
 constexpr double kGap = 12, kRowGap = 10, kTitleHeight = 13, kLegendRow = 12, kEdge = 2;
-constexpr double kLeastChart = 128;   ///< width of a panel
-constexpr double kSmallChart = 82;    ///< of a figure of many
+constexpr double kLeastChart = 128;  ///< width of a panel
+constexpr double kSmallChart = 62;   ///< of a figure of many, which share their axes
+constexpr double kSmallGap = 8;
 constexpr double kNarrowChart = 100;  ///< of three and more in a figure in which no two of the former fit
 constexpr double kKeyWidth = 30, kMark = 0.62;
 constexpr double kDotsPerInch = 200;
@@ -65,9 +66,9 @@ Drawing legend(const std::vector<Key>& keys, double width, bool centred) {
 
 /// Below the plot room for the numbers of its axis, beside it for those of the other, and where axes have
 /// labels for these.
-ChartFrame frame_of(const Chart& chart, double width, bool small) {
+ChartFrame frame_of(const Chart& chart, double width) {
   ChartFrame frame{.width = width,
-                   .height = small ? 0.7 * width : std::clamp(0.7 * width, 92.0, 135.0),
+                   .height = std::clamp(0.7 * width, 92.0, 135.0),
                    .left = 0,
                    .right = width - kEdge,
                    .top = 3,
@@ -115,27 +116,27 @@ struct Block {
 };
 
 /// Of `count` panels that are `least` wide or more: as many in a row as fit, rows of equal length.
-std::size_t columns_of(std::size_t count, double width, double least) {
-  const auto most = static_cast<std::size_t>(std::max(1.0, std::floor((width + kGap) / (least + kGap))));
+std::size_t columns_of(std::size_t count, double width, double least, double gap = kGap) {
+  const auto most = static_cast<std::size_t>(std::max(1.0, std::floor((width + gap) / (least + gap))));
   const std::size_t rows = (count + std::min(most, count) - 1) / std::min(most, count);
   return (count + rows - 1) / rows;
 }
 
-double panel_width(double width, std::size_t columns) {
-  return (width - kGap * static_cast<double>(columns - 1)) / static_cast<double>(columns);
+double panel_width(double width, std::size_t columns, double gap = kGap) {
+  return (width - gap * static_cast<double>(columns - 1)) / static_cast<double>(columns);
 }
 
 /// With a legend each where they do not share one.
-Block block_of_charts(const std::vector<const Chart*>& charts, double width, bool shared, bool small) {
+Block block_of_charts(const std::vector<const Chart*>& charts, double width, bool shared) {
   const bool is_narrow = charts.size() > 2 && width < 2 * kLeastChart + kGap;
-  const double least = small ? kSmallChart : is_narrow ? kNarrowChart : kLeastChart;
+  const double least = is_narrow ? kNarrowChart : kLeastChart;
   Block block{.columns = columns_of(charts.size(), width, least)};
   const double room = panel_width(width, block.columns);
   for (const auto* chart : charts) {
     std::vector<Key> keys;
     if (!shared) add_keys(*chart, keys);
     block.panels.push_back(
-        {chart->title, legend(keys, room, false), chart_drawing(*chart, frame_of(*chart, room, small))});
+        {chart->title, legend(keys, room, false), chart_drawing(*chart, frame_of(*chart, room))});
   }
   return block;
 }
@@ -181,7 +182,73 @@ void draw_block(const Block& block, double width, double& y, Drawing& out) {
   }
 }
 
+/// Of a panel without the numbers of its axes, whose place is beside it and below.
+ChartFrame small_frame(double width) {
+  return {.width = width,
+          .height = 0.7 * width,
+          .left = 0,
+          .right = width,
+          .top = 0,
+          .bottom = 0.7 * width,
+          .inset = 5,
+          .tick_gap = 3,
+          .tick_drop = 9,
+          .half_letter = 2.5,
+          .mark = 0.45,
+          .wanted_y_ticks = 4,
+          .wanted_x_ticks = 4,
+          .marks_on_lines = true,
+          .has_labels = false};
+}
+
+/// Panels with the same axes: their numbers stand beside the first of a row and below the last of a column,
+/// what they count by once.
+void draw_small(const std::vector<Chart>& charts, double width, double& y, Drawing& out) {
+  std::vector<Key> keys;
+  double numbers = 0, least = kSmallChart;
+  for (const auto& chart : charts) {
+    add_keys(chart, keys);
+    numbers = std::max(numbers, y_numbers_width(chart, small_frame(kSmallChart)));
+    least = std::max(least, text_width(Role::kTitle, chart.title));
+  }
+  const auto key = legend(keys, width, true);
+  out.add(key, 0, y);
+  y += key.height;
+  const double first = numbers + small_frame(0).tick_gap;
+  const double all = width - first - kEdge;  // the last number of an axis ends beyond it
+  const auto columns = columns_of(charts.size(), all, least, kSmallGap);
+  const double room = panel_width(all, columns, kSmallGap);
+  auto frame = small_frame(room);
+  const double row = kTitleHeight + frame.height + kSmallGap;
+  for (std::size_t i = 0; i < charts.size(); ++i) {
+    const double left = first + (room + kSmallGap) * static_cast<double>(i % columns);
+    const double top = y + row * static_cast<double>(i / columns);
+    frame.has_y_numbers = i % columns == 0;
+    frame.has_x_numbers = i + columns >= charts.size();
+    out.words({Role::kTitle}, {left, top + 8}, Anchor::kStart, charts[i].title);
+    out.add(chart_drawing(charts[i], frame), left, top + kTitleHeight);
+  }
+  y += row * static_cast<double>((charts.size() + columns - 1) / columns) - kSmallGap + frame.tick_drop;
+  out.words({Role::kLabel}, {first + all / 2, y + 9}, Anchor::kMiddle, charts.front().x_label);
+  y += 12 + kRowGap;
+}
+
+/// A block for each set of panels that share their axes.
+void draw_small_charts(const Figure& figure, double width, double& y, Drawing& out) {
+  std::vector<std::vector<Chart>> blocks;
+  for (const auto& chart : figure.charts) {
+    if (is_empty(chart)) continue;
+    if (blocks.empty() || blocks.back().front().axes != chart.axes) blocks.emplace_back();
+    blocks.back().push_back(chart);
+  }
+  for (const auto& block : blocks) draw_small(block, width, y, out);
+}
+
 void draw_charts(const Figure& figure, double width, double& y, Drawing& out) {
+  if (figure.small) {
+    draw_small_charts(figure, width, y, out);
+    return;
+  }
   std::vector<const Chart*> charts;
   std::vector<Key> all;
   bool shared = true;
@@ -199,7 +266,7 @@ void draw_charts(const Figure& figure, double width, double& y, Drawing& out) {
     out.add(key, 0, y);
     y += key.height;
   }
-  draw_block(block_of_charts(charts, width, shared, figure.small), width, y, out);
+  draw_block(block_of_charts(charts, width, shared), width, y, out);
 }
 
 /// A block a baseline.

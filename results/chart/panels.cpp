@@ -46,7 +46,11 @@ std::vector<Chart> panels_of(const Chart& all, const std::string& baseline, cons
   std::vector<Chart> panels;
   for (const auto& own : all.series) {
     if (own.points.empty() || own.color == kNeutralColor) continue;
-    Chart panel{.title = own.label, .x_label = all.x_label, .log_y = all.log_y, .covers_y = extent_of(all)};
+    Chart panel{.title = own.label,
+                .x_label = all.x_label,
+                .log_y = all.log_y,
+                .axes = what,
+                .covers_y = extent_of(all)};
     ChartSeries compared;
     for (const auto& series : all.series) {
       if (series.points.empty()) continue;
@@ -61,9 +65,11 @@ std::vector<Chart> panels_of(const Chart& all, const std::string& baseline, cons
     compared.label = baseline + " (baseline)";
     compared.color = kBaselineColor;
     if (!compared.points.empty()) panel.series.push_back(std::move(compared));
-    panel.series.push_back(own);
-    panel.series.back().label = fmt::format("the panel\u2019s method: {}", what);
-    panel.series.back().color = kOwnColor;
+    if (own.label != baseline) {
+      panel.series.push_back(own);
+      panel.series.back().label = fmt::format("the panel\u2019s method: {}", what);
+      panel.series.back().color = kOwnColor;
+    }
     panels.push_back(std::move(panel));
   }
   share_extent(panels);

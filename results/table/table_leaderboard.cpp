@@ -64,20 +64,20 @@ std::string groups_note(const Leaderboard& board) {
   return fmt::format(
       "Group: methods that share a letter cannot be told apart (all {} pairs at equal images, Holm over them). "
       "Letters run from the highest mean; rows of the same letters are in the table's order. Verdicts adjust over the "
-      "{} comparisons with {} alone, so that a method can be better than it and share its letter: the letters are the "
+      "{} with {} alone, so that a method can be better than it and share its letter: the letters are the "
       "stricter statement.",
-      board.pairs, board.compared, board.baseline);
+      board.pairs, counted(board.compared, "comparison"), board.baseline);
 }
 
 std::string verdict_note(const Leaderboard& board, double confidence) {
   return fmt::format(
       "Verdict against {}: \"better\" needs {} runs or more per method; at equal images an interval over runs and "
-      "prompts without 0 ({} %), as has the one over prompts alone, Holm's p over the {} comparisons with {} below {}, and with {} runs the same sign in "
+      "prompts without 0 ({} %), as has the one over prompts alone, Holm's p over the {} with {} below {}, and with {} runs the same sign in "
       "each; and no interval on the other side of 0 at equal evaluations. A difference that is reversed there, or was "
       "not compared there, is \"per image\". \"worse:\" names the other metrics whose unadjusted interval shows the "
       "winner worse.",
-      board.baseline, kFewestRuns, format_percent(confidence), board.compared, board.baseline,
-      format_significance(confidence), kFewestRuns);
+      board.baseline, kFewestRuns, format_percent(confidence), counted(board.compared, "comparison"),
+      board.baseline, format_significance(confidence), kFewestRuns);
 }
 
 std::string curve_note(const Leaderboard& board) {
@@ -140,15 +140,19 @@ ViewTable leaderboard_view(const TableModel& model) {
   return table;
 }
 
-std::vector<std::string> leaderboard_notes(const TableModel& model) {
+std::vector<std::string> leaderboard_notes(const TableModel& model, ViewSheet sheet) {
   std::vector<std::string> notes;
+  const auto add = [&](ViewSheet of, std::string note) {
+    const bool is_wanted = sheet == ViewSheet::kBoth || sheet == of;
+    if (is_wanted && !note.empty() && std::ranges::count(notes, note) == 0) notes.push_back(std::move(note));
+  };
   for (const auto& part : parts_of(model)) {
     if (!part.leaderboard) continue;
     const auto& board = *part.leaderboard;
-    for (auto& note : {groups_note(board), verdict_note(board, part.confidence), second_view_note(board),
-                       curve_note(board)}) {
-      if (!note.empty() && std::ranges::count(notes, note) == 0) notes.push_back(note);
-    }
+    add(ViewSheet::kFirst, groups_note(board));
+    add(ViewSheet::kFirst, verdict_note(board, part.confidence));
+    add(ViewSheet::kSecond, second_view_note(board));
+    add(ViewSheet::kSecond, curve_note(board));
   }
   return notes;
 }

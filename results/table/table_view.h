@@ -113,8 +113,8 @@ ViewTable claims_view(const TableModel& model);
 
 /// A row a method: its group, its difference to the baseline at both views, and the verdict.
 ViewTable leaderboard_view(const TableModel& model);
-/// What groups and verdicts mean, and how the second view was made.
-std::vector<std::string> leaderboard_notes(const TableModel& model);
+/// What groups and verdicts mean (on the first sheet), and how the second view was made (on the second).
+std::vector<std::string> leaderboard_notes(const TableModel& model, ViewSheet sheet = ViewSheet::kBoth);
 
 /// Means of one metric over the images of each tag of GenEval's prompts, and over the tags
 /// (TableModel::by_tag): a row a method, its seeds pooled. Without rows where nothing is shown by tag.

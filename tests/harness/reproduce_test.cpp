@@ -586,6 +586,19 @@ TEST_F(Reproduce, ALeaderboardTestsOnceAViewAndSaysWhatEachRunSpent) {
       EXPECT_EQ(asked.at("comparisons").at(0).at("p_holm"), row.at("p_holm")) << pair[0] << ", " << pair[1];
     }
   }
+  place.fails(2, {"table", "mine", "--part", "leaderboard", "--columns", "cer"},
+              {"--columns: the leaderboard is of one metric"});
+  const auto claims = [&](const Words& more) {
+    return place.json(with({"power", "--table", "mine", "--json"}, more)).at("claims");
+  };
+  EXPECT_EQ(claims({}), 2) << "its own comparisons with the baseline";
+  EXPECT_GT(claims({"--metric", "cer"}), 2) << "the table's";
+  EXPECT_EQ(claims({"--rows", "dual,lambda-controlled"}).get<int>(),
+            place.json({"compare", "dual", "lambda-controlled", "--metric", "ocr_reward", "--json"})
+                .at("comparisons")
+                .at(0)
+                .at("holm_over"))
+      << "and all pairs of its rows";
   const auto rules = place.json({"check", "mine", "--json"});
   for (const auto& rule : rules.at("rules")) EXPECT_EQ(rule.at("passed"), true) << rule;
   EXPECT_THAT(ok({"query", "budgets", "-p", "method", "dual"}).out, HasSubstr("nfe_total"));

@@ -196,6 +196,35 @@ TEST(LatexFigure, LooksForItsPictureWhereItWasDrawnBesideThePaperAndInItsFolder)
               Not(HasSubstr("{\\IfFileExists{figures/t.pdf}{\\includegraphics{figures/t.pdf}}{\\IfFile")));
 }
 
+TEST(Figure, SmallPanelsShareTheirAxesWhoseNumbersStandOnce) {
+  Figure figure{.name = "curves", .title = "Learning", .small = true};
+  const auto panel = [](const std::string& title, const std::string& axes) {
+    return Chart{.title = title,
+                 .x_label = axes == "reward" ? "images" : "updates",
+                 .axes = axes,
+                 .covers = {0, 100},
+                 .covers_y = {0.25, 0.5},
+                 .series = {{.label = "the panel\u2019s method: " + axes,
+                             .points = {{.x = 0, .y = 0.25}, {.x = 100, .y = 0.5}}}}};
+  };
+  for (const char* title : {"aa", "bb", "cc", "dd", "ee", "ff", "gg"})
+    figure.charts.push_back(panel(title, "reward"));
+  figure.charts.push_back(panel("aa", "variance"));
+  const auto svg = svg_file(figure_drawing(figure, figure_width("single")));
+  const auto count = [&](const std::string& text) {
+    int n = 0;
+    for (auto at = svg.find(text); at != std::string::npos; at = svg.find(text, at + 1)) ++n;
+    return n;
+  };
+  // Three in a row: the rows begin with aa, dd and gg; below gg, ee and ff is nothing. And the other set.
+  EXPECT_EQ(count(">0.4<"), 3 + 1);
+  EXPECT_EQ(count(">100<"), 3 + 1);
+  EXPECT_EQ(count(">images<"), 1);
+  EXPECT_EQ(count(">updates<"), 1);
+  EXPECT_EQ(count("method: reward<"), 1);
+  EXPECT_EQ(count("method: variance<"), 1);
+}
+
 TEST(Chart, OfMoreMethodsThanLooksIsAPanelEachWithTheBaselineAndTheOthersBehind) {
   Chart all{.title = "Learning", .x_label = "images"};
   all.series.push_back({.label = "base", .color = kNeutralColor, .points = {{.x = 0, .y = 0.2}}});
@@ -218,6 +247,10 @@ TEST(Chart, OfMoreMethodsThanLooksIsAPanelEachWithTheBaselineAndTheOthersBehind)
   EXPECT_EQ(dual.series[2].label, "flow-grpo (baseline)");
   EXPECT_EQ(dual.series[3].label, "the panel\u2019s method: OCR reward");
   EXPECT_NE(dual.series[2].color, dual.series[3].color);
+  const auto& baseline = panels[0];
+  ASSERT_EQ(baseline.series.size(), 4u);
+  EXPECT_EQ(baseline.series[3].label, "flow-grpo (baseline)") << "in its own colour in its own panel, too";
+  EXPECT_EQ(baseline.axes, dual.axes);
   // Behind are no names under the pointer.
   for (const auto& place : chart_readout(dual).at("points")) {
     for (const auto& text : place.at(2)) EXPECT_NE(text.at(0), 1);

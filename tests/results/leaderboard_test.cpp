@@ -199,6 +199,10 @@ TEST(Leaderboard, LatexSetsItInTwoFloatsWhoseWordsWrap) {
   const auto second = latex.find("\\label{tab:board-leaderboard-costs}");
   ASSERT_NE(second, std::string::npos);
   EXPECT_EQ(latex.substr(0, second).find("Remarks"), std::string::npos);
+  EXPECT_EQ(latex.find("Curve: the area"), latex.rfind("Curve: the area"));
+  EXPECT_EQ(latex.find("Notes on Table"), std::string::npos) << "there is room on the page";
+  EXPECT_GT(latex.find("Curve: the area"), second) << "a note stands below the columns it explains";
+  EXPECT_LT(latex.rfind("Verdict against"), second);
   EXPECT_NE(latex.find("p{4.6cm}", second), std::string::npos);
   EXPECT_NE(latex.find("\\raggedright movement not comparable", second), std::string::npos);
   EXPECT_NE(latex.find("\\label{tab:board-leaderboard-costs-2}"), std::string::npos)

@@ -15,9 +15,11 @@
 namespace harness {
 namespace {
 
-// A float of article at 10 pt on A4, whose page holds 598 pt, in lines of its \footnotesize of 9.5 pt.
-constexpr std::size_t kPageLines = 54;
-constexpr std::size_t kLineCharacters = 84;
+// A float of article at 10 pt, in points: letter paper, the lower one, holds 550 of them, A4 598.
+constexpr double kPage = 535;
+constexpr double kRow = 9.5, kRules = 57;  ///< a line of the table, in \footnotesize; its rules and spaces
+constexpr double kCaptionLine = 12, kNoteLine = 8;
+constexpr std::size_t kCaptionCharacters = 80, kNoteCharacters = 92;  ///< of such a line
 constexpr std::size_t kTableLines = 40;  ///< of one float; longer tables are continued in another
 constexpr const char* kProseColumn = "p{4.6cm}";
 constexpr std::size_t kProseCharacters = 36;  ///< of a line of such a column
@@ -161,8 +163,12 @@ struct Float {
   std::string comment = {}, continued = {};
 };
 
-std::size_t lines_of(const std::string& latex) {
-  return latex.size() / kLineCharacters + 1;
+double caption_height(const std::string& latex) {
+  return kCaptionLine * static_cast<double>(latex.size() / kCaptionCharacters + 1);
+}
+
+double note_height(const std::string& latex) {
+  return kNoteLine * static_cast<double>(latex.size() / kNoteCharacters + 1);
 }
 
 /// Moves what does not fit on the page below the table into floats of notes alone.
@@ -171,16 +177,16 @@ std::vector<Float> on_pages(Float whole) {
   auto notes = std::move(whole.notes);
   whole.notes.clear();
   const auto label = whole.label;
-  std::size_t lines = 6 + lines_of(whole.caption);
-  for (const auto& row : whole.table.rows) lines += lines_of(whole.table, row);
+  double height = kRules + caption_height(whole.caption);
+  for (const auto& row : whole.table.rows) height += kRow * static_cast<double>(lines_of(whole.table, row));
   pages.push_back(std::move(whole));
   for (auto& note : notes) {
-    if (lines + lines_of(note) > kPageLines) {
+    if (height + note_height(note) > kPage) {
       pages.push_back({.caption = fmt::format("Notes on Table~\\ref{{{}}}.", label),
                        .label = fmt::format("{}-notes-{}", label, pages.size())});
-      lines = 4;
+      height = 3 * kCaptionLine;
     }
-    lines += lines_of(note);
+    height += note_height(note);
     pages.back().notes.push_back(std::move(note));
   }
   return pages;
@@ -335,17 +341,22 @@ class Floats {
     return out;
   }
 
-  /// In two floats: one would be twice as wide as a page.
+  /// In two floats, each with its notes: one would be twice as wide as a page.
   void add_leaderboard() {
-    const auto& board = view_.leaderboard;
-    if (board.rows.empty()) return;
-    auto verdicts = float_of("leaderboard", runs_sentence(model_) + warning(), "leaderboard",
-                             sheet_of(board, ViewSheet::kFirst));
-    verdicts.notes = prose_of(view_.leaderboard_notes);
-    add(std::move(verdicts));
-    if (auto rest = sheet_of(board, ViewSheet::kSecond); rest.columns.size() > first_column(model_) + 1)
-      add(float_of("leaderboard at equal evaluations, and learning curves", runs_sentence(model_) + warning(),
-                   "leaderboard-costs", rest));
+    if (view_.leaderboard.rows.empty()) return;
+    add_leaderboard("leaderboard", "leaderboard", ViewSheet::kFirst);
+    add_leaderboard("leaderboard at equal evaluations, and learning curves", "leaderboard-costs",
+                    ViewSheet::kSecond);
+  }
+
+  void add_leaderboard(const std::string& what, const std::string& label, ViewSheet sheet) {
+    auto table = sheet_of(view_.leaderboard, sheet);
+    if (table.columns.size() <= first_column(model_) + 1) return;
+    table.columns.at(first_column(model_)).title = "Method";
+    auto one = float_of(what, " " + writer_.prose(view_.subtitle) + "." + runs_sentence(model_) + warning(),
+                        label, table);
+    one.notes = notes_of(leaderboard_notes(model_, sheet));
+    add(std::move(one));
   }
 
   void add_differences();
