@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <type_traits>
 
@@ -16,6 +17,7 @@
 #include "harness/run/power_report.h"
 #include "harness/terminal/output.h"
 #include "results/table/table_format.h"
+#include "results/table/table_view.h"
 
 namespace harness {
 namespace {
@@ -194,9 +196,12 @@ void print_images(const PowerReport& report) {
       report.design.images);
 }
 
-/// Whether the spread of a pilot's runs is a yardstick's: runs of one method.
-bool is_by_yardstick(const PlannedDifference& answer) {
-  return answer.pilot.by_yardstick;
+/// What is said of the number of claims that differences are judged with; "34, 207" where they differ.
+std::string claims_text(const PowerReport& report,
+                        const std::function<std::string(std::size_t claims)>& text_of_one) {
+  std::vector<std::string> texts;
+  for (const auto& difference : report.pilot.differences) texts.push_back(text_of_one(difference.claims));
+  return join(distinct_of(texts, std::identity()), ", ");
 }
 
 void print_one(const PlannedDifference& answer, const PowerReport& report) {
@@ -219,16 +224,19 @@ void print_one(const PlannedDifference& answer, const PowerReport& report) {
 void print_many(const PowerReport& report) {
   const auto& design = report.design;
   const auto methods = fmt::format("methods, {} runs", design.runs);
-  std::vector<std::string> columns = {"difference", "sd between runs", methods, "these checkpoints"};
+  const std::string spread = "sd between runs (95 %)";
+  std::vector<std::string> columns = {"difference", spread, methods, "these checkpoints"};
   if (report.effect) columns.insert(columns.end(), {"power", "runs needed"});
   std::vector<Json> rows;
   for (const auto& answer : report.answers) {
     const auto& pilot = answer.pilot;
-    Json row = {{"difference", fmt::format("{} \u2212 {}", pilot.method, pilot.baseline)},
-                {"sd between runs",
-                 pilot.knows_runs() ? fmt::format("{:.2g}", std::sqrt(pilot.components.run)) : kDash},
-                {methods, text_of(answer.methods)},
-                {"these checkpoints", text_of(answer.checkpoints)}};
+    Json row = {
+        {"difference", fmt::format("{} \u2212 {}", pilot.method, pilot.baseline)},
+        {spread, answer.run_sd ? fmt::format("{:.2g} ({:.2g} to {:.2g})", std::sqrt(pilot.components.run),
+                                             answer.run_sd->low, answer.run_sd->high)
+                               : kDash},
+        {methods, text_of(answer.methods)},
+        {"these checkpoints", text_of(answer.checkpoints)}};
     if (report.effect) {
       const auto& power = answer.needs.power;
       row["power"] = power.last ? fmt::format("{:.2f} ({:.2f})", *power.last, *power.first) : kDash;
@@ -240,8 +248,15 @@ void print_many(const PowerReport& report) {
   put("\nOn {} prompts{}:\n\n", design.prompts,
       report.effect ? fmt::format("; power and runs for {:g} between the methods", *report.effect) : "");
   print_rows(rows, columns);
-  if (std::ranges::any_of(report.answers, is_by_yardstick))
+  const auto any = [&](auto is_so) {
+    return std::ranges::any_of(report.answers, [&](const auto& answer) { return is_so(answer.pilot); });
+  };
+  if (any([](const PilotDifference& pilot) { return pilot.by_yardstick; }))
     put("The spread between runs is of the yardstick: runs of one method.\n");
+  if (any([](const PilotDifference& pilot) { return !pilot.knows_runs(); }))
+    put("One training run per method shows no spread between runs; three do.\n");
+  if (report.effect)
+    put("Runs needed go with the square of the spread, which is known as well as its interval says.\n");
   put("--rows {},{} shows one of them with other numbers of runs and prompts.\n",
       report.answers.front().pilot.baseline, report.answers.front().pilot.method);
 }
@@ -253,8 +268,9 @@ void print_power(const PowerReport& report) {
       pilot.split, pilot.backbone, pilot.scale, pilot.source, pilot.differences.front().prompts);
   if (!pilot.warning.empty()) put("{}\n", pilot.warning);
   put("Below: smallest true difference that is found with probability {:g}, two-sided at {:g}; in parentheses "
-      "the same for the first of Holm's {} claims, at {:.2g}. Holm's adjustment lies between the two.\n",
-      report.levels.last.power, report.alpha, pilot.claims, report.alpha_first());
+      "the same for the first of Holm's {} claims, at {}. Holm's adjustment lies between the two.\n",
+      report.last.power, report.alpha, claims_text(report, [](std::size_t n) { return std::to_string(n); }),
+      claims_text(report, [&](std::size_t n) { return fmt::format("{:.2g}", report.alpha_first(n)); }));
   if (report.answers.size() > kAPageEach) {
     print_many(report);
   } else {
@@ -275,8 +291,7 @@ int power(const PowerOptions& options) {
   PowerReport report{.pilot = chosen_pilot(options), .alpha = options.alpha, .effect = options.effect};
   require_sensible_effect(options.effect, report.pilot.table, {report.pilot.metric});
   report.design = design_of(options, report.pilot);
-  report.levels = {.last = {.confidence = 1 - report.alpha, .power = options.power},
-                   .first = {.confidence = 1 - report.alpha_first(), .power = options.power}};
+  report.last = {.confidence = 1 - report.alpha, .power = options.power};
   answer(report);
   return print_answer(options.json, power_json(report), [&] { print_power(report); });
 }

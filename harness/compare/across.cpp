@@ -148,30 +148,41 @@ void require_methods_claim(const ComparisonReport& report, const std::vector<Com
   }
 }
 
-/// Comparisons within the baseline's experiment, under the names that its rows have here.
-void rename(std::vector<ComparisonRecord>& records, const ComparedRow& baseline) {
-  auto prefix = baseline.side.name;
-  prefix.resize(prefix.size() - baseline.side.row.size());
-  for (auto& record : records) {
-    record.baseline = prefix + record.baseline;
-    record.method = prefix + record.method;
-  }
+/// "3:" of a row that is "3:dual" here.
+std::string prefix_of(const ComparedRow& row) {
+  return row.side.name.substr(0, row.side.name.size() - row.side.row.size());
 }
 
-/// A method of the baseline's own experiment, which its table judges; gives the table's family.
-std::vector<ComparisonRecord> compare_in_table(const ComparedRow& baseline, const ComparedRow& method,
-                                               const ComparisonReport& report,
-                                               std::vector<ComparisonRecord>& asked) {
+/// A method of the baseline's own experiment, which its table judges.
+void compare_in_table(const ComparedRow& baseline, const ComparedRow& method, const ComparisonReport& report,
+                      std::vector<ComparisonRecord>& asked) {
   ScoreReader scores(*baseline.store);
   const auto& experiment = *baseline.experiment;
-  const auto checkpoints = evaluated_checkpoints(*baseline.store, experiment);
-  auto own = compare_methods(scores, experiment, checkpoints, baseline.side.row, method.side.row,
-                             report.split, report.metrics, report.bootstrap);
-  rename(own, baseline);
+  auto own =
+      compare_methods(scores, experiment, evaluated_checkpoints(*baseline.store, experiment),
+                      baseline.side.row, method.side.row, report.split, report.metrics, report.bootstrap);
+  for (auto& record : own) {
+    record.baseline = baseline.side.name;
+    record.method = method.side.name;
+  }
   std::ranges::move(own, std::back_inserter(asked));
-  auto family = table_comparisons(scores, experiment, checkpoints, report.split);
-  rename(family, baseline);
-  return family;
+}
+
+/// The families of the baseline's table, under the names that its rows have here.
+Families families_here(const ComparedRow& baseline, const std::string& split, bool of_checkpoints) {
+  ScoreReader scores(*baseline.store);
+  const auto& experiment = *baseline.experiment;
+  auto families = table_families(scores, experiment, evaluated_checkpoints(*baseline.store, experiment),
+                                 split, of_checkpoints);
+  const auto prefix = prefix_of(baseline);
+  for (auto* questions : {&families.table, &families.leaderboard}) {
+    for (auto& question : *questions) {
+      question.baseline.insert(0, prefix);
+      question.method.insert(0, prefix);
+    }
+  }
+  for (auto& row : families.rows) row.insert(0, prefix);
+  return families;
 }
 
 /// A method of another experiment.
@@ -206,21 +217,22 @@ ComparisonReport compare_across(const std::vector<ComparedRow>& rows, const Comp
   report.metrics = metrics_across(rows, report.split, question);
   require_sensible_effect(question.effect, baseline.experiment->table, report.metrics);
   report.warnings = warnings_across(rows, report.split);
-  std::vector<ComparisonRecord> family, asked;
+  const bool of_checkpoints = question.claim == claim_name(Claim::kCheckpoints);
+  std::vector<ComparisonRecord> asked;
   for (const auto& method : rows | std::views::drop(1)) {
     if (are_of_one_experiment(baseline, method)) {
-      family = compare_in_table(baseline, method, report, asked);
+      compare_in_table(baseline, method, report, asked);
+      report.table = baseline.side.table;
     } else {
       compare_with_another(baseline, method, anyway, report, asked);
     }
   }
   if (question.claim == claim_name(Claim::kMethods)) require_methods_claim(report, asked);
-  if (question.claim == claim_name(Claim::kCheckpoints)) {
-    claim_checkpoints_only(family);
-    claim_checkpoints_only(asked);
-  }
-  report.table = family.empty() ? "" : baseline.side.table;
-  report.family = questions_of(family.empty() ? asked : family);
+  if (of_checkpoints) claim_checkpoints_only(asked);
+  if (report.table.empty())
+    report.families.table = questions_of(asked);
+  else
+    report.families = families_here(baseline, report.split, of_checkpoints);
   std::vector<Better> better;
   for (const auto& record : asked) better.push_back(baseline.experiment->better(record.metric));
   add_comparisons(asked, better, report);

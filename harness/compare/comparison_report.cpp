@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 #include <span>
 
 #include "core/streams.h"
@@ -260,72 +261,53 @@ void print_interval_legend(const ComparisonReport& report) {
   }
 }
 
-/// Whether these are about the same two rows in the same metric, whichever is the baseline.
-bool is_of_same_rows(const TableQuestion& a, const TableQuestion& b) {
-  return is_same_question(a, b) || (a.baseline == b.method && a.method == b.baseline && a.metric == b.metric);
-}
-
-/// Their number where none is about the same.
-std::size_t place_in(const std::vector<TableQuestion>& questions, const TableQuestion& question) {
-  const auto same =
-      std::ranges::find_if(questions, [&](const auto& q) { return is_of_same_rows(q, question); });
-  return static_cast<std::size_t>(same - questions.begin());
-}
-
-bool holds(const std::vector<TableQuestion>& questions, const TableQuestion& question) {
-  return place_in(questions, question) < questions.size();
-}
-
 TableQuestion question_of(const ComparisonRecord& c) {
   return {c.baseline, c.method, c.metric, p_value_of(c.result), restated_by(c.metric)};
 }
 
-/// What a difference is judged over that the table does not show: it, the table's family, and all other pairs
-/// of the table's rows in its metric. Of these p is 1: they make its own no smaller, and that does not depend
-/// on what else is asked for. Where rows are of several experiments there are no such pairs, and all that is
-/// `asked` for counts.
-std::vector<TableQuestion> questions_with(const ComparisonReport& report, const TableQuestion& question,
-                                          const std::vector<TableQuestion>& asked) {
-  std::vector<TableQuestion> questions{question};
-  const auto add = [&questions](const TableQuestion& other) {
-    if (!holds(questions, other)) questions.push_back(other);
-  };
-  std::ranges::for_each(report.family, add);
-  if (report.rows.empty()) std::ranges::for_each(asked, add);
-  for (std::size_t i = 0; i < report.rows.size(); ++i) {
-    for (std::size_t j = i + 1; j < report.rows.size(); ++j)
-      add({report.rows[i], report.rows[j], question.metric, 1.0, restated_by(question.metric)});
-  }
-  return questions;
+/// "768", or "768 or 837" where they are of several sizes.
+std::string sizes_text(const std::set<std::size_t>& sizes) {
+  std::vector<std::string> texts;
+  for (const auto size : sizes) texts.push_back(std::to_string(size));
+  return join(texts, " or ");
 }
 
 /// Over which family Holm's adjustment is.
 std::string family_text(const ComparisonReport& report) {
+  const auto& [of_table, leaderboard, rows, _] = report.families;
   if (report.table.empty()) {
-    const auto differences = static_cast<std::int64_t>(family_size(report.family));
+    const auto differences = static_cast<std::int64_t>(family_size(of_table));
     return fmt::format("Holm: over the {} asked for here; what other commands compare is not counted.",
                        differences == 1 ? "one difference" : counted(differences, "difference"));
   }
   auto text = fmt::format(
       "Holm: over all {} differences of table {}, shown here or not, as in the table (cer_paper "
       "= 1 - ocr_reward counts once with it).",
-      family_size(report.family), report.table);
-  if (!report.leaderboard.empty()) {
+      family_size(of_table), report.table);
+  if (!leaderboard.empty()) {
     text += fmt::format(" Those with {} in {} are judged over their own {}, as in the leaderboard.",
-                        report.leaderboard.front().baseline, report.leaderboard.front().metric,
-                        family_size(report.leaderboard));
+                        leaderboard.front().baseline, leaderboard.front().metric, family_size(leaderboard));
   }
-  std::vector<TableQuestion> asked;
-  for (const auto& compared : report.compared) asked.push_back(question_of(compared.record));
-  const auto beyond =
-      std::ranges::find_if(asked, [&](const auto& question) { return !holds(report.family, question); });
-  if (beyond == asked.end()) return text;
-  if (report.rows.empty())
-    return text + " Differences that the table does not show are judged over those and these together.";
-  return text + fmt::format(
-                    " Differences that the table does not show are judged over those and all pairs of its "
-                    "rows in the same metric, {} in all, asked for here or not.",
-                    family_size(questions_with(report, *beyond, asked)));
+  std::set<std::size_t> of_pairs, of_others;
+  for (const auto& compared : report.compared) {
+    const auto question = question_of(compared.record);
+    if (holds(of_table, question)) continue;
+    const auto is_row = [&rows = rows](const std::string& name) {
+      return std::ranges::count(rows, name) > 0;
+    };
+    auto& sizes = is_row(question.baseline) && is_row(question.method) ? of_pairs : of_others;
+    sizes.insert(compared.adjusted_over);
+  }
+  if (!of_pairs.empty())
+    text += fmt::format(
+        " Differences that the table does not show are judged over those and all pairs of its rows in the "
+        "same metric, {} in all, asked for here or not.",
+        sizes_text(of_pairs));
+  if (!of_others.empty())
+    text += fmt::format(
+        " Those to rows of other experiments are judged over the table's and all that is asked for here, {} in all.",
+        sizes_text(of_others));
+  return text;
 }
 
 /// What p is where it is not the interval's own.
@@ -410,34 +392,6 @@ std::vector<std::string> cautions(const ComparisonReport& report) {
   return texts;
 }
 
-/// Holm's p, and over how many differences.
-struct Adjusted {
-  std::optional<double> p;
-  std::size_t over = 0;
-};
-
-/// [records]: a leaderboard's over its own family, those of the table's family over it, others over
-/// questions_with.
-std::vector<Adjusted> adjusted_p_values(const std::vector<ComparisonRecord>& records,
-                                        const ComparisonReport& report) {
-  const auto within = holm_over_table(report.family), of_leaderboard = holm_over_table(report.leaderboard);
-  const auto asked = questions_of(records);
-  std::vector<Adjusted> adjusted;
-  for (const auto& question : asked) {
-    const auto in_leaderboard = place_in(report.leaderboard, question),
-               in_family = place_in(report.family, question);
-    if (in_leaderboard < of_leaderboard.size()) {
-      adjusted.push_back({of_leaderboard[in_leaderboard], family_size(report.leaderboard)});
-    } else if (in_family < within.size()) {
-      adjusted.push_back({within[in_family], family_size(report.family)});
-    } else {
-      const auto beyond = questions_with(report, question, asked);
-      adjusted.push_back({holm_over_table(beyond)[0], family_size(beyond)});
-    }
-  }
-  return adjusted;
-}
-
 /// One run a method tells no spread of runs; that of the yardstick holds the noise of runs and of prompts
 /// within them. Of the starting weights there are no runs.
 void add_power_of_yardstick(const ComparisonReport& report, ComparedMetric& metric) {
@@ -503,10 +457,11 @@ std::vector<TableQuestion> questions_of(const std::vector<ComparisonRecord>& rec
 
 void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,
                      ComparisonReport& report) {
-  const auto adjusted = adjusted_p_values(records, report);
+  report.families.asked = questions_of(records);
   for (std::size_t i = 0; i < records.size(); ++i) {
+    const auto family = family_of(report.families.asked[i], report.families);
     ComparedMetric metric{
-        .record = records[i], .adjusted_p = adjusted[i].p, .adjusted_over = adjusted[i].over};
+        .record = records[i], .adjusted_p = family.adjusted_p(), .adjusted_over = family.size()};
     const auto other = std::ranges::find_if(
         report.validation, [&](const auto& record) { return is_same_question(record, records[i]); });
     if (other != report.validation.end()) metric.validation_delta = other->result.delta;

@@ -34,15 +34,12 @@ struct ComparedMetric {
 struct ComparisonReport {
   std::string baseline, split;
   std::vector<ComparedSide> sides = {};    ///< the baseline's, then the methods'
-  std::string table = {};                  ///< whose comparisons are the family; empty: no table's
+  std::string table = {};                  ///< whose comparisons are the families; empty: no table's
   std::int64_t experiment = 0;             ///< reproductions.id; 0: the sides are of several
-  std::vector<TableQuestion> family = {};  ///< the table's comparisons on this split
-  std::vector<std::string> rows = {};      ///< of the table, any pair of which may be asked for
-  /// A leaderboard's comparisons with its baseline in the metric of selection, a family of their own.
-  std::vector<TableQuestion> leaderboard = {};
-  std::vector<std::string> metrics = {};          ///< those shown, in their order
-  std::string unit = "prompts";                   ///< what n counts: clusters of pairs
-  std::vector<std::string> warnings = {};         ///< why a verdict may not be quoted, a sentence each
+  Families families = {};                  ///< of the table on this split; without one, what is asked for
+  std::vector<std::string> metrics = {};   ///< those shown, in their order
+  std::string unit = "prompts";            ///< what n counts: clusters of pairs
+  std::vector<std::string> warnings = {};  ///< why a verdict may not be quoted, a sentence each
   std::vector<ComparisonRecord> validation = {};  ///< where another split is shown
   BootstrapSettings bootstrap = {};
   PowerSettings power = {};
@@ -58,9 +55,8 @@ struct ComparisonReport {
 
 std::vector<TableQuestion> questions_of(const std::vector<ComparisonRecord>& records);
 
-/// Adds records[i], those of a method together, with the direction better[i]. One of the table's family is
-/// judged within it, as in the table; the others over the family and all other pairs of its rows in their
-/// metric, asked for or not, so that p is no smaller for a pair that was picked.
+/// Adds records[i], those of a method together, with the direction better[i], each judged in its family
+/// (family_of).
 void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,
                      ComparisonReport& report);
 

@@ -75,7 +75,7 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
 
 Json report_json(const ComparisonReport& report) {
   Json comparisons = Json::array(), family = Json::array();
-  for (const auto& q : report.family)
+  for (const auto& q : report.families.table)
     family.push_back({{"baseline", q.baseline}, {"method", q.method}, {"metric", q.metric}});
   for (const auto& metric : report.compared) comparisons.push_back(metric_json(metric, report));
   Json document = {{"baseline", report.baseline},

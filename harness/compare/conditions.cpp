@@ -28,19 +28,12 @@ const std::map<std::string, std::string> kPromptParts = {{"prompts_sha256", "pro
                                                          {"split_sizes", "sizes of the splits"},
                                                          {"positions_sha256", "prompts of the split"}};
 /// Parts of a training's identity that its evaluations have too, or that are told for themselves.
-const Names kNoTraining = {"kind",
-                           "seed",
-                           "backbone",
-                           "weights_sha256",
-                           "precision",
-                           "device",
-                           "numerics_version",
-                           "method",
-                           "method_settings",
-                           "method_source",
-                           "imported"};
+const Names kNoTraining = {
+    "kind",         "seed",   "backbone",        "weights_sha256", "precision", "device", "numerics_version",
+    "cpu_numerics", "method", "method_settings", "method_source",  "imported"};
 const std::map<std::string, std::string> kNames = {{"weights_sha256", "weights"},
                                                    {"numerics_version", "version of the numerics"},
+                                                   {"cpu_numerics", "version of the numerics on CPUs"},
                                                    {"train_prompts_sha256", "training prompts"},
                                                    {"task", "task"}};
 

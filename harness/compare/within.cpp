@@ -112,17 +112,6 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const std::st
   return warnings;
 }
 
-/// Of the table's family, what its leaderboard judges by itself.
-std::vector<TableQuestion> leaderboard_questions(const Experiment& experiment,
-                                                 const ComparisonReport& report) {
-  if (!experiment.table.leaderboard || report.split != experiment.shown_split()) return {};
-  auto questions = report.family;
-  std::erase_if(questions, [&](const TableQuestion& q) {
-    return q.baseline != experiment.effective.baseline || q.metric != experiment.table.selection.metric;
-  });
-  return questions;
-}
-
 /// --claim methods of too few training runs says what is missing.
 void require_claim(Store& store, const Experiment& experiment, const CompareQuestion& question,
                    const std::vector<ComparisonRecord>& asked) {
@@ -163,9 +152,9 @@ std::vector<std::string> compared_methods(const StoredReproduction& experiment) 
   return known;
 }
 
-std::vector<ComparisonRecord> table_comparisons(ScoreReader& scores, const Experiment& experiment,
-                                                const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                                const std::string& split) {
+Families table_families(ScoreReader& scores, const Experiment& experiment,
+                        const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& split,
+                        bool of_checkpoints) {
   const auto metrics = experiment.is_training()
                            ? directed_columns(experiment)
                            : named_by_table(experiment.table, metrics_of(scores.store(), checkpoints));
@@ -175,7 +164,12 @@ std::vector<ComparisonRecord> table_comparisons(ScoreReader& scores, const Exper
         compare_methods(scores, experiment, checkpoints, baseline, method, split, metrics, {.resamples = 0}),
         std::back_inserter(records));
   }
-  return records;
+  if (of_checkpoints) claim_checkpoints_only(records);
+  Families families{.table = questions_of(records), .rows = compared_methods(experiment)};
+  if (split == experiment.shown_split())
+    families.leaderboard =
+        leaderboard_questions(experiment.table, experiment.effective.baseline, families.table);
+  return families;
 }
 
 ComparisonReport compare_within(Store& store, const Experiment& experiment, const CompareQuestion& question) {
@@ -195,7 +189,8 @@ ComparisonReport compare_within(Store& store, const Experiment& experiment, cons
   report.more_runs = experiment.more_runs();
   report.sides = sides_of(store, experiment, question.rows());
   ScoreReader scores(store);
-  auto family = table_comparisons(scores, experiment, checkpoints, report.split);
+  const bool of_checkpoints = question.claim == claim_name(Claim::kCheckpoints);
+  report.families = table_families(scores, experiment, checkpoints, report.split, of_checkpoints);
   std::vector<ComparisonRecord> asked;
   std::vector<Better> better;
   for (const auto& method : question.methods) {
@@ -204,14 +199,8 @@ ComparisonReport compare_within(Store& store, const Experiment& experiment, cons
                       std::back_inserter(asked));
   }
   require_claim(store, experiment, question, asked);
-  if (question.claim == claim_name(Claim::kCheckpoints)) {
-    claim_checkpoints_only(family);
-    claim_checkpoints_only(asked);
-  }
+  if (of_checkpoints) claim_checkpoints_only(asked);
   for (const auto& record : asked) better.push_back(experiment.better(record.metric));
-  report.family = questions_of(family);
-  report.rows = compared_methods(experiment);
-  report.leaderboard = leaderboard_questions(experiment, report);
   if (!over_training && report.split != "validation")
     report.validation = records_of(stored_comparisons(store, experiment, "validation"), "validation");
   if (fewest_runs(asked) == 1) report.yardstick = yardstick_for(store, experiment, report.split);

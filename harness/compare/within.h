@@ -11,10 +11,11 @@ namespace harness {
 /// What an experiment can compare: its rows, and the starting weights.
 std::vector<std::string> compared_methods(const StoredReproduction& experiment);
 
-/// Every difference of the table, in its order: Holm's family. Their p-values alone are needed: no bootstrap.
-std::vector<ComparisonRecord> table_comparisons(ScoreReader& scores, const Experiment& experiment,
-                                                const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                                const std::string& split);
+/// Every difference of the table on a split, in its order, and the families in which differences of its rows
+/// are judged. Their p-values alone are needed: no bootstrap. of_checkpoints: those over prompts.
+Families table_families(ScoreReader& scores, const Experiment& experiment,
+                        const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& split,
+                        bool of_checkpoints);
 
 /// Rows of one experiment, judged as its table judges them. Throws Error (status 2) for a row, metric or
 /// split that it does not have.

@@ -35,43 +35,23 @@ std::vector<TableQuestion> questions_of(const Arms& arms, const std::vector<std:
   return questions;
 }
 
-/// The arms that a leaderboard judges by themselves in the metric of selection: those with its baseline.
-std::size_t leaderboard_claims(Arms compared, const std::string& baseline) {
-  std::erase_if(compared, [&](const auto& arm) { return arm.first != baseline; });
-  return compared.size();
+/// The families of a table in which differences of its rows are judged (harness compare), of claims that
+/// nobody has tested yet.
+Families families_of(const TableSpec& spec, const std::string& baseline, const Arms& arms,
+                     std::vector<std::string> methods, const std::vector<std::string>& metrics) {
+  Families families{.table = questions_of(arms, metrics), .rows = std::move(methods)};
+  families.leaderboard = leaderboard_questions(spec, baseline, families.table);
+  if (spec.has_base) families.rows.insert(families.rows.begin(), kBaseMethod);
+  return families;
 }
 
-/// What a table compares, and by which rows it can be asked.
-struct ComparedTable {
-  const TableSpec& spec;
-  std::string baseline;
-  Arms arms;
-  std::vector<std::string> methods, metrics;
-};
-
-/// Over how many claims Holm's adjustment is that judges `asked` in `metric`, as in `harness compare`: a
-/// leaderboard's own, the table's, or these and all pairs of its rows where it does not show one of `asked`.
-std::size_t claims_of(const ComparedTable& table, const Arms& asked, const std::string& metric) {
-  const auto is_shown = [&](const auto& arm) { return holds(table.arms, arm); };
-  const auto is_with_baseline = [&](const auto& arm) { return arm.first == table.baseline; };
-  const bool all_shown = std::ranges::all_of(asked, is_shown);
-  if (table.spec.leaderboard && metric == table.spec.selection.metric && all_shown &&
-      std::ranges::all_of(asked, is_with_baseline))
-    return leaderboard_claims(table.arms, table.baseline);
-  auto questions = questions_of(table.arms, table.metrics);
-  if (all_shown) return family_size(questions);
-  auto rows = table.methods;
-  rows.insert(rows.begin(), kBaseMethod);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    for (std::size_t j = i + 1; j < rows.size(); ++j) {
-      const auto is_this = [&](const TableQuestion& q) {
-        return q.metric == metric && std::minmax(q.baseline, q.method) == std::minmax(rows[i], rows[j]);
-      };
-      if (std::ranges::none_of(questions, is_this))
-        questions.push_back({rows[i], rows[j], metric, 1, restated_by(metric)});
-    }
+/// Fills in how many claims each difference is judged with, and the most of them.
+void count_claims(const Families& families, Pilot& pilot) {
+  pilot.claims = 1;
+  for (auto& d : pilot.differences) {
+    d.claims = family_of({d.baseline, d.method, pilot.metric, 1, restated_by(pilot.metric)}, families).size();
+    pilot.claims = std::max(pilot.claims, d.claims);
   }
-  return family_size(questions);
 }
 
 /// Those asked for, or every method with the baseline.
@@ -142,19 +122,13 @@ Pilot pilot_of(Store& store, const Experiment& experiment, const PilotChoice& ch
               .experiment = experiment.id,
               .warning = scale_warning_of(experiment)};
   require_choice(pilot.metric, known, "metric", "--metric");
-  const auto arms = chosen_arms(choice.rows, experiment.effective.baseline, experiment.methods);
-  pilot.claims = claims_of({.spec = experiment.table,
-                            .baseline = experiment.effective.baseline,
-                            .arms = compared_arms(experiment),
-                            .methods = experiment.methods,
-                            .metrics = named_by_table(experiment.table, known)},
-                           arms, pilot.metric);
   pilot.source = fmt::format("experiment {}: {} per method", experiment.id,
                              counted(std::ssize(experiment.seeds), "training run"));
   const auto yardstick =
       experiment.seeds.size() == 1 ? yardstick_for(store, experiment, pilot.split) : std::nullopt;
   ScoreReader scores(store);
-  for (const auto& [baseline, method] : arms) {
+  for (const auto& [baseline, method] :
+       chosen_arms(choice.rows, experiment.effective.baseline, experiment.methods)) {
     auto difference =
         difference_of(paired_values(scores, checkpoints, baseline, method, pilot.split, pilot.metric));
     if (!difference) continue;
@@ -163,6 +137,9 @@ Pilot pilot_of(Store& store, const Experiment& experiment, const PilotChoice& ch
     if (yardstick) take_yardstick(*yardstick, pilot.metric, *difference);
     pilot.differences.push_back(std::move(*difference));
   }
+  count_claims(families_of(experiment.table, experiment.effective.baseline, compared_arms(experiment),
+                           experiment.methods, named_by_table(experiment.table, known)),
+               pilot);
   return pilot;
 }
 
@@ -229,14 +206,11 @@ std::optional<Pilot> shipped_pilot(const PilotChoice& choice) {
     pilot.differences = shipped_differences(entry, pilot.metric);
     entry.finish();
     const auto arms = chosen_arms(choice.rows, spec.baseline, spec.methods);
-    pilot.claims = claims_of({.spec = spec,
-                              .baseline = spec.baseline,
-                              .arms = compared_arms(spec, spec.baseline, spec.methods),
-                              .methods = spec.methods,
-                              .metrics = spec.required_metrics},
-                             arms, pilot.metric);
     std::erase_if(pilot.differences,
                   [&](const auto& d) { return !holds(arms, std::pair(d.baseline, d.method)); });
+    count_claims(families_of(spec, spec.baseline, compared_arms(spec, spec.baseline, spec.methods),
+                             spec.methods, spec.required_metrics),
+                 pilot);
     if (!pilot.differences.empty()) return pilot;
   }
   return std::nullopt;
@@ -286,8 +260,9 @@ Json planned_power(const Plan& plan, std::size_t claims, Store* store) {
   const auto pilot =
       find_pilot(store, {.table = plan.spec.id, .backbone = plan.backbone.name, .scale = plan.scale.name});
   if (!pilot) return {};
-  if (plan.spec.leaderboard)
-    claims = leaderboard_claims(compared_arms(plan.spec, plan.baseline, plan.methods), plan.baseline);
+  const auto of_table = questions_of(compared_arms(plan.spec, plan.baseline, plan.methods), {pilot->metric});
+  if (const auto own = leaderboard_questions(plan.spec, plan.baseline, of_table); !own.empty())
+    claims = family_size(own);
   const auto& positions = plan.positions(pilot->split);
   const Design design{.runs = std::ssize(plan.seeds), .prompts = std::ssize(positions)};
   const auto claim = design.runs < kFewestRuns ? Claim::kCheckpoints : Claim::kMethods;

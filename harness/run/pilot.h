@@ -22,6 +22,7 @@ struct PilotDifference {
   ImageNoise images = {};
   std::int64_t runs = 0, prompts = 0;  ///< behind them; runs: of the yardstick where the spread is its own
   bool by_yardstick = false;           ///< the component of runs is
+  std::size_t claims = 1;              ///< over which Holm's adjustment of it is, as in `harness compare`
 
   bool knows_runs() const { return runs >= 2; }
 };
@@ -33,7 +34,7 @@ struct Pilot {
   std::string source = {};                      ///< "experiment 3: 5 training runs per method"
   std::optional<std::int64_t> experiment = {};  ///< nothing for what ships
   std::string warning = {};                     ///< why it may not be quoted, a sentence
-  std::size_t claims = 1;                       ///< over which Holm's adjustment of these differences is
+  std::size_t claims = 1;                       ///< the most of a difference's
   std::vector<PilotDifference> differences = {};
 };
 

@@ -83,7 +83,7 @@ Needs needs_of(double effect, const PlannedDifference& answer, const Design& des
 }
 
 PlannedDifference answer_of(const PilotDifference& pilot, const PowerReport& report) {
-  const auto& levels = report.levels;
+  const auto levels = report.levels_of(pilot);
   PlannedDifference answer{.pilot = pilot};
   answer.methods = at<double>(levels, [&](const PowerSettings& settings) {
     return detectable_by(pilot, report.design, Claim::kMethods, settings);
@@ -136,6 +136,7 @@ Json answer_json(const PlannedDifference& answer, const PowerReport& report) {
   }
   return {{"baseline", pilot.baseline},
           {"method", pilot.method},
+          {"claims", pilot.claims},
           {"components",
            {{"run", pilot.knows_runs() ? Json(c.run) : Json()},
             {"prompt", c.prompt},
@@ -177,9 +178,9 @@ Json power_json(const PowerReport& report) {
       {"split", pilot.split},
       {"metric", pilot.metric},
       {"effect", or_null(report.effect)},
-      {"power", report.levels.last.power},
+      {"power", report.last.power},
       {"alpha", report.alpha},
-      {"alpha_holm", report.alpha_first()},
+      {"alpha_holm", report.alpha_first(pilot.claims)},
       {"claims", pilot.claims},
       {"design",
        {{"runs", report.design.runs}, {"prompts", report.design.prompts}, {"images", report.design.images}}},

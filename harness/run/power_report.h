@@ -11,7 +11,7 @@
 namespace harness {
 
 /// The levels that a claim may be judged at: the whole one, if Holm's adjustment judges it last, or that over
-/// the number of claims, if first.
+/// the number of claims of its family, if first.
 struct Levels {
   PowerSettings last = {}, first = {};
 };
@@ -58,12 +58,20 @@ struct PlannedDifference {
 struct PowerReport {
   Pilot pilot;
   Design design = {};
-  Levels levels = {};
-  double alpha = 0.05;  ///< of the last claim; of the first alpha_first()
+  PowerSettings last = {};  ///< of a claim that is judged last
+  double alpha = 0.05;      ///< its level
   std::optional<double> effect = {};
   std::vector<PlannedDifference> answers = {};
 
-  double alpha_first() const { return alpha / static_cast<double>(std::max<std::size_t>(1, pilot.claims)); }
+  /// Of a claim that is judged first among so many.
+  double alpha_first(std::size_t claims) const {
+    return alpha / static_cast<double>(std::max<std::size_t>(1, claims));
+  }
+  Levels levels_of(const PilotDifference& difference) const {
+    auto first = last;
+    first.confidence = 1 - alpha_first(difference.claims);
+    return {.last = last, .first = first};
+  }
 };
 
 /// False where the pilot knows no spread of runs, and of too few of them.

@@ -79,7 +79,7 @@ std::string inputs_text(const Plan& plan) {
                      inputs.validation.size(), inputs.test.size());
 }
 
-/// What a setting of training is in every row; "of each row" where rows have their own. `of_table`: where
+/// What a setting of training is in every row; "(by row)" where rows have their own. `of_table`: where
 /// no row has it.
 std::string row_setting_text(const Plan& plan, const std::string& name, const std::string& of_table) {
   std::set<std::string> values;
@@ -90,7 +90,7 @@ std::string row_setting_text(const Plan& plan, const std::string& name, const st
     values.insert(value.is_string() ? value.get<std::string>() : value.dump());
   }
   if (values.empty()) return of_table;
-  return values.size() == 1 ? *values.begin() : "of each row";
+  return values.size() == 1 ? *values.begin() : "(by row)";
 }
 
 /// Empty where nothing is drawn.

@@ -193,6 +193,15 @@ std::vector<std::pair<std::string, std::string>> compared_arms(const TableSpec& 
   return arms_of(baseline, methods, spec.has_base);
 }
 
+std::vector<TableQuestion> leaderboard_questions(const TableSpec& spec, const std::string& baseline,
+                                                 std::vector<TableQuestion> of_table) {
+  if (!spec.leaderboard) return {};
+  std::erase_if(of_table, [&](const TableQuestion& q) {
+    return q.baseline != baseline || q.metric != spec.selection.metric;
+  });
+  return of_table;
+}
+
 std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experiment) {
   if (experiment.is_training()) {
     const auto columns = columns_of(experiment.table);

@@ -8,6 +8,7 @@
 #include "harness/show/evaluated_checkpoints.h"
 #include "results/statistics/statistics.h"
 #include "results/table/table.h"
+#include "results/verdict/multiplicity.h"
 
 namespace harness {
 
@@ -23,6 +24,11 @@ std::vector<std::pair<std::string, std::string>> compared_arms(const Experiment&
 std::vector<std::pair<std::string, std::string>> compared_arms(const TableSpec& spec,
                                                                const std::string& baseline,
                                                                const std::vector<std::string>& methods);
+
+/// Of a table's comparisons on the split that it shows those that its leaderboard judges by itself: with the
+/// baseline in the metric of selection. Empty for a table that has none.
+std::vector<TableQuestion> leaderboard_questions(const TableSpec& spec, const std::string& baseline,
+                                                 std::vector<TableQuestion> of_table);
 
 /// How far a row's runs moved, means over runs; nothing of the starting weights.
 struct Movement {

@@ -7,6 +7,19 @@
 #include <tuple>
 
 namespace harness {
+namespace {
+
+/// Their number where none is about the same two rows in the same metric.
+std::size_t place_in(std::span<const TableQuestion> questions, const TableQuestion& question) {
+  const auto same = std::ranges::find_if(questions, [&](const TableQuestion& other) {
+    return is_same_question(other, question) ||
+           (other.baseline == question.method && other.method == question.baseline &&
+            other.metric == question.metric);
+  });
+  return static_cast<std::size_t>(same - questions.begin());
+}
+
+}  // namespace
 
 std::vector<std::optional<double>> holm(std::span<const std::optional<double>> p_values) {
   std::vector<std::size_t> order;
@@ -62,6 +75,32 @@ std::size_t family_size(std::span<const TableQuestion> questions) {
     if (q.p_value) hypotheses.emplace(q.table, q.baseline, q.method, q.hypothesis());
   }
   return hypotheses.size();
+}
+
+bool holds(std::span<const TableQuestion> questions, const TableQuestion& question) {
+  return place_in(questions, question) < questions.size();
+}
+
+Family family_of(const TableQuestion& question, const Families& families) {
+  for (const auto* own : {&families.leaderboard, &families.table}) {
+    if (const auto place = place_in(*own, question); place < own->size()) return {*own, place};
+  }
+  Family family{{question}};
+  const auto add = [&](const TableQuestion& other) {
+    if (!holds(family.questions, other)) family.questions.push_back(other);
+  };
+  std::ranges::for_each(families.table, add);
+  const auto& rows = families.rows;
+  const auto is_row = [&rows](const std::string& name) { return std::ranges::count(rows, name) > 0; };
+  if (!is_row(question.baseline) || !is_row(question.method)) {
+    std::ranges::for_each(families.asked, add);
+    return family;
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = i + 1; j < rows.size(); ++j)
+      add({rows[i], rows[j], question.metric, 1.0, question.restates});
+  }
+  return family;
 }
 
 }  // namespace harness

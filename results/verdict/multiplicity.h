@@ -40,4 +40,30 @@ std::vector<std::optional<double>> holm_over_table(std::span<const TableQuestion
 /// How many questions Holm adjusts for there: those with a p-value, one that restates another once with it.
 std::size_t family_size(std::span<const TableQuestion> questions);
 
+/// What p-values are adjusted with.
+struct Families {
+  std::vector<TableQuestion> table = {};        ///< every comparison of a table
+  std::vector<TableQuestion> leaderboard = {};  ///< of them those that its leaderboard judges by itself
+  std::vector<std::string> rows = {};           ///< of the table, any pair of which may be asked for
+  std::vector<TableQuestion> asked = {};        ///< all that is asked for, within the table and beyond it
+};
+
+/// The questions that one is adjusted with; it is the one at `place`.
+struct Family {
+  std::vector<TableQuestion> questions;
+  std::size_t place = 0;
+
+  std::size_t size() const { return family_size(questions); }
+  std::optional<double> adjusted_p() const { return holm_over_table(questions)[place]; }
+};
+
+/// Those of the leaderboard, or of the table, if it is one of them, whichever row is the baseline. Of two
+/// rows of the table that it does not show in that metric, the table's and all pairs of its rows in the
+/// metric: of these p is 1, so that they make its own no smaller, and that does not depend on what else is
+/// asked for. Of any other, the table's and all that is asked for.
+Family family_of(const TableQuestion& question, const Families& families);
+
+/// Whether it is one of these, whichever row is the baseline.
+bool holds(std::span<const TableQuestion> questions, const TableQuestion& question);
+
 }  // namespace harness

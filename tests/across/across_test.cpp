@@ -202,6 +202,20 @@ TEST(Across, ARowOfTheBaselinesOwnExperimentIsJudgedInItsTable) {
   EXPECT_EQ(document.at("comparisons").at(1).at("method"), "4:flow-grpo");
 }
 
+TEST(Across, APairThatItsTableDoesNotShowIsJudgedAlikeBesideARowOfAnotherExperiment) {
+  auto& place = finished();
+  const auto alone = compared(place, {"1:dual", "1:lambda-controlled"}).at("comparisons").at(0);
+  const auto document = compared(place, {"1:dual", "1:lambda-controlled", "4:flow-grpo"});
+  const auto beside = document.at("comparisons").at(0);
+  for (const char* field : {"p_value", "p_holm", "holm_over", "verdict"})
+    EXPECT_EQ(beside.at(field), alone.at(field)) << field;
+  EXPECT_EQ(document.at("comparisons").at(1).at("holm_over"), document.at("holm_family").size() + 2 - 5)
+      << "the table's 20 questions, of which five are asked twice, and the two that are asked here";
+  place.ok(
+      {"compare", "1:dual", "1:lambda-controlled", "4:flow-grpo"},
+      {"all pairs of its rows in the same metric", "Those to rows of other experiments are judged over"});
+}
+
 TEST(Across, ARowWithoutANumberIsOfTheExperimentThatTheOptionsChoose) {
   auto& place = finished();
   const auto document = compared(place, {"3:ratio-norm", "dual", "--experiment", "1"});
