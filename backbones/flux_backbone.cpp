@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "models/nn/device.h"
 
 namespace harness {
 
@@ -28,7 +29,7 @@ Tensor FluxBackbone::velocity_of(const Tensor& latents, const Tensor& sigmas, co
     throw Error(fmt::format("is {}, and this network takes none (FLUX.1-schnell)", guidance), "guidance",
                 "give 1");
   }
-  std::vector<Tensor> inputs = {latents, condition.text, condition.pooled, sigmas.to(latents.options())};
+  std::vector<Tensor> inputs = {latents, condition.text, condition.pooled, sent(sigmas, latents.options())};
   if (guided) inputs.push_back(torch::full({latents.size(0)}, guidance, latents.options()));
   return network_(inputs);
 }

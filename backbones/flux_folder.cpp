@@ -48,14 +48,6 @@ std::int64_t kept_by_single_block(const StreamSize& stream) {
   return stream.block(stream.is_fused ? kByFused : kByOperators);
 }
 
-std::int64_t training_kept(const FluxConfig& c, const StreamSize& stream, std::int64_t batch,
-                           bool recompute) {
-  const auto joint = kept_by_joint_block(stream, false);
-  if (!recompute) return batch * (c.num_layers * joint + c.num_single_layers * kept_by_single_block(stream));
-  // The block that is computed again, the gradients within it, and what every block was given.
-  return batch * (2 * joint + stream.values(2.0 * static_cast<double>(c.num_layers + c.num_single_layers)));
-}
-
 /// Tokenizers and scheduler, which no header of weights speaks of.
 void check_texts(const std::filesystem::path& folder) {
   ClipTokenizer::load(folder / "tokenizer");
@@ -70,6 +62,16 @@ std::int64_t largest_encoder(const std::filesystem::path& folder, torch::ScalarT
 }
 
 }  // namespace
+
+std::int64_t flux_training_kept(const FluxConfig& c, const StreamSize& stream, std::int64_t batch,
+                                bool recompute) {
+  const auto joint = kept_by_joint_block(stream, false);
+  const auto single = kept_by_single_block(stream);
+  // And the gradients within the last block, while all is kept.
+  if (!recompute) return batch * (c.num_layers * joint + c.num_single_layers * single + single);
+  // The block that is computed again, the gradients within it, and what every block was given.
+  return batch * (2 * joint + stream.values(static_cast<double>(c.num_layers + c.num_single_layers)));
+}
 
 std::unique_ptr<FluxBackbone> load_flux_folder(const BackboneSource& source) {
   const auto& folder = source.folder;
@@ -117,7 +119,7 @@ Json flux_folder_resources(const BackboneSource& source, const Workload& workloa
        .network = transformer.get(),
        .vae = backbone->autoencoder(),
        .largest_encoder = largest_encoder(source.folder, dtype),
-       .training_kept = training_kept(config, stream, batch, source.choices.recompute) +
+       .training_kept = flux_training_kept(config, stream, batch, source.choices.recompute) +
                         batch * adapter_inputs(*backbone->adapter(), stream, source.choices.float32_adapter,
                                                source.choices.recompute),
        .text_values = text_tokens * config.joint_attention_dim + config.pooled_projection_dim},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backbones/flux_backbone.h"
+#include "backbones/public_folder.h"
 
 namespace harness {
 
@@ -11,5 +12,9 @@ std::unique_ptr<FluxBackbone> load_flux_folder(const BackboneSource& source);
 
 /// For BackboneType::resources. Reads tokenizers and scheduler as well, which no header of weights speaks of.
 Json flux_folder_resources(const BackboneSource& source, const Workload& workload);
+
+/// Bytes that a network's blocks keep of `batch` images for the gradient, the adapter's apart.
+std::int64_t flux_training_kept(const FluxConfig& config, const StreamSize& stream, std::int64_t batch,
+                                bool recompute);
 
 }  // namespace harness

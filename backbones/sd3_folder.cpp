@@ -64,14 +64,6 @@ std::int64_t image_size_of(const ModelChoices& choices, const Sd3Config& config,
 
 constexpr std::int64_t kClipTokens = 77;
 
-std::int64_t training_kept(const Sd3Config& c, const StreamSize& stream, std::int64_t batch, bool recompute) {
-  const auto dual = static_cast<std::int64_t>(c.dual_attention_layers.size());
-  const auto widest = kept_by_joint_block(stream, dual > 0);
-  // The block that is computed again, the gradients within it, and what every block was given.
-  if (recompute) return batch * (2 * widest + stream.values(2.0 * static_cast<double>(c.num_layers)));
-  return batch * (dual * widest + (c.num_layers - dual) * kept_by_joint_block(stream, false));
-}
-
 /// Tokenizers and scheduler, which no header of weights speaks of.
 void check_texts(const std::filesystem::path& folder) {
   ClipTokenizer::load(folder / "tokenizer");
@@ -91,6 +83,21 @@ std::int64_t largest_encoder(const std::filesystem::path& folder, torch::ScalarT
 }
 
 }  // namespace
+
+std::int64_t sd3_training_kept(const Sd3Config& c, const StreamSize& stream, std::int64_t batch,
+                               bool recompute) {
+  const auto dual = static_cast<std::int64_t>(c.dual_attention_layers.size());
+  const auto block = kept_by_joint_block(stream, false), dual_block = kept_by_joint_block(stream, true);
+  if (!recompute) {
+    // And the gradients within the last block, while all is kept.
+    return batch * (dual * dual_block + (c.num_layers - dual) * block + block);
+  }
+  // What every block was given, the block that is computed again, and the gradients within it. Those with
+  // dual attention are the first ones: when their turn comes, the others' inputs are gone.
+  const auto given_to = [&](std::int64_t blocks) { return stream.values(static_cast<double>(blocks)); };
+  const auto at_dual = dual > 0 ? given_to(dual) + 2 * dual_block : 0;
+  return batch * std::max(given_to(c.num_layers) + 2 * block, at_dual);
+}
 
 std::unique_ptr<Sd3Backbone> load_sd3_folder(const BackboneSource& source) {
   const auto& folder = source.folder;
@@ -141,7 +148,7 @@ Json sd3_folder_resources(const BackboneSource& source, const Workload& workload
        .network = transformer.get(),
        .vae = backbone->autoencoder(),
        .largest_encoder = largest_encoder(source.folder, dtype),
-       .training_kept = training_kept(config, stream, batch, source.choices.recompute) +
+       .training_kept = sd3_training_kept(config, stream, batch, source.choices.recompute) +
                         batch * adapter_inputs(*backbone->adapter(), stream, source.choices.float32_adapter,
                                                source.choices.recompute),
        .text_values = text_tokens * config.joint_attention_dim + config.pooled_projection_dim},

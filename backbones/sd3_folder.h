@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backbones/public_folder.h"
 #include "backbones/sd3_backbone.h"
 
 namespace harness {
@@ -11,5 +12,9 @@ std::unique_ptr<Sd3Backbone> load_sd3_folder(const BackboneSource& source);
 
 /// For BackboneType::resources. Reads tokenizers and scheduler as well, which no header of weights speaks of.
 Json sd3_folder_resources(const BackboneSource& source, const Workload& workload);
+
+/// Bytes that a network's blocks keep of `batch` images for the gradient, the adapter's apart.
+std::int64_t sd3_training_kept(const Sd3Config& config, const StreamSize& stream, std::int64_t batch,
+                               bool recompute);
 
 }  // namespace harness

@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/sha256.h"
 #include "models/loading.h"
+#include "models/nn/device.h"
 #include "models/tokenizers/clip_tokenizer.h"
 #include "models/tokenizers/t5_tokenizer.h"
 
@@ -135,23 +136,43 @@ void FolderPromptEncoder::prepare(const std::vector<PromptText>& prompts) {
   if (!kept_.contains(kEmpty)) kept_[kEmpty] = known(kEmpty);
 }
 
+TextCondition FolderPromptEncoder::on_device(const std::vector<TextCondition>& rows) const {
+  std::vector<Tensor> text, pooled;
+  for (const auto& row : rows) {
+    text.push_back(row.text);
+    pooled.push_back(row.pooled);
+  }
+  const auto& device = source_.placement.device;
+  const auto all_text = torch::stack(text), all_pooled = torch::stack(pooled);
+  return {sent(all_text, all_text.options().device(device)),
+          sent(all_pooled, all_pooled.options().device(device))};
+}
+
 TextCondition FolderPromptEncoder::encode(const std::vector<PromptText>& prompts) {
   prepare(prompts);
-  std::vector<Tensor> text, pooled;
-  for (const auto& prompt : prompts) {
-    const auto one = [&] {
-      const std::lock_guard lock(mutex_);
-      return known(prompt.text);
-    }();
-    text.push_back(one.text);
-    pooled.push_back(one.pooled);
+  // The images of a group have one text, which is read once.
+  std::map<std::string, std::int64_t> place;
+  std::vector<TextCondition> texts;
+  std::vector<std::int64_t> rows;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& prompt : prompts) {
+      const auto [at, is_new] = place.try_emplace(prompt.text, std::ssize(texts));
+      if (is_new) texts.push_back(known(prompt.text));
+      rows.push_back(at->second);
+    }
   }
-  return {torch::stack(text).to(source_.placement.device), torch::stack(pooled).to(source_.placement.device)};
+  auto condition = on_device(texts);
+  if (texts.size() == prompts.size()) return condition;
+  const auto index = sent(torch::tensor(rows, torch::kInt64), condition.text.options().dtype(torch::kInt64));
+  return {condition.text.index_select(0, index), condition.pooled.index_select(0, index)};
 }
 
 TextCondition FolderPromptEncoder::encode_empty(std::int64_t count) {
-  const auto one = encode({{}});
-  return {one.text.expand({count, -1, -1}), one.pooled.expand({count, -1})};
+  prepare({});
+  const std::lock_guard lock(mutex_);
+  if (!empty_.text.defined()) empty_ = on_device({known(kEmpty)});
+  return {empty_.text.expand({count, -1, -1}), empty_.pooled.expand({count, -1})};
 }
 
 Sd3PromptEncoder::Sd3PromptEncoder(TextSource source)

@@ -49,10 +49,12 @@ class FolderPromptEncoder : public PromptEncoder {
   bool is_known(const std::string& text) const;
   void encode_missing(const std::vector<std::string>& texts);
   TextCondition known(const std::string& text) const;
+  TextCondition on_device(const std::vector<TextCondition>& rows) const;
 
   TextSource source_;
   mutable std::mutex mutex_;
   std::map<std::string, TextCondition> kept_;  ///< by text: all without a cache, else the empty prompt
+  TextCondition empty_ = {};                   ///< on the device, a row; what guidance asks for at every step
 };
 
 /// Stable Diffusion 3's prompts (arXiv:2403.03206, diffusers' encode_prompt): penultimate states of two CLIP

@@ -127,7 +127,7 @@ Json ImageScoring::event_of(WaitingImage& one) {
                 {"sample", one.key.sample},
                 {"seed", job_.get<std::int64_t>("seed")},
                 {"path", one.path},
-                {"sha256", one.sha256},
+                {"sha256", one.sha256.get()},
                 {"transcript", or_null(score.transcript)},
                 {"transcript_raw", or_null(score.transcript_raw)},
                 {"metrics", metrics},

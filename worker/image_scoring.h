@@ -18,13 +18,22 @@ namespace harness {
 /// The prompts that an evaluation is of, in their order. Throws Error where they are not those of the plan.
 std::vector<Prompt> evaluated_prompts(const WorkerJob& job);
 
-/// One image that waits for its score.
+/// One image that waits for its score and its file.
 struct WaitingImage {
   ImageKey key;
-  std::string path, sha256;  ///< of the kept file, relative to the job's folder; empty: there is none
+  std::string path;                 ///< of the kept file, relative to the job's folder; empty: there is none
+  std::future<std::string> sha256;  ///< of the image's file, once it is written
   std::future<SampleScore> score;
   Json given = nullptr;  ///< what is recorded of an image that another system drew
 };
+
+/// A value that nobody waits for.
+template <class T>
+std::future<T> ready(T value) {
+  std::promise<T> promise;
+  promise.set_value(std::move(value));
+  return promise.get_future();
+}
 
 /// What an evaluation says of its scorers in the end.
 struct ScorersReport {

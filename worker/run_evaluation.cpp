@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 
 #include "backbones/backbone.h"
 #include "core/error.h"
@@ -34,6 +35,15 @@ BackboneSource source_of(const WorkerJob& job, const std::vector<Prompt>& prompt
   auto source = backbone_source(job);
   for (const auto& prompt : prompts) source.prompts.push_back({prompt.text, prompt.target});
   return source;
+}
+
+/// Writes the image while the caller goes on. Result: the file's checksum.
+std::future<std::string> written(Image image, std::filesystem::path file) {
+  return std::async(std::launch::async, [image = std::move(image), file = std::move(file)] {
+    const auto bytes = png_bytes(image);
+    write_file(file, bytes);
+    return sha256_hex(bytes);
+  });
 }
 
 class Evaluation {
@@ -112,12 +122,11 @@ class Evaluation {
     std::vector<WaitingImage> waiting;
     for (std::size_t i = 0; i < images.size() && begin + i < prompts_.size(); ++i) {
       const auto path = fmt::format("images/{:04}.png", chosen[i]->position);
-      const auto bytes = png_bytes(images[i]);
-      write_file(job_.folder / path, bytes);
+      auto score = scoring_.scorers().score({texts[i].text, texts[i].target}, images[i]);
       waiting.push_back({.key = {chosen[i]->position, 0},
                          .path = path,
-                         .sha256 = sha256_hex(bytes),
-                         .score = scoring_.scorers().score({texts[i].text, texts[i].target}, images[i])});
+                         .sha256 = written(std::move(images[i]), job_.folder / path),
+                         .score = std::move(score)});
     }
     return waiting;
   }

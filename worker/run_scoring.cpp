@@ -181,19 +181,17 @@ class GivenScoring {
     if (!given.remark.empty()) facts["remark"] = given.remark;
     return {.key = key,
             .path = path,
-            .sha256 = sha256_hex(given.png),
+            .sha256 = ready(sha256_hex(given.png)),
             .score = scoring_.scorers().score({prompt.text, prompt.target}, given.image),
             .given = std::move(facts)};
   }
 
   /// An image without values, for this reason.
   WaitingImage without(const ImageKey& key, const std::string& sha256, const std::string& problem) const {
-    std::promise<SampleScore> score;
-    score.set_value(without_values(metrics_, problem));
     return {.key = key,
             .path = "",
-            .sha256 = sha256,
-            .score = score.get_future(),
+            .sha256 = ready(sha256),
+            .score = ready(without_values(metrics_, problem)),
             .given = {{"problem", problem}}};
   }
 

@@ -154,15 +154,19 @@ bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) 
                       {"weight_copies", c.spent.weight_copies}}}});
     reporter.wake();
   };
-  hooks.on_warning = [&](const std::string& message) {
-    reporter.event({{"type", "note"}, {"level", "warning"}, {"message", message}});
+  const auto note = [&](const char* level, const std::string& message) {
+    reporter.event({{"type", "note"}, {"level", level}, {"message", message}});
     reporter.wake();
   };
+  hooks.on_warning = [&](const std::string& message) { note("warning", message); };
   const auto warning_of = [&](const MeasuredRounding& rounding) {
     return rounding_warning(rounding, backbone->latent().size(), configured.effective);
   };
   hooks.on_rounding = [&](const MeasuredRounding& rounding) {
-    if (const auto warning = warning_of(rounding); !warning.empty()) hooks.on_warning(warning);
+    if (const auto warning = warning_of(rounding); !warning.empty())
+      hooks.on_warning(warning);
+    else
+      note("info", rounding_note(rounding, backbone->latent().size(), configured.effective));
   };
   hooks.should_stop = [&] { return reporter.should_stop(); };
   hooks.may_save = [&] { return !reporter.is_superseded(); };

@@ -170,6 +170,7 @@ std::vector<Prepared> prepare(const WorkOptions& options, const Plans& plans, St
     prepared.back().resources = check_plan(plan, shares_of(options.dealing, plan));
     try_scorers(plan);
     require_nobody_at_work(options, plan, progress);
+    require_free_memory(plan, shares_of(options.dealing, plan), prepared.back().resources);
     require_own_folders(plan, store);
   }
   if (unfinished.empty()) return prepared;

@@ -26,19 +26,6 @@ namespace {
 /// Raised where this program's numbers change on GPUs alone (results/CHANGES.md).
 constexpr int kGpuNumerics = 5;
 
-/// Same job, same bits: an operator of LibTorch that has no deterministic kernel is an error, and what has
-/// several kernels takes one of those. cuDNN's attention is none of them (the flash and memory-efficient ones
-/// are).
-void make_deterministic() {
-  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);  // read when the first product is made
-  auto& context = at::globalContext();
-  context.setDeterministicAlgorithms(true, false);
-  context.setDeterministicFillUninitializedMemory(false);  // nothing here reads what it has not written
-  context.setDeterministicCuDNN(true);
-  context.setBenchmarkCuDNN(false);
-  context.setSDPUseCuDNN(false);
-}
-
 /// The CUDA library of the LibTorch that this process runs with.
 std::filesystem::path cuda_library() {
   Dl_info at{};
@@ -62,6 +49,17 @@ std::string gpu_name() {
 
 }  // namespace
 
+void make_deterministic() {
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);  // read when the first product is made
+  auto& context = at::globalContext();
+  context.setDeterministicAlgorithms(true, false);
+  context.setDeterministicFillUninitializedMemory(false);  // nothing here reads what it has not written
+  context.setDeterministicCuDNN(true);
+  context.setBenchmarkCuDNN(false);
+  // Its gradient does not repeat. Its forward alone is taken where that is asked for (gpu_ops.cpp).
+  context.setSDPUseCuDNN(false);
+}
+
 torch::Device open_device(const std::string& name) {
   if (name == "auto" || name == "cpu") return torch::kCPU;
   const torch::Device device(name);
@@ -74,6 +72,11 @@ torch::Device open_device(const std::string& name) {
   if (!torch::cuda::is_available()) throw Error("LibTorch can use no CUDA device", where, "check nvidia-smi");
   make_deterministic();
   return device;
+}
+
+torch::Tensor sent(const torch::Tensor& of_host, const torch::TensorOptions& options) {
+  if (!options.device().is_cuda()) return of_host.to(options);
+  return of_host.to(options.dtype()).pin_memory().to(options, /*non_blocking=*/true);
 }
 
 std::string device_identity(const std::string& name) {

@@ -11,6 +11,13 @@ namespace harness {
 /// the device is not there.
 torch::Device open_device(const std::string& name);
 
+/// Same job, same bits, from now on in this process: an operator of LibTorch that has no deterministic kernel
+/// throws, and what has several kernels takes one of those. open_device does so for a GPU.
+void make_deterministic();
+
+/// A tensor of the host in the place and type of `options`. A GPU fetches it while the host goes on.
+torch::Tensor sent(const torch::Tensor& of_host, const torch::TensorOptions& options);
+
 /// What besides the program's sources decides the bits of a job on a device: the CPU's vector extensions; or
 /// the GPU's name with the versions of LibTorch, CUDA, cuDNN and this program's numbers on GPUs, and whether
 /// this build fuses the networks' blocks. Throws as open_device does.

@@ -29,6 +29,25 @@ TEST(Backbone, GuidanceOneEqualsThePlainVelocityAndZeroTheUnconditional) {
   EXPECT_TRUE(torch::allclose(doubled, free + 2 * (plain - free), 1e-3, 1e-3));
 }
 
+TEST(FolderPrompts, OfAGroupAreTheRowsThatEachPromptHasByItself) {
+  const auto backbone = load_sd3_folder({.name = "sd35-medium",
+                                         .folder = case_folder("sd3_pipeline_sd35m") / "model",
+                                         .choices = {.image_size = 32, .text_tokens = 16}});
+  const std::vector<PromptText> group = {{"a cat", ""}, {"a dog", ""}, {"a cat", ""}, {"", ""}};
+  const auto together = backbone->encode(group);
+  ASSERT_EQ(together.text.size(0), 4);
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const auto alone = backbone->encode({group[i]});
+    EXPECT_TRUE(torch::equal(together.text[static_cast<std::int64_t>(i)], alone.text[0])) << i;
+    EXPECT_TRUE(torch::equal(together.pooled[static_cast<std::int64_t>(i)], alone.pooled[0])) << i;
+  }
+  EXPECT_FALSE(torch::equal(together.text[0], together.text[1]));
+  const auto empty = backbone->encode_empty(3);
+  EXPECT_EQ(empty.text.size(0), 3);
+  EXPECT_TRUE(torch::equal(empty.text[2], together.text[3]));
+  EXPECT_TRUE(torch::equal(empty.pooled[1], together.pooled[3]));
+}
+
 TEST(MemoryEstimate, CountsWhatAnAdaptersLayersReadOnceForLayersOfOneInputOrAFloat32CopyEach) {
   const auto backbone = load_sd3_folder({.name = "sd35-medium",
                                          .folder = case_folder("sd3_pipeline_sd35m") / "model",

@@ -3,8 +3,13 @@
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+
 #include "backbones/backbone.h"
-#include "backbones/public_folder.h"
+#include "backbones/flux_folder.h"
+#include "backbones/sd3_folder.h"
+#include "models/diffusion/flux_transformer.h"
 #include "models/diffusion/sd3_transformer.h"
 #include "models/nn/lora.h"
 #include "tests/models/gpu_fixture.h"
@@ -21,12 +26,15 @@ class MemoryCount : public c10::MemoryReportingInfoBase {
   void reportMemoryUsage(void* /*at*/, std::int64_t change, std::size_t /*allocated*/,
                          std::size_t /*reserved*/, torch::Device /*device*/) override {
     bytes_ += change;
+    peak_ = std::max(peak_, bytes_.load());
   }
   bool memoryProfilingEnabled() const override { return true; }
   std::int64_t bytes() const { return bytes_; }
+  std::int64_t peak() const { return peak_; }
 
  private:
-  std::int64_t bytes_ = 0;
+  std::atomic<std::int64_t> bytes_ = 0;
+  std::int64_t peak_ = 0;
 };
 
 template <class Forward>
@@ -35,6 +43,19 @@ std::int64_t bytes_kept(const Forward& forward) {
   const c10::DebugInfoGuard counting(c10::DebugInfoKind::PROFILER_STATE, count);
   const Tensor kept = forward();
   return count->bytes();
+}
+
+/// The most that is held until the gradients by the adapter's weights are there.
+template <class Forward>
+std::int64_t peak_of_training(LoraAdapter& adapter, const Forward& forward) {
+  std::vector<Tensor> weights;
+  for (const auto& weight : adapter.parameters()) weights.push_back(weight.tensor);
+  const auto count = std::make_shared<MemoryCount>();
+  const c10::DebugInfoGuard counting(c10::DebugInfoKind::PROFILER_STATE, count);
+  const auto loss = forward().to(torch::kFloat32).square().sum();
+  const auto gradients =
+      torch::autograd::grad({loss}, weights, {}, std::nullopt, false, /*allow_unused=*/true);
+  return count->peak();
 }
 
 void expect_within_a_tenth(std::int64_t estimate, std::int64_t counted) {
@@ -49,27 +70,81 @@ Tensor normal(at::IntArrayRef shape) {
   return torch::randn(shape).to(torch::kBFloat16);
 }
 
+StreamSize stream_of(const auto& config) {
+  return {.tokens = kSide / 2 * kSide / 2 + kTextTokens,
+          .width = config.width(),
+          .heads = config.num_attention_heads,
+          .text_tokens = kTextTokens,
+          .dtype = torch::kBFloat16,
+          .is_fused = true};
+}
+
+/// A network in bfloat16 with a new adapter, what it is given, and what it is estimated to keep.
+template <class Network>
+struct Trained {
+  Network network;
+  LoraAdapter adapter;
+  Tensor text = normal({kImages, kTextTokens, 64}), pooled = normal({kImages, 64});
+
+  explicit Trained(Network of) : network(in_bfloat16(of)), adapter(*network, {}, "test") {
+    adapter.initialise(1);
+  }
+  static Network in_bfloat16(Network of) {
+    of->to(torch::kBFloat16);
+    return of;
+  }
+
+  template <class Forward, class Kept>
+  void expect_peaks(const Forward& forward, const Kept& training_kept) {
+    const auto stream = stream_of(network->config());
+    forward();  // weights are put together then
+    for (const bool recompute : {false, true}) {
+      network->set_recompute(recompute);
+      SCOPED_TRACE(recompute ? "recomputed" : "kept");
+      expect_within_a_tenth(training_kept(network->config(), stream, kImages, recompute) +
+                                kImages * adapter_inputs(adapter, stream, false, recompute),
+                            peak_of_training(adapter, forward));
+    }
+  }
+};
+
 TEST(GpuMemory, OfStableDiffusion3IsWithinATenthOfTheEstimate) {
   torch::manual_seed(1);
   const auto c = small_sd3(4, 4, kSide);
-  Sd3Transformer network(c);
-  network->to(torch::kBFloat16);
-  LoraAdapter adapter(*network, {}, "test");
-  adapter.initialise(1);
-  const auto x = normal({kImages, c.in_channels, kSide, kSide}), text = normal({kImages, kTextTokens, 64}),
-             pooled = normal({kImages, 64});
-  // Once before it is counted: weights are put together then.
-  network->forward(x, text, pooled, torch::full({kImages}, 500.0F));
-  const auto counted =
-      bytes_kept([&] { return network->forward(x, text, pooled, torch::full({kImages}, 500.0F)); });
-  const auto stream = StreamSize{.tokens = kSide / 2 * kSide / 2 + kTextTokens,
-                                 .width = c.width(),
-                                 .heads = c.num_attention_heads,
-                                 .text_tokens = kTextTokens,
-                                 .dtype = torch::kBFloat16,
-                                 .is_fused = true};
+  Trained of{Sd3Transformer(c)};
+  const auto x = normal({kImages, c.in_channels, kSide, kSide});
+  const auto forward = [&] {
+    return of.network->forward(x, of.text, of.pooled, torch::full({kImages}, 500.0F));
+  };
+  forward();  // weights are put together then
+  const auto counted = bytes_kept(forward);
+  const auto stream = stream_of(c);
   const auto blocks = 2 * kept_by_joint_block(stream, true) + 2 * kept_by_joint_block(stream, false);
-  expect_within_a_tenth(kImages * (blocks + adapter_inputs(adapter, stream, false, false)), counted);
+  expect_within_a_tenth(kImages * (blocks + adapter_inputs(of.adapter, stream, false, false)), counted);
+}
+
+TEST(GpuMemory, OfATrainingStepIsAtItsPeakWithinATenthOfTheEstimateRecomputedAndKept) {
+  torch::manual_seed(1);
+  const auto c = small_sd3(8, 4, kSide);
+  Trained of{Sd3Transformer(c)};
+  const auto x = normal({kImages, c.in_channels, kSide, kSide});
+  of.expect_peaks([&] { return of.network->forward(x, of.text, of.pooled, torch::full({kImages}, 500.0F)); },
+                  sd3_training_kept);
+}
+
+TEST(GpuMemory, OfFluxIsAtItsPeakWithinATenthOfTheEstimateRecomputedAndKept) {
+  torch::manual_seed(1);
+  FluxConfig c;
+  c.in_channels = 16;
+  c.num_layers = 2;
+  c.num_single_layers = 6;
+  c.attention_head_dim = 64;
+  c.num_attention_heads = 4;
+  c.joint_attention_dim = c.pooled_projection_dim = 64;
+  c.axes_dims_rope = {16, 24, 24};
+  Trained of{FluxTransformer(c)};
+  const auto x = torch::randn({kImages, 4, kSide, kSide}), sigma = torch::full({kImages}, 0.5F);
+  of.expect_peaks([&] { return of.network->velocity(x, of.text, of.pooled, sigma, {}); }, flux_training_kept);
 }
 
 TEST(GpuMemory, OfARecordedTrainingStepStaysWhileImagesAreDecoded) {

@@ -6,6 +6,8 @@
 #include <csignal>
 #include <utility>
 
+#include "core/host.h"
+#include "harness/plan/plan_check.h"
 #include "harness/run/scheduler.h"
 #include "tests/harness/workplace.h"
 
@@ -118,6 +120,45 @@ TEST_P(NoLocks, StillHaveOneCommandAtATimeWhichADeadOneDoesNotHinder) {
 
 INSTANTIATE_TEST_SUITE_P(Of, NoLocks, ::testing::Values(ENOSYS, ENOTSUP),
                          [](const auto& error) { return error.param == ENOSYS ? "ENOSYS" : "ENOTSUP"; });
+
+TEST(GpuMemory, IsAskedForBeforeJobsStartAndWhatOthersHoldIsRefusedWithWhatToDo) {
+  const Workplace place;
+  const auto tool = place.folder() / "nvidia-smi";
+  write_file(
+      tool,
+      "#!/bin/sh\ncase \"$*\" in\n*'-i 1') echo '81559, 2048';;\n*) echo '81559, 2048'; echo '81559, 79511';;\n"
+      "esac\n");
+  fs::permissions(tool, fs::perms::owner_all);
+  const auto path = environment("PATH");
+  ::setenv("PATH", (place.folder().string() + ":" + path).c_str(), 1);
+  const auto freer = memory_of_gpus("1"), least = memory_of_gpus("");
+  Plan plan;
+  plan.device_kind = "cuda";
+  plan.device = "cuda:1";
+  const auto refusal = [&](int jobs, double needed) -> std::string {
+    try {
+      require_free_memory(plan, {.jobs = jobs}, {{"memory", {{"total", needed}}}});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), Status::kUsage);
+      return error.what();
+    }
+    return "";
+  };
+  const auto fits = refusal(1, 60e9), two = refusal(2, 60e9);
+  plan.device = "cuda";  // a GPU each
+  const auto of_all = refusal(2, 60e9);
+  plan.runs_elsewhere = true;
+  const auto elsewhere = refusal(2, 60e9);
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_NEAR(freer.free, 83.4e9, 0.1e9);
+  EXPECT_NEAR(least.free, 2.1e9, 0.1e9);
+  EXPECT_EQ(fits, "");
+  EXPECT_THAT(
+      two, AllOf(HasSubstr("83.4 of the 85.5 GB of cuda:1 are free, and 2 workers need about 60.0 GB each"),
+                 HasSubstr("nvidia-smi"), HasSubstr("gradient_checkpointing=true")));
+  EXPECT_THAT(of_all, HasSubstr("2.1 of the 85.5 GB of cuda are free, and a worker needs about 60.0 GB"));
+  EXPECT_EQ(elsewhere, "") << "Slurm looks for a free one";
+}
 
 TEST(LocalExecutor, GivesEachJobGpusOfItsOwnAndTakesThemBack) {
   const Workplace place;

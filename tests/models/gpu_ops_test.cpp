@@ -353,6 +353,17 @@ TEST_F(GpuOps, JoinedLayersKeepTheirNumbersAndFollowWeightsThatAreReplaced) {
   EXPECT_LT(error_of(y[1], of.exact(1, x.to(torch::kCPU, torch::kFloat64))), 1.2e-2);
 }
 
+TEST_F(GpuOps, AnOperatorWithoutADeterministicKernelThrows) {
+  auto& context = at::globalContext();
+  const bool before = context.deterministicAlgorithms();
+  make_deterministic();
+  auto x = torch::zeros({4}, device_);
+  const auto twice = torch::tensor({1, 1}, torch::kInt64).to(device_);
+  EXPECT_THROW(x.put_(twice, torch::ones({2}, device_)), c10::Error);
+  EXPECT_NO_THROW(x.index_add_(0, twice, torch::ones({2}, device_)));
+  context.setDeterministicAlgorithms(before, false);
+}
+
 // Else a policy in three products would be compared with a reference in fewer.
 TEST_F(GpuOps, LayersWithUpdatesInFloat32StayApartAlsoWhileThoseAreLeftOut) {
   const torch::NoGradGuard no_grad;

@@ -106,6 +106,17 @@ TEST(RoundingFloor, IsAMatterOfNetworksInLessThanFloat32WithAnAdapter) {
   EXPECT_FALSE(rounds_log_ratios(*Moved(torch::kFloat32, kMove).backbone));
 }
 
+TEST(RoundingFloor, IsSaidBesideTheBudgetAndTheClipRadius) {
+  constexpr std::int64_t kLatent = 65536;
+  const MeasuredRounding measured{.late = 4.9e-4, .slope = 1};
+  EXPECT_EQ(
+      rounding_note(measured, kLatent, {{"tau", 0.01}, {"clip", 1e-2}}),
+      "rounding alone gives late steps a path variance (Lambda_late) of 0.00049 (tau 0.01), and a spread of the "
+      "ratio of 8.6e-05 (clip 0.01)");
+  EXPECT_EQ(rounding_note(measured, kLatent, Json::object()),
+            "rounding alone gives late steps a path variance (Lambda_late) of 0.00049");
+}
+
 TEST(RoundingFloor, IsHeededAboveATenthOfTheBudgetOrOfTheClipRadius) {
   constexpr std::int64_t kLatent = 65536;
   const auto warning = [](double late, double slope, const Json& settings) {

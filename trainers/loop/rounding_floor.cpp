@@ -94,20 +94,48 @@ bool rounds_log_ratios(Backbone& backbone) {
          (has_numbers(backbone, torch::kBFloat16) || has_numbers(backbone, torch::kFloat16));
 }
 
+namespace {
+
+/// What rounding gives in the unit of one of a method's settings, in words.
+struct RoundingBeside {
+  const char* setting;
+  const char* what;
+  double rounding, limit;
+};
+
+/// Of settings `tau` and `clip`, as far as the method has them.
+std::vector<RoundingBeside> beside_limits(const MeasuredRounding& measured, std::int64_t latent_size,
+                                          const Json& settings) {
+  std::vector<RoundingBeside> all;
+  const auto add = [&](const char* name, const char* what, double rounding) {
+    const auto found = settings.find(name);
+    if (found != settings.end() && found->is_number())
+      all.push_back({name, what, rounding, found->get<double>()});
+  };
+  add("tau", "a path variance (Lambda_late)", measured.late);
+  add("clip", "a spread of the ratio",
+      measured.slope * std::sqrt(measured.late / static_cast<double>(latent_size)));  // E24
+  return all;
+}
+
+}  // namespace
+
+std::string rounding_note(const MeasuredRounding& measured, std::int64_t latent_size, const Json& settings) {
+  std::vector<std::string> parts;
+  for (const auto& [setting, what, rounding, limit] : beside_limits(measured, latent_size, settings))
+    parts.push_back(fmt::format("{} of {:.2g} ({} {:.2g})", what, rounding, setting, limit));
+  if (parts.empty()) parts.push_back(fmt::format("a path variance (Lambda_late) of {:.2g}", measured.late));
+  return "rounding alone gives late steps " + join(parts, ", and ");
+}
+
 std::string rounding_warning(const MeasuredRounding& measured, std::int64_t latent_size,
                              const Json& settings) {
   std::vector<std::string> beside;
-  const auto heed = [&](const char* name, const char* what, double rounding) {
-    const auto found = settings.find(name);
-    if (found == settings.end() || !found->is_number()) return;
-    const auto limit = found->get<double>();
+  for (const auto& [setting, what, rounding, limit] : beside_limits(measured, latent_size, settings)) {
     if (rounding > kShareToHeed * limit)
       beside.push_back(fmt::format("{} of {:.2g}, {:.2g} times {} ({:.2g})", what, rounding, rounding / limit,
-                                   name, limit));
-  };
-  heed("tau", "a path variance (Lambda_late)", measured.late);
-  heed("clip", "a spread of the ratio",
-       measured.slope * std::sqrt(measured.late / static_cast<double>(latent_size)));  // E24
+                                   setting, limit));
+  }
   if (beside.empty()) return {};
   const auto precision = settings.find("precision");
   const bool is_finer = precision != settings.end() && *precision == "fp16";

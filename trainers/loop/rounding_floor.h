@@ -32,8 +32,11 @@ bool has_numbers(Backbone& backbone, torch::ScalarType type);
 /// Whether a run's log-ratios may be rounding: a float32 adapter of a network that is none.
 bool rounds_log_ratios(Backbone& backbone);
 
+/// It beside the method's settings `tau` and `clip`, as far as it has them. settings: its effective ones.
+std::string rounding_note(const MeasuredRounding& measured, std::int64_t latent_size, const Json& settings);
+
 /// What a run is told of it beside its settings `tau` and `clip`, where it is more than a tenth of one; else
-/// nothing. settings: the method's effective ones.
+/// nothing.
 std::string rounding_warning(const MeasuredRounding& measured, std::int64_t latent_size,
                              const Json& settings);
 
