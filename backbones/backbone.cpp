@@ -53,6 +53,7 @@ Json describe(const BackboneType& type) {
   const auto add = [&](const char* key, const auto& value) {
     if (value != std::decay_t<decltype(value)>()) described[key] = value;
   };
+  add("cpu_numerics", type.cpu_numerics);
   add("default", type.is_default);
   add("pipeline", type.pipeline);
   add("default_weights", type.default_weights);

@@ -163,7 +163,10 @@ struct BackboneType {
   std::vector<std::string> files = {};  ///< that a weights folder must hold, relative to it
   Json (*random_weights)() = nullptr;   ///< what random weights follow from besides the seed
   Json precision = "fp32";              ///< one text, or one a kind of device
-  int threads = 0;                      ///< that a worker makes good use of; 0: as many as there are
+  /// By precision, raised where this backbone's numbers on a CPU alone change; other numbers go with the
+  /// numerics version.
+  std::map<std::string, int> cpu_numerics = {};
+  int threads = 0;                    ///< that a worker makes good use of; 0: as many as there are
   bool fills_a_node = false;          ///< --ranks auto: a run on all GPUs of a node, not several side by side
   bool needs_target = false;          ///< it draws the quoted text of a prompt and nothing else
   std::string images = kSceneImages;  ///< their kind, for evaluators that are made for one (core/image.h)

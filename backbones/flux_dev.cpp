@@ -24,6 +24,7 @@ const bool kRegistered = register_backbone(
                "vae/config.json", "text_encoder/config.json", "text_encoder_2/config.json",
                "tokenizer/vocab.json", "tokenizer_2/spiece.model"},
      .precision = {{"cpu", "fp32"}, {"cuda", "bf16"}},
+     .cpu_numerics = {{"bf16", 1}, {"fp16", 1}},
      .fills_a_node = true,
      .images = kSceneImages,
      .choices = choice_rows({.lora = kAdapter}),

@@ -17,6 +17,7 @@ const bool kRegistered = register_backbone(
                "text_encoder_3/config.json", "tokenizer/vocab.json", "tokenizer_2/vocab.json",
                "tokenizer_3/spiece.model"},
      .precision = {{"cpu", "fp32"}, {"cuda", "bf16"}},
+     .cpu_numerics = {{"fp32", 1}},
      .images = kSceneImages,
      .choices = choice_rows({}),
      .load = load,

@@ -111,14 +111,18 @@ void choose_metrics(Plan& plan, const ScorerFolders& folders) {
 }
 
 Json common_identity(const char* kind, const Plan& plan, std::int64_t seed) {
-  return {{"kind", kind},
-          {"backbone", plan.backbone.name},
-          {"weights_sha256", plan.inputs.weights_sha256},
-          {"task", plan.spec.task},
-          {"seed", seed},
-          {"precision", plan.precision()},
-          {"device", plan.device_identity},
-          {"numerics_version", plan.numerics_version}};
+  Json identity = {{"kind", kind},
+                   {"backbone", plan.backbone.name},
+                   {"weights_sha256", plan.inputs.weights_sha256},
+                   {"task", plan.spec.task},
+                   {"seed", seed},
+                   {"precision", plan.precision()},
+                   {"device", plan.device_identity},
+                   {"numerics_version", plan.numerics_version}};
+  const auto& of_cpu = plan.backbone.cpu_numerics;
+  if (const auto own = of_cpu.find(plan.precision()); own != of_cpu.end() && plan.device_kind == "cpu")
+    identity["cpu_numerics"] = own->second;
+  return identity;
 }
 
 RunPlan base_run(const Plan& plan, std::int64_t seed) {

@@ -54,6 +54,7 @@ BackboneInfo read_backbone(const Json& value, const std::string& where) {
           .default_weights = fields.optional<std::string>("default_weights", ""),
           .pipeline = fields.optional<std::string>("pipeline", ""),
           .precisions = read_precisions(fields),
+          .cpu_numerics = fields.optional<std::map<std::string, int>>("cpu_numerics", {}),
           .files = fields.optional<std::vector<std::string>>("files", {}),
           .threads = fields.optional<int>("threads", 0),
           .fills_a_node = fields.optional<bool>("fills_a_node", false),

@@ -28,6 +28,7 @@ struct BackboneInfo {
   std::string name, default_weights;
   std::string pipeline = {};  ///< class that a weights folder's index names; empty: it has no folder
   std::map<std::string, std::string> precisions;  ///< by kind of device; "": on any
+  std::map<std::string, int> cpu_numerics = {};   ///< by precision, of numbers on CPUs alone; absent: 0
   std::vector<std::string> files = {};            ///< that a weights folder must hold, relative to it
   int threads = 0;            ///< that a worker makes good use of; 0: as many as there are
   bool fills_a_node = false;  ///< --ranks auto: a run on all GPUs of a node, not several side by side

@@ -598,6 +598,9 @@ TEST_F(FolderModels, FluxInBfloat16TrainsALowRankAdapterFromStartToTable) {
                 "count(value) AS n, min(value) > 0 AS positive FROM train_stats WHERE name IN "
                 "('rounding_late', 'lambda_rounding') GROUP BY run_id, update_index");
   ASSERT_EQ(floors.size(), 2U) << "once a run";
+  EXPECT_EQ(json_rows("work", "SELECT DISTINCT json_extract(config, '$.cpu_numerics') AS n FROM runs"),
+            Json::array({{{"n", 1}}}))
+      << "rounded otherwise than by earlier builds";
   for (const auto& floor : floors)
     EXPECT_EQ(floor, (Json{{"update_index", 2}, {"late", 1}, {"n", 6}, {"positive", 1}}))
         << "five trained steps, and the late mean";
