@@ -48,6 +48,7 @@ std::vector<Chart> panels_of(const Chart& all, const std::string& baseline, cons
     if (own.points.empty() || own.color == kNeutralColor) continue;
     Chart panel{.title = own.label,
                 .x_label = all.x_label,
+                .y_label = what,
                 .log_y = all.log_y,
                 .axes = what,
                 .covers_y = extent_of(all)};

@@ -93,8 +93,12 @@ std::string legend_html(const std::vector<Chart>& charts) {
   return "<ul class=\"legend\">" + join(distinct_of(entries, std::identity()), "") + "</ul>\n";
 }
 
-/// Whether all charts have the same series, so that one legend is true of each.
+/// Whether all charts have the same series, so that one legend is true of each; small panels differ in theirs
+/// by what they are of alone.
 bool share_legend(const std::vector<Chart>& charts) {
+  const auto& axes = charts.front().axes;
+  if (!axes.empty() && std::ranges::all_of(charts, [&](const Chart& one) { return one.axes == axes; }))
+    return true;
   return std::ranges::all_of(charts, [&](const Chart& chart) {
     return is_empty(chart) || legend_html({chart}) == legend_html(charts);
   });
@@ -103,7 +107,7 @@ bool share_legend(const std::vector<Chart>& charts) {
 std::string chart_group_html(const ChartGroup& group, std::size_t& next_chart) {
   std::string panels;
   std::vector<std::string> empty;
-  const bool shares = share_legend(group.charts);
+  const bool shares = !group.charts.empty() && share_legend(group.charts);
   for (const auto& chart : group.charts) {
     if (is_empty(chart)) {
       empty.push_back(plain_notation(chart.title));

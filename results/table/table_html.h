@@ -13,7 +13,7 @@ std::string heading_html(const TableView& view);
 std::string warning_html(const TableView& view);    ///< empty where the scale shows something
 std::string signature_html(const TableView& view);  ///< empty where there is none
 
-/// A table as HTML, in a box of its own that scrolls sideways where the window is narrow.
+/// A table as HTML, or one of each of its sheets, in a box that scrolls sideways where the window is narrow.
 std::string view_table_html(const ViewTable& table);
 
 /// `attributes` of the list, with a blank before them.

@@ -449,6 +449,14 @@ void drop_column(ViewTable& table, std::size_t column) {
   for (auto& row : table.rows) row.cells.erase(row.cells.begin() + at);
 }
 
+ViewTable sheet_of(ViewTable table, ViewSheet sheet) {
+  for (std::size_t i = table.columns.size(); i-- > 0;) {
+    const auto on = table.columns[i].sheet;
+    if (on != ViewSheet::kBoth && on != sheet) drop_column(table, i);
+  }
+  return table;
+}
+
 std::vector<std::string> drop_blank_columns(ViewTable& table) {
   std::vector<std::string> titles;
   for (std::size_t i = table.columns.size(); i-- > 1;) {

@@ -45,6 +45,9 @@ struct ViewTable {
 
 void drop_column(ViewTable& table, std::size_t column);
 
+/// The columns that stand on a sheet.
+ViewTable sheet_of(ViewTable table, ViewSheet sheet);
+
 /// Drops the columns, but the first, in which no row has anything; returns their titles without arrows.
 std::vector<std::string> drop_blank_columns(ViewTable& table);
 

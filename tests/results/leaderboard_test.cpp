@@ -183,6 +183,21 @@ TEST(Leaderboard, CsvHoldsBothViewsAndTheCurve) {
 }
 
 // One of 14 columns and 35 rows would be shrunk to letters of 3 points.
+TEST(Leaderboard, HtmlSetsItInTwoTablesThatFitAPage) {
+  std::vector<LeaderboardEvidence> rows{evidence("flow-grpo", 0.5, {}, {}),
+                                        evidence("dual", 0.6, comparison(0.1), comparison(0.05))};
+  rows.back().notes = {"never clipped"};
+  TableModel model;
+  model.id = "board";
+  model.show.parts = {"leaderboard"};
+  model.leaderboard = leaderboard(empty_board(), rows, {});
+  const auto html = table_html(model);
+  const auto verdicts = html.find("<table>"), costs = html.find("<table>", verdicts + 1);
+  ASSERT_NE(costs, std::string::npos);
+  EXPECT_LT(html.find(">Verdict<"), costs);
+  EXPECT_GT(html.find(">Remarks<"), costs);
+}
+
 TEST(Leaderboard, LatexSetsItInTwoFloatsWhoseWordsWrap) {
   std::vector<LeaderboardEvidence> rows{evidence("flow-grpo", 0.5, {}, {})};
   for (int i = 0; i < 34; ++i) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
 
 #include "results/table/markup.h"
@@ -38,9 +39,7 @@ std::string cell_html(const ViewCell& cell, bool numeric) {
   return fmt::format("<td{}>{}</td>", numeric ? " class=\"num\"" : "", text);
 }
 
-}  // namespace
-
-std::string view_table_html(const ViewTable& table) {
+std::string sheet_html(const ViewTable& table) {
   std::string out = "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>";
   for (const auto& column : table.columns) {
     out += fmt::format("<th{}>{}</th>", column.numeric ? " class=\"num\"" : "",
@@ -56,6 +55,14 @@ std::string view_table_html(const ViewTable& table) {
     out += "</tr>\n";
   }
   return out + "</tbody>\n</table></div>\n";
+}
+
+}  // namespace
+
+std::string view_table_html(const ViewTable& table) {
+  const auto is_on_second = [](const ViewColumn& column) { return column.sheet == ViewSheet::kSecond; };
+  if (std::ranges::none_of(table.columns, is_on_second)) return sheet_html(table);
+  return sheet_html(sheet_of(table, ViewSheet::kFirst)) + sheet_html(sheet_of(table, ViewSheet::kSecond));
 }
 
 std::string warning_html(const TableView& view) {

@@ -218,15 +218,6 @@ std::string runs_sentence(const TableModel& model) {
   return text + ".";
 }
 
-/// The columns that stand on a sheet.
-ViewTable sheet_of(ViewTable table, ViewSheet sheet) {
-  for (std::size_t i = table.columns.size(); i-- > 0;) {
-    const auto on = table.columns[i].sheet;
-    if (on != ViewSheet::kBoth && on != sheet) drop_column(table, i);
-  }
-  return table;
-}
-
 /// The table in pieces of about kTableLines; a paper's row stays with ours.
 std::vector<ViewTable> pieces_of(const ViewTable& table) {
   std::vector<ViewTable> pieces;
