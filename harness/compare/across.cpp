@@ -233,6 +233,8 @@ ComparisonReport compare_across(const std::vector<ComparedRow>& rows, const Comp
     report.families.table = questions_of(asked);
   else
     report.families = families_here(baseline, report.split, of_checkpoints);
+  if (!report.families.leaderboard.empty())
+    report.warnings.push_back(leaderboard_warning(*baseline.experiment, report.split));
   std::vector<Better> better;
   for (const auto& record : asked) better.push_back(baseline.experiment->better(record.metric));
   add_comparisons(asked, better, report);

@@ -103,12 +103,8 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const std::st
   std::vector<std::string> warnings;
   if (chooses_on(experiment, split)) warnings.emplace_back(kChosenHere);
   if (auto scale = scale_warning_of(experiment); !scale.empty()) warnings.push_back(std::move(scale));
-  if (experiment.table.leaderboard && split == experiment.shown_split()) {
-    warnings.push_back(fmt::format(
-        "Quote a method's verdict against {0} in {1} from `harness table {2} --part leaderboard`: it also "
-        "looks at the sign in every run and at equal evaluations.",
-        experiment.effective.baseline, experiment.table.selection.metric, experiment.table_id));
-  }
+  if (auto leaderboard = leaderboard_warning(experiment, split); !leaderboard.empty())
+    warnings.push_back(std::move(leaderboard));
   return warnings;
 }
 
@@ -143,6 +139,14 @@ std::vector<ComparedSide> sides_of(const Store& store, const Experiment& experim
 }
 
 }  // namespace
+
+std::string leaderboard_warning(const Experiment& experiment, const std::string& split) {
+  if (!experiment.table.leaderboard || split != experiment.shown_split()) return {};
+  return fmt::format(
+      "Quote a method's verdict against {0} in {1} from `harness table {2} --part leaderboard`: it also "
+      "looks at the sign in every run and at equal evaluations.",
+      experiment.effective.baseline, experiment.table.selection.metric, experiment.table_id);
+}
 
 std::vector<std::string> compared_methods(const StoredReproduction& experiment) {
   auto known = experiment.methods;

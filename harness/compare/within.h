@@ -11,6 +11,10 @@ namespace harness {
 /// What an experiment can compare: its rows, and the starting weights.
 std::vector<std::string> compared_methods(const StoredReproduction& experiment);
 
+/// Where verdicts of an experiment's leaderboard are to be quoted from; empty where it has none on this
+/// split.
+std::string leaderboard_warning(const Experiment& experiment, const std::string& split);
+
 /// Every difference of the table on a split, in its order, and the families in which differences of its rows
 /// are judged. Their p-values alone are needed: no bootstrap. of_checkpoints: those over prompts.
 Families table_families(ScoreReader& scores, const Experiment& experiment,

@@ -46,27 +46,12 @@ Json request_of(const Plan& plan, const Shares& shares) {
   return request;
 }
 
-/// What nvidia-smi calls the GPUs of a plan: those that CUDA_VISIBLE_DEVICES lists, if it does. Empty: all.
-std::string gpus_of(const Plan& plan) {
-  const auto listed = environment("CUDA_VISIBLE_DEVICES");
-  const auto colon = plan.device.find(':');
-  if (colon == std::string::npos) return listed;
-  const auto number = plan.device.substr(colon + 1);
-  if (listed.empty()) return number;
-  const auto names = split(listed, ',');
-  const auto at = std::strtoul(number.c_str(), nullptr, 10);
-  return at < names.size() ? std::string(trim(names[at])) : number;
-}
-
-/// 0 where nobody can say.
-DeviceMemory memory_of_device(const Plan& plan) {
-  if (plan.runs_elsewhere) return {};
-  if (plan.device_kind == "cpu") {
-    const auto all =
-        static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-    return {.total = all, .free = all};
-  }
-  return memory_of_gpus(gpus_of(plan));
+/// Bytes; 0 where nobody can say.
+double memory_of_device(const Plan& plan) {
+  if (plan.runs_elsewhere) return 0;
+  if (plan.device_kind == "cpu")
+    return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  return fullest_of(gpu_names(plan.device)).total;
 }
 
 Json ask(const Plan& plan, const Shares& shares) {
@@ -82,45 +67,39 @@ Json ask(const Plan& plan, const Shares& shares) {
   return answer;
 }
 
-double needed_by(const Json& resources) {
-  return resources.empty() ? 0 : resources.at("memory").at("total").get<double>();
-}
-
 }  // namespace
 
-DeviceMemory memory_of_gpus(const std::string& gpus) {
-  std::vector<std::string> query = {"nvidia-smi", "--query-gpu=memory.total,memory.used",
+std::string gpu_names(const std::string& device) {
+  const auto listed = environment("CUDA_VISIBLE_DEVICES");
+  const auto colon = device.find(':');
+  if (colon == std::string::npos) return listed;
+  const auto number = device.substr(colon + 1);
+  if (listed.empty()) return number;
+  const auto names = split(listed, ',');
+  const auto at = std::strtoul(number.c_str(), nullptr, 10);
+  return at < names.size() ? std::string(trim(names[at])) : number;
+}
+
+GpuMemory fullest_of(const std::string& gpus) {
+  std::vector<std::string> query = {"nvidia-smi", "--query-gpu=index,memory.total,memory.used",
                                     "--format=csv,noheader,nounits"};
   if (!gpus.empty()) query.insert(query.end(), {"-i", gpus});
   constexpr double kMebibyte = 1024 * 1024;
-  DeviceMemory least;
+  GpuMemory fullest;
   for (const auto& line : split(output_of(query), '\n')) {
     const auto values = split(line, ',');
-    if (values.size() != 2) continue;
-    const double total = std::strtod(values[0].c_str(), nullptr) * kMebibyte,
-                 free = total - std::strtod(values[1].c_str(), nullptr) * kMebibyte;
+    if (values.size() != 3) continue;
+    const double total = std::strtod(values[1].c_str(), nullptr) * kMebibyte,
+                 free = total - std::strtod(values[2].c_str(), nullptr) * kMebibyte;
     if (total <= 0) continue;
-    if (least.total == 0 || free < least.free) least = {.total = total, .free = free};
+    if (fullest.total == 0 || free < fullest.free)
+      fullest = {.name = std::string(trim(values[0])), .total = total, .free = free};
   }
-  return least;
+  return fullest;
 }
 
-void require_free_memory(const Plan& plan, const Shares& shares, const Json& resources) {
-  const double needed = needed_by(resources);
-  if (plan.device_kind == "cpu" || needed == 0) return;
-  const auto memory = memory_of_device(plan);
-  // All workers are on a GPU that is named; else each has one of its own.
-  const int workers = plan.device.find(':') == std::string::npos ? 1 : shares.jobs * shares.ranks;
-  constexpr double kCertain = 0.9;  // an estimate is within a tenth
-  if (memory.total == 0 || kCertain * workers * needed <= memory.free) return;
-  throw Error(
-      fmt::format("{:.1f} of the {:.1f} GB of {} are free, and {} about {:.1f} GB{}", memory.free / 1e9,
-                  memory.total / 1e9, plan.device,
-                  workers == 1 ? "a worker needs" : fmt::format("{} workers need", workers), needed / 1e9,
-                  workers == 1 ? "" : " each"),
-      "--device " + plan.device,
-      "nvidia-smi names the processes that hold it: wait for them, or choose another GPU; or take fewer "
-      "--jobs. Runs with --set gradient_checkpointing=true, shard_prompts=1 or eval_shard=1 need less");
+double bytes_needed(const Json& resources) {
+  return resources.empty() ? 0 : resources.at("memory").at("total").get<double>();
 }
 
 int ranks_up_to(int most, const Plan& plan) {
@@ -134,7 +113,7 @@ Json check_plan(const Plan& plan, const Shares& shares) {
   const Json answer = ask(plan, shares);
   Json resources = answer.value("resources", Json::object());
   if (resources.empty()) return resources;
-  const double needed = needed_by(resources), there = memory_of_device(plan).total;
+  const double needed = bytes_needed(resources), there = memory_of_device(plan);
   if (there > 0 && needed > there) {
     throw Error(fmt::format("a worker needs about {:.1f} GB of memory, and {} has {:.1f} GB", needed / 1e9,
                             plan.device_kind == "cpu" ? "this machine" : plan.device, there / 1e9),

@@ -12,17 +12,21 @@ namespace harness {
 /// for settings that do not fit together, a folder that cannot be read, and a model that is too large.
 Json check_plan(const Plan& plan, const Shares& shares);
 
-/// Bytes of a device: all of them, and those that no process holds. 0 where nobody can say.
-struct DeviceMemory {
+/// Of a worker, by what check_plan says; 0 for small backbones.
+double bytes_needed(const Json& resources);
+
+/// What nvidia-smi calls the GPUs of a device: "3" of "cuda:3", or the entry of CUDA_VISIBLE_DEVICES with
+/// that number; all entries of "cuda". Empty: all of the machine.
+std::string gpu_names(const std::string& device);
+
+/// A GPU's bytes: all of them, and those that no process holds.
+struct GpuMemory {
+  std::string name = {};
   double total = 0, free = 0;
 };
 
-/// Of the one of these GPUs that has least free; `gpus`: as nvidia-smi takes them, empty for all.
-DeviceMemory memory_of_gpus(const std::string& gpus);
-
-/// Throws Error (status 2) where other processes hold so much of the GPU that the plan's workers, which take
-/// `resources` each (check_plan), would not fit beside them.
-void require_free_memory(const Plan& plan, const Shares& shares, const Json& resources);
+/// That of these, separated by commas, which has least free; all 0 where nobody can say.
+GpuMemory fullest_of(const std::string& gpus);
 
 /// The most processes up to `most` that can share each update of a plan's runs. Throws like the above.
 int ranks_up_to(int most, const Plan& plan);

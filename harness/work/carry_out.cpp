@@ -24,6 +24,7 @@
 #include "harness/terminal/output.h"
 #include "harness/terminal/width.h"
 #include "harness/work/dry_run.h"
+#include "harness/work/free_memory.h"
 #include "results/store/rows.h"
 
 namespace harness {
@@ -170,7 +171,7 @@ std::vector<Prepared> prepare(const WorkOptions& options, const Plans& plans, St
     prepared.back().resources = check_plan(plan, shares_of(options.dealing, plan));
     try_scorers(plan);
     require_nobody_at_work(options, plan, progress);
-    require_free_memory(plan, shares_of(options.dealing, plan), prepared.back().resources);
+    require_free_memory(options, plan, store, prepared.back().resources);
     require_own_folders(plan, store);
   }
   if (unfinished.empty()) return prepared;

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "core/host.h"
-#include "harness/plan/plan_check.h"
 #include "harness/run/scheduler.h"
+#include "harness/work/free_memory.h"
 #include "tests/harness/workplace.h"
 
 namespace harness::test {
@@ -121,43 +121,42 @@ TEST_P(NoLocks, StillHaveOneCommandAtATimeWhichADeadOneDoesNotHinder) {
 INSTANTIATE_TEST_SUITE_P(Of, NoLocks, ::testing::Values(ENOSYS, ENOTSUP),
                          [](const auto& error) { return error.param == ENOSYS ? "ENOSYS" : "ENOTSUP"; });
 
-TEST(GpuMemory, IsAskedForBeforeJobsStartAndWhatOthersHoldIsRefusedWithWhatToDo) {
+TEST(GpuMemory, ThatOthersHoldIsRefusedWithWhatToDo) {
   const Workplace place;
   const auto tool = place.folder() / "nvidia-smi";
   write_file(
       tool,
-      "#!/bin/sh\ncase \"$*\" in\n*'-i 1') echo '81559, 2048';;\n*) echo '81559, 2048'; echo '81559, 79511';;\n"
-      "esac\n");
+      "#!/bin/sh\ncase \"$*\" in\n*'-i 1') echo '1, 81559, 2048';;\n*'-i MIG-2') echo '0, [N/A], [N/A]';;\n"
+      "*) echo '0, 81559, 2048'; echo '3, 81559, 79511';;\nesac\n");
   fs::permissions(tool, fs::perms::owner_all);
   const auto path = environment("PATH");
   ::setenv("PATH", (place.folder().string() + ":" + path).c_str(), 1);
-  const auto freer = memory_of_gpus("1"), least = memory_of_gpus("");
-  Plan plan;
-  plan.device_kind = "cuda";
-  plan.device = "cuda:1";
-  const auto refusal = [&](int jobs, double needed) -> std::string {
+  const auto named = fullest_of(gpu_names("cuda:1")), fullest = fullest_of(gpu_names("cuda")),
+             unknown = fullest_of("MIG-2");
+  ::setenv("CUDA_VISIBLE_DEVICES", "GPU-5a, GPU-6b", 1);
+  EXPECT_EQ(gpu_names("cuda:1"), "GPU-6b");
+  EXPECT_EQ(gpu_names("cuda"), "GPU-5a, GPU-6b");
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_NEAR(named.free, 83.4e9, 0.1e9);
+  EXPECT_EQ(fullest.name, "3");
+  EXPECT_EQ(unknown.total, 0);
+  const auto refusal = [](const GpuMemory& gpu, int workers) -> std::string {
     try {
-      require_free_memory(plan, {.jobs = jobs}, {{"memory", {{"total", needed}}}});
+      require_room(gpu, workers, 60e9);
     } catch (const Error& error) {
       EXPECT_EQ(error.status(), Status::kUsage);
       return error.what();
     }
     return "";
   };
-  const auto fits = refusal(1, 60e9), two = refusal(2, 60e9);
-  plan.device = "cuda";  // a GPU each
-  const auto of_all = refusal(2, 60e9);
-  plan.runs_elsewhere = true;
-  const auto elsewhere = refusal(2, 60e9);
-  ::setenv("PATH", path.c_str(), 1);
-  EXPECT_NEAR(freer.free, 83.4e9, 0.1e9);
-  EXPECT_NEAR(least.free, 2.1e9, 0.1e9);
-  EXPECT_EQ(fits, "");
-  EXPECT_THAT(
-      two, AllOf(HasSubstr("83.4 of the 85.5 GB of cuda:1 are free, and 2 workers need about 60.0 GB each"),
-                 HasSubstr("nvidia-smi"), HasSubstr("gradient_checkpointing=true")));
-  EXPECT_THAT(of_all, HasSubstr("2.1 of the 85.5 GB of cuda are free, and a worker needs about 60.0 GB"));
-  EXPECT_EQ(elsewhere, "") << "Slurm looks for a free one";
+  EXPECT_EQ(refusal(named, 1), "");
+  EXPECT_EQ(refusal(unknown, 8), "");
+  EXPECT_THAT(refusal(named, 2),
+              AllOf(HasSubstr("83.4 of the 85.5 GB of GPU 1 are free, and 2 workers need about 60.0 GB each"),
+                    HasSubstr("nvidia-smi"), HasSubstr("gradient_checkpointing=true")));
+  EXPECT_THAT(refusal(fullest, 1),
+              HasSubstr("2.1 of the 85.5 GB of GPU 3 are free, and a worker needs about 60.0"));
 }
 
 TEST(LocalExecutor, GivesEachJobGpusOfItsOwnAndTakesThemBack) {

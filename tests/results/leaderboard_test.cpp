@@ -182,7 +182,6 @@ TEST(Leaderboard, CsvHoldsBothViewsAndTheCurve) {
     EXPECT_NE(csv.find(line), std::string::npos) << line << csv;
 }
 
-// One of 14 columns and 35 rows would be shrunk to letters of 3 points.
 TEST(Leaderboard, HtmlSetsItInTwoTablesThatFitAPage) {
   std::vector<LeaderboardEvidence> rows{evidence("flow-grpo", 0.5, {}, {}),
                                         evidence("dual", 0.6, comparison(0.1), comparison(0.05))};
@@ -198,6 +197,7 @@ TEST(Leaderboard, HtmlSetsItInTwoTablesThatFitAPage) {
   EXPECT_GT(html.find(">Remarks<"), costs);
 }
 
+// One of 14 columns and 35 rows would be shrunk to letters of 3 points.
 TEST(Leaderboard, LatexSetsItInTwoFloatsWhoseWordsWrap) {
   std::vector<LeaderboardEvidence> rows{evidence("flow-grpo", 0.5, {}, {})};
   for (int i = 0; i < 34; ++i) {
