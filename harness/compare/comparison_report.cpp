@@ -274,7 +274,7 @@ std::string sizes_text(const std::set<std::size_t>& sizes) {
 
 /// Over which family Holm's adjustment is.
 std::string family_text(const ComparisonReport& report) {
-  const auto& [of_table, leaderboard, rows, _] = report.families;
+  const auto &of_table = report.families.table, &leaderboard = report.families.leaderboard;
   if (report.table.empty()) {
     const auto differences = static_cast<std::int64_t>(family_size(of_table));
     return fmt::format("Holm: over the {} asked for here; what other commands compare is not counted.",
@@ -292,11 +292,7 @@ std::string family_text(const ComparisonReport& report) {
   for (const auto& compared : report.compared) {
     const auto question = question_of(compared.record);
     if (holds(of_table, question)) continue;
-    const auto is_row = [&rows = rows](const std::string& name) {
-      return std::ranges::count(rows, name) > 0;
-    };
-    auto& sizes = is_row(question.baseline) && is_row(question.method) ? of_pairs : of_others;
-    sizes.insert(compared.adjusted_over);
+    (report.families.are_rows_of(question) ? of_pairs : of_others).insert(compared.adjusted_over);
   }
   if (!of_pairs.empty())
     text += fmt::format(

@@ -81,6 +81,11 @@ bool holds(std::span<const TableQuestion> questions, const TableQuestion& questi
   return place_in(questions, question) < questions.size();
 }
 
+bool Families::are_rows_of(const TableQuestion& question) const {
+  const auto is_row = [this](const std::string& name) { return std::ranges::count(rows, name) > 0; };
+  return is_row(question.baseline) && is_row(question.method);
+}
+
 Family family_of(const TableQuestion& question, const Families& families) {
   for (const auto* own : {&families.leaderboard, &families.table}) {
     if (const auto place = place_in(*own, question); place < own->size()) return {*own, place};
@@ -90,12 +95,11 @@ Family family_of(const TableQuestion& question, const Families& families) {
     if (!holds(family.questions, other)) family.questions.push_back(other);
   };
   std::ranges::for_each(families.table, add);
-  const auto& rows = families.rows;
-  const auto is_row = [&rows](const std::string& name) { return std::ranges::count(rows, name) > 0; };
-  if (!is_row(question.baseline) || !is_row(question.method)) {
+  if (!families.are_rows_of(question)) {
     std::ranges::for_each(families.asked, add);
     return family;
   }
+  const auto& rows = families.rows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::size_t j = i + 1; j < rows.size(); ++j)
       add({rows[i], rows[j], question.metric, 1.0, question.restates});

@@ -46,6 +46,8 @@ struct Families {
   std::vector<TableQuestion> leaderboard = {};  ///< of them those that its leaderboard judges by itself
   std::vector<std::string> rows = {};           ///< of the table, any pair of which may be asked for
   std::vector<TableQuestion> asked = {};        ///< all that is asked for, within the table and beyond it
+
+  bool are_rows_of(const TableQuestion& question) const;  ///< whether both of its rows are the table's
 };
 
 /// The questions that one is adjusted with; it is the one at `place`.
