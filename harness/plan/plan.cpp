@@ -524,6 +524,9 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.inputs = gather_inputs(plan.spec, plan.scale, plan.backbone, input_options(plan, request),
                               std::move(given), workspace);
   if (split) plan.inputs.notes.push_back(split->note());
+  if (!has_baseline && plan.methods.size() > 1)
+    plan.inputs.notes.push_back(fmt::format("Row {}, the table's baseline, is left out: {} is in its place.",
+                                            plan.spec.baseline, plan.baseline));
   expect_prompts_for_an_epoch(plan);
   add_runs(plan, 0);
   expect_images_of_test(plan);

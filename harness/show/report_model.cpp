@@ -240,6 +240,18 @@ std::vector<ReportRun> report_runs(Store& store, const Experiment& experiment) {
   return runs;
 }
 
+std::vector<ReportCost> report_costs(Store& store, const Experiment& experiment) {
+  std::vector<ReportCost> costs;
+  for (const auto& member : runs_of(store, experiment)) {
+    const auto budgets = store.budgets(member.id);
+    if (budgets.empty()) continue;  // of given weights or images
+    auto cost = std::ranges::find(costs, member.row, &ReportCost::method);
+    if (cost == costs.end()) cost = costs.insert(costs.end(), {.method = member.row});
+    cost->runs.push_back(budgets.back());
+  }
+  return costs;
+}
+
 std::vector<std::pair<std::string, std::string>> facts_of(const Experiment& experiment) {
   return {{"Experiment", fmt::format("{} (table {}, backbone {}, scale {})", experiment.id,
                                      experiment.table_id, experiment.backbone, experiment.scale)},
@@ -256,6 +268,7 @@ Report make_report(Store& store, const Experiment& experiment, const ReportImage
   report.table = make_table_model(store, experiment);
   report.training.push_back(training_curves(store, experiment, 120));
   report.law = law_charts(store, experiment);
+  report.costs = report_costs(store, experiment);
   report.runs = report_runs(store, experiment);
   report.facts = facts_of(experiment);
   if (experiment.is_training()) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "results/chart/chart.h"
+#include "results/store/records.h"
 #include "results/table/table_view.h"
 
 namespace harness {
@@ -57,6 +58,12 @@ struct ReportRun {
   std::string id, checkpoint = {}, selection = {}, build = {}, finished = {};
 };
 
+/// What the trainings of a method had spent at their ends.
+struct ReportCost {
+  std::string method;
+  std::vector<Budget> runs = {};
+};
+
 /// Everything that the page of `harness report` says; pure data.
 struct Report {
   TableModel table;
@@ -71,13 +78,15 @@ struct Report {
   std::string image_note = {};            ///< how images are embedded
   std::vector<std::string> missing = {};  ///< what the page lacks, a sentence each
   std::int64_t images_missing = 0;        ///< cells of the list of prompts without their image
+  std::vector<ReportCost> costs = {};
   std::vector<ReportRun> runs = {};
   std::vector<std::pair<std::string, std::string>> facts = {};  ///< versions, seeds, dates: name and text
 };
 
 /// One HTML file that loads nothing from anywhere (its Content-Security-Policy forbids it): the table, what
-/// becomes of the paper's figures, paired differences, training curves, the law audit, and every prompt with
-/// its images, sortable and filterable. Texts of prompts, transcripts and errors are escaped.
+/// becomes of the paper's figures, paired differences, training curves and what they cost, the law audit, and
+/// every prompt with its images, sortable and filterable. Texts of prompts, transcripts and errors are
+/// escaped.
 std::string report_html(const Report& report);
 
 // Parts of the page.
@@ -91,6 +100,10 @@ std::string report_forest_html(const Report& report);
 
 /// A tile a method: its difference to the baseline in `report.metric`, with a verdict.
 std::string report_verdicts_html(const Report& report);
+
+/// A row a method: images, network evaluations, time and memory of its trainings, the median with the lowest
+/// and the highest. Empty where nothing was trained.
+std::string report_cost_html(const Report& report);
 
 /// The prompts as the page's script reads them: one JSON document without images, and one array of data URIs
 /// a column.

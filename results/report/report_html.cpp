@@ -217,6 +217,7 @@ std::string body_html(const Report& report, const TableView& view) {
                                 {"comparisons", "Differences", comparisons_html(report, view)},
                                 {"guardrails", "Guardrails", guardrail_panel_html(view.guardrails)},
                                 {"training", "Training", charts_html(report.training, next_chart)},
+                                {"cost", "Cost", report_cost_html(report)},
                                 {"law", "Law audit", charts_html(report.law, next_chart)},
                                 {"prompts", "Prompts", prompts_html(report)},
                                 {"provenance", "Provenance", provenance_html(report, view)}};

@@ -102,7 +102,7 @@ TEST_F(ReportCommand, HasCurvesVerdictsAndProvenance) {
   const auto page = report();
   for (const char* text :
        {"Lambda_late", "Clip fraction", "Gradient norm", "The validation split by checkpoint", "class=\"ring",
-        "id=\"paper\"", "Verdict here", "class=\"forest\"", "Worker build",
+        "id=\"paper\"", "Verdict here", "class=\"forest\"", "Worker build", "id=\"cost\"", "Whole trainings",
         "Signature:", "One training run per method (seed 42)"}) {
     EXPECT_THAT(page, HasSubstr(text));
   }

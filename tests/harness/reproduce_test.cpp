@@ -166,6 +166,16 @@ TEST_F(Reproduce, SubsetsAndSeedsShareTheirRuns) {
   EXPECT_EQ(two.at("comparisons").at(0).at("test"), "paired-t-clustered");
 }
 
+TEST_F(Reproduce, RowsWithoutTheTablesBaselineSayWhatIsInItsPlace) {
+  const auto notes = [&](const std::string& methods) {
+    return place.json(smoke({"--dry-run", "--json", "--methods", methods})).at("notes");
+  };
+  EXPECT_EQ(notes("dual,lambda-controlled"),
+            Json::array({"Row ratio-norm, the table's baseline, is left out: dual is in its place."}));
+  EXPECT_EQ(notes("dual"), Json::array()) << "one row has no baseline";
+  EXPECT_EQ(notes("dual,ratio-norm"), Json::array());
+}
+
 TEST_F(Reproduce, ADeadWorkerIsNamedWithItsStatusAndTheEndOfItsLog) {
   place.environment["HARNESS_FAKE_MODE"] = "die";
   place.environment["HARNESS_FAKE_KIND"] = "train";

@@ -217,6 +217,48 @@ TEST(ReportPage, AStatisticWithoutValuesIsNamed) {
   EXPECT_THAT(report_html(report), HasSubstr("No values of: Gradient norm."));
 }
 
+TEST(ReportCosts, AreMediansWithTheLowestAndTheHighestOfAMethodsTrainings) {
+  Report report;
+  report.costs = {{"ratio-norm",
+                   {{.images = 384,
+                     .nfe_total = 15360,
+                     .updates = 16,
+                     .seconds = 30,
+                     .scorer_seconds = 3,
+                     .peak_bytes = 560000000},
+                    {.images = 384,
+                     .nfe_total = 15360,
+                     .updates = 16,
+                     .seconds = 41,
+                     .scorer_seconds = 0,
+                     .peak_bytes = 560000000},
+                    {.images = 384,
+                     .nfe_total = 14400,
+                     .updates = 16,
+                     .seconds = 28,
+                     .scorer_seconds = 7,
+                     .peak_bytes = 570000000}}}};
+  const auto html = report_cost_html(report);
+  for (const char* text : {">ratio-norm<", ">384<", ">15360 (14400 to 15360)<", ">16<", ">30 (28 to 41)<",
+                           ">10.0 (0.0 to 25.0)<", ">0.56 (0.56 to 0.57)<"}) {
+    EXPECT_THAT(html, HasSubstr(text));
+  }
+  EXPECT_THAT(html, Not(HasSubstr("GPU idle")));
+}
+
+TEST(ReportCosts, SayHowLongAGpuWasIdleWhereOneWasThere) {
+  Report report;
+  report.costs = {{"dual", {{.images = 96, .gpu_idle = 0.0625}, {.images = 96, .gpu_idle = 0.03}}}};
+  const auto html = report_cost_html(report);
+  EXPECT_THAT(html, HasSubstr(">4.6 (3.0 to 6.2)<"));
+  EXPECT_THAT(html, HasSubstr("scorers on the same GPU count as idle"));
+}
+
+TEST(ReportCosts, AreNoneWhereNothingWasTrained) {
+  EXPECT_EQ(report_cost_html({}), "");
+  EXPECT_THAT(report_html(fixture_report()), Not(HasSubstr("id=\"cost\"")));
+}
+
 TEST(ReportPage, SaysWhatIsMissingAndHowItWasMade) {
   auto report = fixture_report();
   report.missing = {"3 images are missing"};
