@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/text.h"
 #include "results/report/report.h"
+#include "results/statistics/bootstrap.h"
 #include "results/table/table_html.h"
 
 namespace harness {
@@ -12,15 +12,13 @@ namespace {
 constexpr double kGigabyte = 1e9, kPercent = 0.01;
 constexpr const char* kGpuIdle = "GPU idle (%)";
 
-using Value = std::optional<double> (*)(const Budget&);
-
 std::optional<double> in_units(std::optional<double> value, double unit) {
   return value ? std::optional(*value / unit) : std::nullopt;
 }
 
 struct CostColumn {
   const char* title;
-  Value of;
+  std::optional<double> (*of)(const Budget&);
   int decimals = 0;
 };
 
@@ -42,7 +40,7 @@ std::string spread_text(std::vector<double> values, int decimals) {
   if (values.empty()) return {};
   std::ranges::sort(values);
   const auto text = [&](double value) { return fmt::format("{:.{}f}", value, decimals); };
-  const auto middle = text((values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2);
+  const auto middle = text(percentile(values, 0.5));
   const auto lowest = text(values.front()), highest = text(values.back());
   return lowest == highest ? middle : fmt::format("{} ({} to {})", middle, lowest, highest);
 }
