@@ -44,8 +44,8 @@ class LatentBackbone : public Backbone {
   }
 
  private:
-  /// A process' first decoding of a shape on a GPU is thrown away: on an H200 an image had other bits where
-  /// it was in the first one, all others repeated (docs/gpu.md).
+  /// A process' first decoding of so many images on a GPU is thrown away: on an H200 an image had other bits
+  /// where it was in the first one, all others repeated (docs/gpu.md).
   void decode_once(const torch::Tensor& latents) {
     const std::lock_guard lock(first_decoding_);
     if (!decoded_shapes_.insert(latents.sizes().vec()).second) return;

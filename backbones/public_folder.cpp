@@ -164,7 +164,8 @@ Json folder_resources(Backbone& backbone, const FolderCosts& costs, const Worklo
   const auto training = workload.training_images > 0 ? trained * kOptimiserCopies : 0;
   // A recorded training step (models/graphs) keeps its memory while images are decoded.
   const bool has_kernels = costs.device.is_cuda() && gpu::has_kernels();
-  const auto decoded = decoding(vae, pixels, images, has_kernels);
+  const auto together = costs.device.is_cuda() ? std::min(images, decoded_together(pixels)) : images;
+  const auto decoded = decoding(vae, pixels, together, has_kernels);
   const auto activations =
       has_kernels ? costs.training_kept + decoded : std::max(costs.training_kept, decoded);
   const auto rollouts = bytes(workload.epoch_latents * latent.size(), torch::kFloat32);

@@ -258,11 +258,23 @@ Tensor AutoencoderKlImpl::decode_tiled(const Tensor& latents) {
   return torch::cat(bands, 2);
 }
 
-Tensor AutoencoderKlImpl::decode_flow(const Tensor& latents) {
+std::int64_t decoded_together(std::int64_t pixels) {
+  constexpr std::int64_t kPixels = 512 * 512;
+  return std::max<std::int64_t>(1, kPixels / pixels);
+}
+
+Tensor AutoencoderKlImpl::decode_flow(const Tensor& latents, std::int64_t together) {
   constexpr std::int64_t kLargestWhole = 1536;  // pixels a side; beyond, activations outgrow a usual GPU
-  const auto side = std::max(latents.size(2), latents.size(3)) * config_.reduction();
-  const auto plain = from_flow(latents);
-  return side > kLargestWhole ? decode_tiled(plain) : decode(plain);
+  const auto rows = latents.size(2) * config_.reduction(), columns = latents.size(3) * config_.reduction();
+  const auto decode_part = [&](const Tensor& part) {
+    const auto plain = from_flow(part);
+    return std::max(rows, columns) > kLargestWhole ? decode_tiled(plain) : decode(plain);
+  };
+  if (together == 0 && latents.is_cuda()) together = decoded_together(rows * columns);
+  if (together == 0 || latents.size(0) <= together) return decode_part(latents);
+  std::vector<Tensor> images;
+  for (const auto& part : latents.split(together)) images.push_back(decode_part(part));
+  return torch::cat(images);
 }
 
 std::vector<Tensor> AutoencoderKlImpl::decoder_parameters() const {

@@ -13,6 +13,10 @@ namespace harness {
 class VaeEncoder;
 class VaeDecoder;
 
+/// How many images of so many pixels a GPU decodes together: one of 512 x 512, whose activations are a GB, or
+/// more of smaller ones.
+std::int64_t decoded_together(std::int64_t pixels);
+
 /// The image autoencoder of SD3 and FLUX (arXiv:2112.10752), weights under diffusers' key names.
 class AutoencoderKlImpl : public torch::nn::Module {
  public:
@@ -35,8 +39,9 @@ class AutoencoderKlImpl : public torch::nn::Module {
     return latents / config_.scaling_factor + config_.shift_factor;
   }
 
-  /// Latents of the flow model -> images, about -1..1; of more than 1536 pixels a side in tiles.
-  torch::Tensor decode_flow(const torch::Tensor& latents);
+  /// Latents of the flow model -> images, about -1..1; of more than 1536 pixels a side in tiles. `together`
+  /// at a time; 0: on a GPU decoded_together(), elsewhere all.
+  torch::Tensor decode_flow(const torch::Tensor& latents, std::int64_t together = 0);
 
   const AutoencoderConfig& config() const { return config_; }
   void set_scaling(double scaling, double shift) {

@@ -24,14 +24,7 @@ namespace harness {
 namespace {
 
 /// Raised where this program's numbers change on GPUs alone (results/CHANGES.md).
-constexpr int kGpuNumerics = 5;
-
-/// The CUDA library of the LibTorch that this process runs with.
-std::filesystem::path cuda_library() {
-  Dl_info at{};
-  ::dladdr(reinterpret_cast<const void*>(&at::globalContext), &at);
-  return std::filesystem::path(at.dli_fname).parent_path() / "libtorch_cuda.so";
-}
+constexpr int kGpuNumerics = 6;
 
 /// "NVIDIA H100 80GB HBM3", as the driver says it of the first one: a node has one kind.
 std::string gpu_name() {
@@ -49,6 +42,14 @@ std::string gpu_name() {
 
 }  // namespace
 
+std::optional<std::string> load_cuda_library() {
+  Dl_info at{};  // of the LibTorch that this process runs with
+  ::dladdr(reinterpret_cast<const void*>(&at::globalContext), &at);
+  const auto library = std::filesystem::path(at.dli_fname).parent_path() / "libtorch_cuda.so";
+  if (::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return std::nullopt;
+  return ::dlerror();
+}
+
 void make_deterministic() {
   ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);  // read when the first product is made
   auto& context = at::globalContext();
@@ -65,9 +66,9 @@ torch::Device open_device(const std::string& name) {
   const torch::Device device(name);
   const auto where = "--device " + name;
   require_gpu(std::max<int>(device.index(), 0), kNeededCuda, where);
-  if (::dlopen(cuda_library().c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    throw Error(std::string("LibTorch's CUDA library cannot be loaded: ") + ::dlerror(), where,
-                "scripts/setup adds it on a machine with a GPU");
+  if (const auto problem = load_cuda_library()) {
+    throw Error(fmt::format("LibTorch's CUDA library cannot be loaded: {}", *problem), where,
+                kCudaLibraryHint);
   }
   if (!torch::cuda::is_available()) throw Error("LibTorch can use no CUDA device", where, "check nvidia-smi");
   make_deterministic();

@@ -1,10 +1,17 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "models/nn/torch.h"
 
 namespace harness {
+
+inline constexpr const char* kCudaLibraryHint =
+    "scripts/setup adds it on a machine with a GPU, HARNESS_CUDA=1 scripts/setup on any";
+
+/// Loads what a GPU needs of LibTorch into this process, which needs no GPU; or why it cannot be loaded.
+std::optional<std::string> load_cuda_library();
 
 /// "auto", "cpu" or "cuda:N" -> the device, with LibTorch's CUDA library loaded first where it is needed
 /// (programs link the CPU part alone) and its deterministic kernels chosen. Throws Error where the library or

@@ -134,6 +134,42 @@ TEST(MemoryEstimate, OfAGpuIsMadeOnAMachineWithoutOne) {
   EXPECT_GT(there.at("runtime"), 0);
 }
 
+TEST(MemoryEstimate, OfAGpuCountsTheImagesThatAreDecodedTogether) {
+  BackboneSource source{.name = "sd35-medium",
+                        .folder = case_folder("sd3_pipeline_sd35m") / "model",
+                        .choices = {.image_size = 256, .text_tokens = 16}};
+  const auto decoding = [&source](int images) {
+    return estimate_resources(source, {.evaluation_images = images})
+        .at("memory")
+        .at("activations")
+        .get<double>();
+  };
+  EXPECT_EQ(decoding(8), 8 * decoding(1)) << "the CPU takes all of a shard";
+  source.device = torch::Device("cuda");
+  EXPECT_EQ(decoding(8), 4 * decoding(1)) << "as many as make one of 512 x 512";
+  EXPECT_EQ(decoded_together(512 * 512), 1);
+  EXPECT_EQ(decoded_together(1024 * 1024), 1);
+}
+
+TEST(Decoding, OfAFewImagesAtATimeDrawsTheSameWithTheSameGradient) {
+  const auto backbone = Backbone::load({.name = "sd35-medium",
+                                        .folder = case_folder("sd3_pipeline_sd35m") / "model",
+                                        .choices = {.image_size = 32, .text_tokens = 16}});
+  auto vae = dynamic_cast<LatentBackbone<Sd3Transformer>&>(*backbone).autoencoder();
+  torch::manual_seed(1);
+  const auto latents = torch::randn({5, 16, 4, 4}, torch::requires_grad());
+  const auto all = vae->decode_flow(latents), parts = vae->decode_flow(latents, 2);
+  const auto apart = [](const torch::Tensor& a, const torch::Tensor& b) {
+    return ((a - b).norm() / b.norm()).item<double>();
+  };
+  EXPECT_LT(apart(parts, all), 1e-5);
+  const auto probe = torch::randn_like(all);
+  const auto gradient = [&](const torch::Tensor& images) {
+    return torch::autograd::grad({(images * probe).sum()}, {latents})[0];
+  };
+  EXPECT_LT(apart(gradient(parts), gradient(all)), 1e-5);
+}
+
 TEST(MemoryEstimate, CountsTheRolloutsThatAnEpochKeeps) {
   const BackboneSource source{.name = "sd35-medium",
                               .folder = case_folder("sd3_pipeline_sd35m") / "model",

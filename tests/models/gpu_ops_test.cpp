@@ -178,6 +178,12 @@ TEST_F(GpuOps, TheDecoderOnAGpuDrawsTheImageOfTheCpu) {
   const auto x = latents.to(device_).requires_grad_();
   vae->to(device_);
   const auto there = vae->decode(x);
+  vae->decode_flow(x.detach(), 1);  // a process' first one is thrown away, as by LatentBackbone
+  const auto apart = vae->decode_flow(x.detach(), 1);
+  for (std::int64_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(torch::equal(apart[i], vae->decode_flow(x.detach().narrow(0, i, 1))[0]))
+        << i << ": whatever is drawn with it";
+  }
   const auto gradient = torch::autograd::grad({(there * probe.to(device_)).sum()}, {x})[0];
   vae->to(torch::kCPU);
   vae->to(torch::kFloat64);  // which no kernel takes
