@@ -12,6 +12,7 @@
 #include "core/streams.h"
 #include "evaluators/external_scorer.h"
 #include "models/nn/device.h"
+#include "models/nn/gpu_ops.h"
 #include "worker/commands.h"
 #include "worker/memory_error.h"
 
@@ -148,6 +149,14 @@ int run_request(const std::string& command, const Json& request) {
   throw Error(fmt::format("unknown command \"{}\"", command), "harness-worker");
 }
 
+/// What this program has for GPUs, with or without one: {"kernels", and what is "missing" with a "hint"}.
+Json gpu_support() {
+  Json support = {{"kernels", gpu::has_kernels()}};
+  if (const auto problem = load_cuda_library())
+    support.update({{"missing", *problem}, {"hint", kCudaLibraryHint}});
+  return support;
+}
+
 int run_command(int count, char** words) {
   const std::string command = count > 1 ? words[1] : "";
   if (command == "run" && count == 3) return run_job(words[2]);
@@ -161,9 +170,13 @@ int run_command(int count, char** words) {
     put("{}\n", planned_device(words[2]));
     return 0;
   }
+  if (command == "gpu" && count == 2) {
+    put("{}\n", gpu_support().dump());
+    return 0;
+  }
   if (count == 4 && std::string(words[2]) == "--request") return run_request(command, read_json(words[3]));
   throw Error("is started by harness, not by hand", "harness-worker",
-              "usage: harness-worker run FOLDER | advanced FOLDER | describe | device NAME | "
+              "usage: harness-worker run FOLDER | advanced FOLDER | describe | device NAME | gpu | "
               "sample|pretrain|parity|check|check-scorers --request FILE");
 }
 

@@ -147,28 +147,57 @@ Finding libtorch() {
   });
 }
 
-std::vector<Finding> gpu() {
+/// That the first GPU's driver answers, and that a worker can open it.
+Finding cuda_device() {
   const std::string for_gpu = "only for --device cuda:N: ";
-  const bool has_device = shows_nvidia_gpu();
-  return {
-      look_for(
-          {.name = "CUDA device",
-           .hint = for_gpu + (has_device ? "nvidia-smi does not answer; install the driver"
-                                         : "this machine has no NVIDIA device, or its driver is not loaded")},
-          [&]() -> Detail {
-            if (!has_device) return std::nullopt;
-            return first_line(
-                {"nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"});
-          }),
-      look_for({.name = "CUDA toolkit", .hint = for_gpu + "install nvcc 13 and build the preset \"cuda\""},
-               []() -> Detail {
-                 for (const fs::path& nvcc :
-                      {program_on_path("nvcc").value_or(""), fs::path("/usr/local/cuda/bin/nvcc")}) {
-                   if (fs::exists(nvcc))
-                     return first_line({nvcc.string(), "--version"}, "release").value_or(nvcc.string());
-                 }
-                 return std::nullopt;
-               })};
+  if (!shows_nvidia_gpu())
+    return {.name = "CUDA device",
+            .hint = for_gpu + "this machine has no NVIDIA device, or its driver is not loaded"};
+  return look_for(
+      {.name = "CUDA device", .hint = for_gpu + "nvidia-smi does not answer; install the driver"},
+      []() -> Detail {
+        const auto opened = run_program({worker_program().string(), "device", "cuda:0"}, {.err = kPipe});
+        if (!opened.status.ok()) {  // behind what CUDA's libraries say
+          const std::string_view said = opened.err;
+          constexpr std::string_view kError = "error: ";
+          const auto at = said.find(kError);
+          throw Error(std::string(trim(at == said.npos ? said : said.substr(at + kError.size()))));
+        }
+        return first_line(
+            {"nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"});
+      },
+      [&](const Error& error, Finding& missing) { missing.hint = for_gpu + error.what(); });
+}
+
+/// What the worker has for GPUs, whether there is one or not.
+std::vector<Finding> gpu_support() {
+  const auto support = Json::parse(output_of({worker_program().string(), "gpu"}), nullptr, false);
+  if (!support.is_object()) return {};  // LibTorch's own finding says so
+  const auto missing = support.value("missing", "");
+  const bool has_kernels = support.value("kernels", false);
+  return {{.name = "LibTorch's CUDA library",
+           .found = missing.empty(),
+           .detail = missing.empty() ? "can be loaded" : missing,
+           .hint = "only for --device cuda:N: " + support.value("hint", "")},
+          {.name = "kernels of the cuda preset",
+           .found = has_kernels,
+           .detail = has_kernels ? "in this build" : "",
+           .hint = "only for speed and memory with --device cuda:N: HARNESS_PRESET=cuda scripts/harness"}};
+}
+
+std::vector<Finding> gpu() {
+  auto findings = gpu_support();
+  findings.insert(findings.begin(), cuda_device());
+  findings.push_back(look_for(
+      {.name = "CUDA toolkit", .hint = "only for scripts/build cuda: install nvcc 13"}, []() -> Detail {
+        for (const fs::path& nvcc :
+             {program_on_path("nvcc").value_or(""), fs::path("/usr/local/cuda/bin/nvcc")}) {
+          if (fs::exists(nvcc))
+            return first_line({nvcc.string(), "--version"}, "release").value_or(nvcc.string());
+        }
+        return std::nullopt;
+      }));
+  return findings;
 }
 
 /// Weights of every backbone, in the chosen folder or where the backbone looks.

@@ -115,11 +115,13 @@ Json check_plan(const Plan& plan, const Shares& shares) {
   if (resources.empty()) return resources;
   const double needed = bytes_needed(resources), there = memory_of_device(plan);
   if (there > 0 && needed > there) {
-    throw Error(fmt::format("a worker needs about {:.1f} GB of memory, and {} has {:.1f} GB", needed / 1e9,
-                            plan.device_kind == "cpu" ? "this machine" : plan.device, there / 1e9),
-                "--backbone " + plan.backbone.name,
-                "make shards smaller (shard_prompts, group_size, eval_shard), recompute activations (--set "
-                "gradient_checkpointing=true), or use a larger device");
+    throw Error(
+        fmt::format("a worker needs about {:.1f} GB of memory, and {} has {:.1f} GB", needed / 1e9,
+                    plan.device_kind == "cpu" ? "this machine" : plan.device, there / 1e9),
+        "--backbone " + plan.backbone.name,
+        fmt::format("make shards smaller (shard_prompts, group_size, eval_shard), recompute activations "
+                    "(--set gradient_checkpointing=true), or use a larger device{}",
+                    plan.device_kind == "cpu" ? ": a GPU with --device cuda:0" : ""));
   }
   return resources;
 }

@@ -21,7 +21,7 @@ void require_room(const GpuMemory& gpu, int workers, double needed) {
                   workers == 1 ? "" : " each"),
       "--device",
       "nvidia-smi names the processes that hold it: wait for them, choose another GPU, or take fewer --jobs. Runs "
-      "with --set gradient_checkpointing=true or shard_prompts=1 need less");
+      "with --set gradient_checkpointing=true or a smaller group_size need less");
 }
 
 void require_free_memory(const WorkOptions& options, const Plan& plan, Store& store, const Json& resources) {

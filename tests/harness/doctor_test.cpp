@@ -38,6 +38,14 @@ TEST_F(Doctor, WhatTheEmbeddedDefaultNeedsAndIsNotThereIsStatus1WithWhatToDo) {
   EXPECT_THAT(place.run({"doctor"}).out, HasSubstr("MISSING  LibTorch"));
 }
 
+TEST_F(Doctor, SaysWhatTheBuildHasForGpusWhereThereIsNone) {
+  const auto document = place.json({"doctor", "--json"});
+  const auto library = finding(document, "LibTorch's CUDA library");
+  EXPECT_EQ(library.at("detail"), "libcufile.so.0: no such file");
+  EXPECT_EQ(library.at("hint"), "only for --device cuda:N: run scripts/setup");
+  EXPECT_TRUE(finding(document, "kernels of the cuda preset").at("found").get<bool>());
+}
+
 TEST_F(Doctor, TellsOfTheWorkspaceItsDbAndWhoWorksThere) {
   ok(kSmoke);
   auto document = place.json({"doctor", "--json"});

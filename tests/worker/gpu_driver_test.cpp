@@ -3,6 +3,7 @@
 
 #include "core/files.h"
 #include "models/gpu/driver.h"
+#include "models/nn/gpu_ops.h"
 #include "tests/programs.h"
 #include "tests/recorded_cases.h"
 
@@ -57,6 +58,20 @@ TEST(GpuDriver, RefusesANumberThatNoGpuHas) {
 TEST(GpuDriver, ThatIsAsNeededIsNoObstacle) {
   const auto said = worker_at("");
   EXPECT_EQ(said.out.find("driver"), std::string::npos) << said.out;
+}
+
+TEST(GpuSupport, OfABuildIsToldWithoutAGpuAndSaysHowToGetWhatIsMissing) {
+  const auto said = shell(kBuild + "/harness-worker gpu");
+  ASSERT_EQ(said.status, 0) << said.out;
+  const auto support = Json::parse(said.out);
+  EXPECT_EQ(support.at("kernels"), gpu::has_kernels());
+  if (!support.contains("missing")) return;  // a machine with CUDA's libraries
+  EXPECT_PROBLEM(support.at("missing").get<std::string>(), "cannot open shared object file");
+  EXPECT_PROBLEM(support.at("hint").get<std::string>(), "HARNESS_CUDA=1 scripts/setup");
+  const auto opened = worker_at("");
+  expect_refused(opened,
+                 "LibTorch's CUDA library cannot be loaded: " + support.at("missing").get<std::string>(),
+                 "HARNESS_CUDA=1 scripts/setup");
 }
 
 TEST(Bfloat16, NeedsAmpereOrLater) {

@@ -385,6 +385,10 @@ int main_program(int argc, char** argv) {
     say(R"({"protocol": 1, "name": "ocr-fake", "version": "1", "settings": {}, "data": []})");
     return 0;
   }
+  if (command == "gpu") {
+    say(R"({"kernels": true, "missing": "libcufile.so.0: no such file", "hint": "run scripts/setup"})");
+    return 0;
+  }
   if (command == "describe") {
     say("{}");
     return 0;
