@@ -5,13 +5,27 @@
 namespace harness {
 namespace {
 
+/// Whether all of it lies on the side of 0 on which the mean difference lies. With missing values an interval
+/// over the prompts that all runs have can lie on the other.
+bool agrees(const std::optional<Interval>& interval, double delta) {
+  return interval && (delta > 0 ? interval->low > 0 : interval->high < 0);
+}
+
+bool has_enough_prompts(const CrossedComparison& crossed) {
+  return crossed.of_runs_alone || crossed.clusters >= kFewestPrompts;
+}
+
 /// Why a difference is not shown, where that is not plain from the interval.
 std::string reason(const PairedComparison& comparison, Claim claim, const VerdictSettings& settings) {
   if (comparison.ties == comparison.n) return ": equal on every pair";
   if (claim == Claim::kMethods && comparison.crossed->state == CrossedState::kNoSpread) return ": no spread";
+  if (claim == Claim::kMethods && !has_enough_prompts(*comparison.crossed))
+    return fmt::format(": fewer than {} prompts", kFewestPrompts);
   const auto interval = interval_of(comparison, claim);
   if (!interval)
     return comparison.clusters < 2 ? fmt::format(": fewer than two {}", settings.unit) : ": no interval";
+  if (interval->excludes_zero() && !agrees(interval, *comparison.delta))
+    return ": values are missing, and the mean difference lies on the other side of 0";
   if (!interval->excludes_zero() || !settings.adjusted_p) return {};
   if (*settings.adjusted_p < 1 - settings.confidence)
     return fmt::format(": not over {} alone", settings.unit);
@@ -22,7 +36,7 @@ std::string reason(const PairedComparison& comparison, Claim claim, const Verdic
 /// Where clusters are runs there are no prompts, and the bootstrap over a few runs adds nothing to their t.
 bool differs_over_prompts(const PairedComparison& comparison) {
   if (comparison.crossed && comparison.crossed->of_runs_alone) return true;
-  return comparison.ci && comparison.ci->excludes_zero();
+  return agrees(comparison.ci, *comparison.delta);
 }
 
 }  // namespace
@@ -67,7 +81,8 @@ Verdict verdict_of(const PairedComparison& comparison, Better better, const Verd
   }
   const auto interval = interval_of(comparison, verdict.claim);
   const bool significant = !settings.adjusted_p || *settings.adjusted_p < 1 - settings.confidence;
-  verdict.differs = interval && interval->excludes_zero() && significant && differs_over_prompts(comparison);
+  verdict.differs = agrees(interval, *comparison.delta) && significant && differs_over_prompts(comparison) &&
+                    (!of_methods || has_enough_prompts(*comparison.crossed));
   if (verdict.differs) {
     verdict.text = of_methods ? direction_of(*comparison.delta, better) : "these checkpoints differ";
   } else {

@@ -59,6 +59,7 @@ ComparisonRecord comparison_of(const ComparisonRow& row) {
   r.seeds = *row.runs;
   auto& runs = r.crossed.emplace();
   runs.runs = *row.runs;
+  runs.clusters = row.clusters;  // those that some run lacks included: their number is not stored
   runs.delta = row.delta.value_or(0);
   runs.standard_error = row.runs_se;
   runs.freedom = row.runs_df;

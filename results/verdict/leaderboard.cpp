@@ -19,17 +19,22 @@ bool same_sign_in_every_run(const PairedComparison& comparison) {
                              [&](const RunDifference& run) { return run.delta * *comparison.delta > 0; });
 }
 
+/// The second view is heard where it has runs enough for the first one's claim, and an interval.
+bool has_second_view(const LeaderboardEvidence& row) {
+  return row.at_evaluations && row.at_evaluations->delta &&
+         claim_of(*row.at_evaluations) == claim_of(*row.at_images) && interval_of(*row.at_evaluations);
+}
+
 /// Whether the second view's interval lies on the other side of 0.
 bool is_reversed(const LeaderboardEvidence& row) {
-  if (!row.at_evaluations || !row.at_evaluations->delta) return false;
-  const auto interval = interval_of(*row.at_evaluations);
-  return interval && interval->excludes_zero() && *row.at_evaluations->delta * *row.at_images->delta < 0;
+  return has_second_view(row) && interval_of(*row.at_evaluations)->excludes_zero() &&
+         *row.at_evaluations->delta * *row.at_images->delta < 0;
 }
 
 /// What the difference shows where it is one between methods.
 Standing shown_standing(const LeaderboardEvidence& row, Better better) {
   const bool is_better = direction_of(*row.at_images->delta, better) == "better";
-  const bool holds = row.at_evaluations && row.at_evaluations->delta && !is_reversed(row);
+  const bool holds = has_second_view(row) && !is_reversed(row);
   if (is_better) return holds ? Standing::kBetter : Standing::kBetterPerImage;
   return holds ? Standing::kWorse : Standing::kWorsePerImage;
 }
@@ -150,6 +155,13 @@ Leaderboard leaderboard(Leaderboard board, const std::vector<LeaderboardEvidence
   if (!board.has_groups) return board;
   put_in_groups(pairs, board.better, board.rows);
   return board;
+}
+
+std::string split_verdict(const LeaderboardEvidence& evidence, std::optional<double> adjusted_p,
+                          Better better, double confidence) {
+  LeaderboardRow row{evidence, adjusted_p};
+  row.standing = standing_of(row, better, confidence);
+  return row.standing == Standing::kBetter || row.standing == Standing::kWorse ? "" : standing_text(row);
 }
 
 std::string_view standing_name(Standing standing) {

@@ -75,6 +75,11 @@ struct Leaderboard {
 Leaderboard leaderboard(Leaderboard board, const std::vector<LeaderboardEvidence>& evidence,
                         const std::vector<LeaderboardPair>& pairs, double confidence = 0.95);
 
+/// What the leaderboard says of a difference at equal images, where that is less than better or worse:
+/// "better per image, worse per evaluation"; else empty. adjusted_p: of the family that judges it.
+std::string split_verdict(const LeaderboardEvidence& evidence, std::optional<double> adjusted_p,
+                          Better better, double confidence = 0.95);
+
 /// "better", "better_per_image", ...
 std::string_view standing_name(Standing standing);
 

@@ -60,6 +60,11 @@ TEST(Leaderboard, SaysSoWhereThereIsNoSecondView) {
             "better per image, not compared at equal evaluations");
 }
 
+TEST(Leaderboard, HearsNoSecondViewOfTooFewRuns) {
+  EXPECT_EQ(decided(evidence("dual", 0.6, comparison(0.1), comparison(-0.1, 2))).verdict,
+            "better per image, not compared at equal evaluations");
+}
+
 TEST(Leaderboard, ShowsNoDifferenceWhereNoneIs) {
   EXPECT_EQ(decided(evidence("dual", 0.5, comparison(0.0005), comparison(0.1))).verdict,
             "no difference shown");

@@ -258,6 +258,11 @@ PairedComparison over_runs(PairedComparison c, std::int64_t runs, Interval ci, d
   return c;
 }
 
+PairedComparison on_prompts(PairedComparison c, std::int64_t prompts) {
+  c.crossed->clusters = prompts;
+  return c;
+}
+
 /// Of a training, whose clusters are its runs.
 PairedComparison of_runs_alone(PairedComparison c, std::int64_t runs) {
   c.crossed.emplace();
@@ -308,11 +313,17 @@ TEST(Verdict, SaysWhatMayBeConcluded) {
       {unjudged(three), Better::kUp, sure, "these checkpoints differ"},
       {unjudged(of_runs_alone(c, 3)), Better::kUp, sure, "not judged at this scale"},
       {three, Better::kDown, sure, "worse"},
+      {on_prompts(three, 16), Better::kUp, sure, "better"},
+      {on_prompts(three, 15), Better::kUp, sure, "not resolved: fewer than 16 prompts"},
       {three, Better::kNone, sure, "higher"},
       {fallen, Better::kDown, {}, "better"},
       {fallen, Better::kNone, {}, "lower"},
       {over_runs(c, 3, {-0.01, 0.05}, 0.12), Better::kUp, sure, "not resolved"},
       {over_runs(comparison(0.02, -0.001, 0.04), 3, {0.01, 0.03}, 0.001), Better::kUp, sure,
+       "not resolved: not over prompts alone"},
+      {over_runs(comparison(-0.02, -0.03, -0.01), 3, {0.01, 0.03}, 0.001), Better::kUp, sure,
+       "not resolved: values are missing, and the mean difference lies on the other side of 0"},
+      {over_runs(comparison(0.02, -0.03, -0.01), 3, {0.01, 0.03}, 0.001), Better::kUp, sure,
        "not resolved: not over prompts alone"},
       {over_runs(comparison(0.02, 0.001, 0.03), 3, {0.001, 0.03}, 0.02),
        Better::kUp,

@@ -113,9 +113,10 @@ std::string board_difference(const TableModel& model, const LeaderboardRow& row,
                  {"metric", board.metric + what},
                  {"n", comparison->n},
                  {"value", or_null(comparison->delta)}};
+  const std::string over = claim_of(*comparison) == Claim::kMethods ? "runs_ci95" : "ci95";
   if (const auto ci = interval_of(*comparison)) {
-    record["runs_ci95_low"] = ci->low;
-    record["runs_ci95_high"] = ci->high;
+    record[over + "_low"] = ci->low;
+    record[over + "_high"] = ci->high;
   }
   return line(record);
 }
