@@ -88,7 +88,17 @@ std::vector<ComparedRow> find_rows(RowSources& sources, const CompareOptions& op
       throw Error(fmt::format("{} is named twice", row.side.name), "harness compare", "name two rows");
     rows.push_back(std::move(row));
   }
-  return rows;
+  auto found = in_one_experiment(rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (found[i].side.name == rows[i].side.name) continue;
+    tell("{} is {}: the same evaluations of the same runs\n", rows[i].side.name, found[i].side.name);
+    const auto is_it = [&](const ComparedRow& other) { return other.side.name == found[i].side.name; };
+    if (std::ranges::count_if(found, is_it) > 1)
+      throw Error(fmt::format("{} and {} are the same evaluations of the same runs", found[i].side.name,
+                              rows[i].side.name),
+                  "harness compare", "name two rows that differ");
+  }
+  return found;
 }
 
 bool are_of_one_experiment(const std::vector<ComparedRow>& rows) {

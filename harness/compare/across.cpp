@@ -148,11 +148,6 @@ void require_methods_claim(const ComparisonReport& report, const std::vector<Com
   }
 }
 
-/// "3:" of a row that is "3:dual" here.
-std::string prefix_of(const ComparedRow& row) {
-  return row.side.name.substr(0, row.side.name.size() - row.side.row.size());
-}
-
 /// A method of the baseline's own experiment, which its table judges.
 void compare_in_table(const ComparedRow& baseline, const ComparedRow& method, const ComparisonReport& report,
                       std::vector<ComparisonRecord>& asked) {
@@ -169,13 +164,23 @@ void compare_in_table(const ComparedRow& baseline, const ComparedRow& method, co
 }
 
 /// The families of the baseline's table, under the names that its rows have here.
-Families families_here(const ComparedRow& baseline, const std::string& split, bool of_checkpoints) {
+Families families_here(const ComparedRow& baseline, const std::vector<ComparisonRecord>& asked,
+                       const std::string& split, bool of_checkpoints) {
   ScoreReader scores(*baseline.store);
   const auto& experiment = *baseline.experiment;
-  auto families = table_families(scores, experiment, evaluated_checkpoints(*baseline.store, experiment),
-                                 split, of_checkpoints);
-  const auto prefix = prefix_of(baseline);
-  for (auto* questions : {&families.table, &families.leaderboard}) {
+  const auto checkpoints = evaluated_checkpoints(*baseline.store, experiment);
+  auto families = table_families(scores, experiment, checkpoints, split, of_checkpoints);
+  const auto prefix = baseline.prefix();
+  if (!of_checkpoints) {
+    auto questions = questions_of(asked);
+    std::erase_if(questions, [&](const auto& question) { return !question.method.starts_with(prefix); });
+    for (auto& question : questions) {
+      question.baseline.erase(0, prefix.size());
+      question.method.erase(0, prefix.size());
+    }
+    add_other_families(scores, experiment, checkpoints, split, questions, families);
+  }
+  for (auto* questions : {&families.table, &families.leaderboard, &families.panel, &families.pairs}) {
     for (auto& question : *questions) {
       question.baseline.insert(0, prefix);
       question.method.insert(0, prefix);
@@ -232,12 +237,16 @@ ComparisonReport compare_across(const std::vector<ComparedRow>& rows, const Comp
   if (report.table.empty())
     report.families.table = questions_of(asked);
   else
-    report.families = families_here(baseline, report.split, of_checkpoints);
+    report.families = families_here(baseline, asked, report.split, of_checkpoints);
   if (!report.families.leaderboard.empty())
     report.warnings.push_back(leaderboard_warning(*baseline.experiment, report.split));
   std::vector<Better> better;
   for (const auto& record : asked) better.push_back(baseline.experiment->better(record.metric));
   add_comparisons(asked, better, report);
+  if (!report.table.empty()) {
+    ScoreReader scores(*baseline.store);
+    heed_leaderboard(scores, *baseline.experiment, baseline.prefix(), report);
+  }
   return report;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/error.h"
@@ -72,10 +73,54 @@ Experiment experiment_of(Store& store, const RowName& name) {
                                           shell_word(store.path().string())));
 }
 
+std::set<std::string> selected_evaluations(const std::vector<EvaluatedCheckpoint>& checkpoints) {
+  std::set<std::string> found;
+  for (const auto& checkpoint : checkpoints)
+    if (checkpoint.selected) found.insert(checkpoint.evaluation_id);
+  return found;
+}
+
+/// `row` as a row of the experiment that `home` is of; itself where that has none with the same evaluations.
+ComparedRow in_experiment_of(const ComparedRow& home, const ComparedRow& row) {
+  const auto wanted = selected_evaluations(row.checkpoints);
+  if (are_of_one_experiment(home, row) || wanted.empty()) return row;
+  const auto all = evaluated_checkpoints(*home.store, *home.experiment);
+  for (const auto& name : compared_methods(*home.experiment)) {
+    auto own = all;
+    std::erase_if(own, [&](const auto& checkpoint) { return checkpoint.method != name; });
+    if (selected_evaluations(own) != wanted) continue;
+    auto found = home;
+    found.side.row = name;
+    found.side.name = home.prefix() + name;
+    found.checkpoints = std::move(own);
+    return found;
+  }
+  return row;
+}
+
 }  // namespace
 
 bool ComparedRow::is_base() const {
   return side.row == kBaseMethod;
+}
+
+std::string ComparedRow::prefix() const {
+  return side.name.substr(0, side.name.size() - side.row.size());
+}
+
+std::vector<ComparedRow> in_one_experiment(std::vector<ComparedRow> rows) {
+  std::vector<ComparedRow> best = rows;
+  std::ptrdiff_t most = 0;
+  for (const auto& home : rows) {
+    std::vector<ComparedRow> there;
+    for (const auto& row : rows) there.push_back(in_experiment_of(home, row));
+    const auto is_there = [&](const ComparedRow& row) { return are_of_one_experiment(home, row); };
+    const auto count = std::ranges::count_if(there, is_there);
+    if (!is_there(there.front()) || count <= most) continue;
+    most = count;
+    best = std::move(there);
+  }
+  return best;
 }
 
 std::vector<EvaluatedCheckpoint> ComparedRow::selected(const std::string& split) const {

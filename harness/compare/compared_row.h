@@ -20,12 +20,19 @@ struct ComparedRow {
   std::vector<EvaluatedCheckpoint> checkpoints = {};  ///< of this row alone
 
   bool is_base() const;
+  /// "3:" of a row that is "3:dual" here.
+  std::string prefix() const;
   /// The selected ones of a split, by seed.
   std::vector<EvaluatedCheckpoint> selected(const std::string& split) const;
 };
 
 /// True if both are rows of one experiment of one database.
 bool are_of_one_experiment(const ComparedRow& a, const ComparedRow& b);
+
+/// The rows, the baseline first, as rows of one experiment where it has them all by their evaluations (two
+/// experiments may show the same runs, or one database be a copy of the other): its table judges their
+/// differences. Of several the one with the most rows; of rows that it does not have nothing changes.
+std::vector<ComparedRow> in_one_experiment(std::vector<ComparedRow> rows);
 
 /// The databases that rows are looked for in: each is opened once, to read.
 class RowSources {

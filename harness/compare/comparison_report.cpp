@@ -90,6 +90,7 @@ std::string group_of(const ComparedMetric& metric) {
   if (metric.unequal)
     return metric.verdict.differs ? "scores differ under unequal conditions in"
                                   : "no difference shown under unequal conditions in";
+  if (!metric.board_verdict.empty()) return metric.board_verdict + " in";
   if (is_of_methods(metric)) return metric.verdict.differs ? metric.verdict.text + " in" : "not resolved in";
   if (r.crossed && r.crossed->of_runs_alone) return "not judged in";
   return metric.verdict.differs ? "differ in" : "no difference shown in";
@@ -152,7 +153,7 @@ void print_differences(Metrics metrics, const ComparisonReport& report) {
                     {"p", format_p_value(p_value_of(r))},
                     {"test", short_test_name(compared)},
                     {"Holm", format_p_value(compared.adjusted_p)},
-                    {"verdict", compared.verdict.text}});
+                    {"verdict", compared.verdict_text()}});
   }
   print_rows(rows, columns);
 }
@@ -288,12 +289,23 @@ std::string family_text(const ComparisonReport& report) {
     text += fmt::format(" Those with {} in {} are judged over their own {}, as in the leaderboard.",
                         leaderboard.front().baseline, leaderboard.front().metric, family_size(leaderboard));
   }
-  std::set<std::size_t> of_pairs, of_others;
+  std::set<std::size_t> of_panel, of_letters, of_pairs, of_others;
   for (const auto& compared : report.compared) {
     const auto question = question_of(compared.record);
     if (holds(of_table, question)) continue;
-    (report.families.are_rows_of(question) ? of_pairs : of_others).insert(compared.adjusted_over);
+    auto& sizes = holds(report.families.panel, question)   ? of_panel
+                  : holds(report.families.pairs, question) ? of_letters
+                  : report.families.are_rows_of(question)  ? of_pairs
+                                                           : of_others;
+    sizes.insert(compared.adjusted_over);
   }
+  if (!of_panel.empty())
+    text += fmt::format(" Those of the guardrails are judged over their own {}, as in the table's panel.",
+                        sizes_text(of_panel));
+  if (!of_letters.empty())
+    text += fmt::format(
+        " Those of two rows that the leaderboard compares by letters are judged over all {} pairs.",
+        sizes_text(of_letters));
   if (!of_pairs.empty())
     text += fmt::format(
         " Differences that the table does not show are judged over those and all pairs of its rows in the "

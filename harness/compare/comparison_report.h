@@ -28,6 +28,10 @@ struct ComparedMetric {
   bool by_yardstick = false;  ///< at_runs and needed_runs rest on the yardstick's spread
   bool unequal = false;       ///< the two sides were not evaluated alike (--anyway)
   Verdict verdict = {};
+  std::string board_verdict = {};  ///< of a leaderboard, where it says less than better or worse; else empty
+
+  bool resolved() const { return verdict.resolved() && board_verdict.empty(); }
+  const std::string& verdict_text() const { return board_verdict.empty() ? verdict.text : board_verdict; }
 };
 
 /// What `harness compare` says.

@@ -59,8 +59,8 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
                {"detectable_at_runs", std::move(at_runs)},
                {"claim", claim_name(compared.verdict.claim)},
                {"differs", compared.verdict.differs},
-               {"resolved", compared.verdict.resolved()},
-               {"verdict", compared.verdict.text},
+               {"resolved", compared.resolved()},
+               {"verdict", compared.verdict_text()},
                {"unequal_conditions", compared.unequal},
                {"note", or_null(record.note)}};
   json["runs_spread"] = compared.at_runs.empty() ? Json() : Json(compared.by_yardstick ? "yardstick" : "own");

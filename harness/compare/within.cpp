@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/compare/effect.h"
 #include "harness/compare/missing_runs.h"
+#include "harness/show/guardrails.h"
+#include "harness/show/leaderboard.h"
 #include "harness/show/table_model.h"
 #include "harness/show/yardstick.h"
 #include "harness/terminal/output.h"
@@ -108,6 +111,24 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const std::st
   return warnings;
 }
 
+/// What a leaderboard's letters compare; nothing where it has none.
+std::vector<TableQuestion> letter_questions(ScoreReader& scores, const Experiment& experiment,
+                                            const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                            const std::string& split) {
+  const auto& spec = experiment.table;
+  if (!spec.leaderboard || !spec.leaderboard->groups || !experiment.judges_methods()) return {};
+  const auto& rows = experiment.methods;
+  std::vector<ComparisonRecord> records;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = i + 1; j < rows.size(); ++j)
+      std::ranges::move(compare_methods(scores, experiment, checkpoints, rows[i], rows[j], split,
+                                        {spec.selection.metric}, {.resamples = 0}),
+                        std::back_inserter(records));
+  }
+  const auto is_of_methods = [](const auto& record) { return claim_of(record.result) == Claim::kMethods; };
+  return std::ranges::all_of(records, is_of_methods) ? questions_of(records) : std::vector<TableQuestion>();
+}
+
 /// --claim methods of too few training runs says what is missing.
 void require_claim(Store& store, const Experiment& experiment, const CompareQuestion& question,
                    const std::vector<ComparisonRecord>& asked) {
@@ -143,9 +164,22 @@ std::vector<ComparedSide> sides_of(const Store& store, const Experiment& experim
 std::string leaderboard_warning(const Experiment& experiment, const std::string& split) {
   if (!experiment.table.leaderboard || split != experiment.shown_split()) return {};
   return fmt::format(
-      "Quote a method's verdict against {0} in {1} from `harness table {2} --part leaderboard`: it also "
-      "looks at the sign in every run and at equal evaluations.",
+      "Verdicts against {0} in {1} are those of the leaderboard, which also looks at the sign in every run and at equal "
+      "evaluations; `harness table {2} --part leaderboard` names with each the metrics in which the winner is worse.",
       experiment.effective.baseline, experiment.table.selection.metric, experiment.table_id);
+}
+
+void heed_leaderboard(ScoreReader& scores, const Experiment& experiment, const std::string& prefix,
+                      ComparisonReport& report) {
+  const auto& questions = report.families.leaderboard;
+  for (auto& metric : report.compared) {
+    auto record = metric.record;
+    if (!metric.verdict.resolved() || !holds(questions, {record.baseline, record.method, record.metric, {}}))
+      continue;
+    record.baseline.erase(0, prefix.size());
+    record.method.erase(0, prefix.size());
+    metric.board_verdict = leaderboard_split(scores, experiment, record, metric.adjusted_p);
+  }
 }
 
 std::vector<std::string> compared_methods(const StoredReproduction& experiment) {
@@ -176,6 +210,21 @@ Families table_families(ScoreReader& scores, const Experiment& experiment,
   return families;
 }
 
+void add_other_families(ScoreReader& scores, const Experiment& experiment,
+                        const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& split,
+                        std::span<const TableQuestion> asked, Families& families) {
+  if (experiment.is_training() || split != experiment.shown_split()) return;
+  const auto is_row = [&](const std::string& name) { return holds(experiment.methods, name); };
+  for (const auto& question : asked) {
+    if (holds(families.table, question)) continue;
+    if (families.panel.empty() && !experiment.table.names(question.metric))
+      families.panel = panel_questions(scores.store(), experiment, split);
+    if (families.pairs.empty() && question.metric == experiment.table.selection.metric &&
+        is_row(question.baseline) && is_row(question.method))
+      families.pairs = letter_questions(scores, experiment, checkpoints, split);
+  }
+}
+
 ComparisonReport compare_within(Store& store, const Experiment& experiment, const CompareQuestion& question) {
   auto report = begin_report(question);
   require_methods(store, question, experiment);
@@ -203,12 +252,16 @@ ComparisonReport compare_within(Store& store, const Experiment& experiment, cons
                       std::back_inserter(asked));
   }
   require_claim(store, experiment, question, asked);
-  if (of_checkpoints) claim_checkpoints_only(asked);
+  if (of_checkpoints)
+    claim_checkpoints_only(asked);
+  else
+    add_other_families(scores, experiment, checkpoints, report.split, questions_of(asked), report.families);
   for (const auto& record : asked) better.push_back(experiment.better(record.metric));
   if (!over_training && report.split != "validation")
     report.validation = records_of(stored_comparisons(store, experiment, "validation"), "validation");
   if (fewest_runs(asked) == 1) report.yardstick = yardstick_for(store, experiment, report.split);
   add_comparisons(asked, better, report);
+  heed_leaderboard(scores, experiment, "", report);
   return report;
 }
 

@@ -11,6 +11,7 @@
 #include "core/text.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/evaluated_checkpoints.h"
+#include "harness/show/guardrails.h"
 #include "harness/show/table_model.h"
 #include "harness/show/yardstick.h"
 #include "harness/terminal/output.h"
@@ -39,8 +40,16 @@ std::vector<TableQuestion> questions_of(const Arms& arms, const std::vector<std:
 /// nobody has tested yet.
 Families families_of(const TableSpec& spec, const std::string& baseline, const Arms& arms,
                      std::vector<std::string> methods, const std::vector<std::string>& metrics) {
-  Families families{.table = questions_of(arms, metrics), .rows = std::move(methods)};
+  Families families{.table = questions_of(arms, metrics)};
   families.leaderboard = leaderboard_questions(spec, baseline, families.table);
+  if (spec.leaderboard && spec.leaderboard->groups) {
+    Arms pairs;
+    for (std::size_t i = 0; i < methods.size(); ++i) {
+      for (std::size_t j = i + 1; j < methods.size(); ++j) pairs.emplace_back(methods[i], methods[j]);
+    }
+    families.pairs = questions_of(pairs, {spec.selection.metric});
+  }
+  families.rows = std::move(methods);
   if (spec.has_base) families.rows.insert(families.rows.begin(), kBaseMethod);
   return families;
 }
@@ -137,9 +146,10 @@ Pilot pilot_of(Store& store, const Experiment& experiment, const PilotChoice& ch
     if (yardstick) take_yardstick(*yardstick, pilot.metric, *difference);
     pilot.differences.push_back(std::move(*difference));
   }
-  count_claims(families_of(experiment.table, experiment.effective.baseline, compared_arms(experiment),
-                           experiment.methods, named_by_table(experiment.table, known)),
-               pilot);
+  auto families = families_of(experiment.table, experiment.effective.baseline, compared_arms(experiment),
+                              experiment.methods, named_by_table(experiment.table, known));
+  if (!experiment.table.names(pilot.metric)) families.panel = panel_questions(store, experiment, pilot.split);
+  count_claims(families, pilot);
   return pilot;
 }
 

@@ -197,7 +197,7 @@ std::vector<TableQuestion> leaderboard_questions(const TableSpec& spec, const st
                                                  std::vector<TableQuestion> of_table) {
   if (!spec.leaderboard) return {};
   std::erase_if(of_table, [&](const TableQuestion& q) {
-    return q.baseline != baseline || q.metric != spec.selection.metric;
+    return q.baseline != baseline || q.hypothesis() != spec.selection.metric;
   });
   return of_table;
 }

@@ -224,12 +224,10 @@ bool is_fuller(const Experiment& fuller, const Experiment& other) {
          (fuller.methods.size() > other.methods.size() || fuller.seeds.size() > other.seeds.size());
 }
 
-std::optional<Experiment> with_more_methods(const std::vector<StoredReproduction>& records,
+std::optional<Experiment> fuller_experiment(const std::vector<StoredReproduction>& records,
                                             const Experiment& experiment) {
   for (const auto& record : records) {
-    if (record.table_id != experiment.table_id || record.seeds != experiment.seeds ||
-        record.methods.size() <= experiment.methods.size())
-      continue;
+    if (record.table_id != experiment.table_id) continue;
     if (Experiment other(record); is_fuller(other, experiment)) return other;
   }
   return std::nullopt;
@@ -247,9 +245,10 @@ Experiment find_experiment(Store& store, const ExperimentFilter& filter) {
   };
   const auto wanted = std::ranges::find_if(records, has_all);
   Experiment chosen(wanted == records.end() ? *last : *wanted);
-  // Of two on the same runs the one with fewer methods would adjust p-values for fewer differences.
-  if (filter.experiment || filter.methods.empty()) return chosen;
-  return with_more_methods(records, chosen).value_or(chosen);
+  // Of two on the same runs the one with fewer methods would adjust p-values for fewer differences, and the
+  // one with fewer seeds is a choice among them.
+  if (filter.experiment || filter.methods.empty() || !filter.seeds.empty()) return chosen;
+  return fuller_experiment(records, chosen).value_or(chosen);
 }
 
 /// A collection as --table takes it.

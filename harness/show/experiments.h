@@ -82,13 +82,12 @@ std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment);
 /// True if `fuller` is `other` with more methods or seeds.
 bool is_fuller(const Experiment& fuller, const Experiment& other);
 
-/// The newest of `records` with the same seeds that compares more methods, and so adjusts for more
-/// differences.
-std::optional<Experiment> with_more_methods(const std::vector<StoredReproduction>& records,
+/// The newest of `records` that is_fuller.
+std::optional<Experiment> fuller_experiment(const std::vector<StoredReproduction>& records,
                                             const Experiment& experiment);
 
-/// The last experiment that fits; where methods are asked for, one of the same seeds that has more methods
-/// takes its place. Throws Error (status 2) with the nearest table, or what there is.
+/// The last experiment that fits; where methods are asked for, one that is_fuller takes its place. Throws
+/// Error (status 2) with the nearest table, or what there is.
 Experiment find_experiment(Store& store, const ExperimentFilter& filter);
 
 /// The last experiment that fits of the collection's first table for which every other table has one with the

@@ -1,5 +1,6 @@
 #include "harness/show/guardrails.h"
 
+#include "harness/show/comparisons.h"
 #include "results/table/table.h"
 
 namespace harness {
@@ -39,6 +40,20 @@ std::optional<GuardrailPanel> guardrail_panel_of(const Experiment& experiment,
     if (const auto other = restated_by(metric); !other.empty()) question.restates[metric] = other;
   }
   return guardrail_panel(*rule, question, comparisons, judged_by_table(spec, comparisons));
+}
+
+std::vector<TableQuestion> panel_questions(Store& store, const Experiment& experiment,
+                                           const std::string& split) {
+  const auto panel =
+      guardrail_panel_of(experiment, records_of(stored_comparisons(store, experiment, split), split));
+  std::vector<TableQuestion> questions;
+  if (!panel) return questions;
+  for (const auto& effect : panel->effects) {
+    const auto& record = effect.record;
+    if (!effect.judged_by_table)
+      questions.push_back({record.baseline, record.method, record.metric, p_value_of(record.result)});
+  }
+  return questions;
 }
 
 std::vector<AlarmRecord> alarms_of(const Experiment& experiment,

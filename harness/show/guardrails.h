@@ -2,15 +2,22 @@
 
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "harness/show/experiments.h"
 #include "results/verdict/guardrails.h"
+#include "results/verdict/multiplicity.h"
 
 namespace harness {
 
 /// What moved beside the reward in `comparisons`, an experiment's own of one split. Nothing without a rule.
 std::optional<GuardrailPanel> guardrail_panel_of(const Experiment& experiment,
                                                  std::span<const ComparisonRecord> comparisons);
+
+/// The differences that the guardrails of a split judge by themselves, as one family.
+std::vector<TableQuestion> panel_questions(Store& store, const Experiment& experiment,
+                                           const std::string& split);
 
 /// Alarms of all splits in the order of `comparisons`.
 std::vector<AlarmRecord> alarms_of(const Experiment& experiment,

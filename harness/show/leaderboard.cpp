@@ -238,8 +238,11 @@ std::optional<CurveAreas::Areas> CurveAreas::measured(const std::string& row) {
 /// Compares rows of a leaderboard at its two views.
 class Comparer {
  public:
-  Comparer(ScoreReader& scores, const Experiment& experiment, const TableModel& model, SecondView second)
+  /// metric: that of selection, or one that restates it.
+  Comparer(ScoreReader& scores, const Experiment& experiment, const TableModel& model, SecondView second,
+           std::string metric)
       : scores_(scores),
+        metric_(std::move(metric)),
         experiment_(experiment),
         model_(model),
         checkpoints_(evaluated_checkpoints(scores.store(), experiment)),
@@ -256,9 +259,14 @@ class Comparer {
 
   /// At equal evaluations, against the baseline; nothing unless every seed of both was tested there.
   std::optional<PairedComparison> second(const std::string& method) {
-    const auto* cut = second_cut(method);
+    return second(model_.baseline, method);
+  }
+
+  /// The same of two rows, one of which is the baseline.
+  std::optional<PairedComparison> second(const std::string& first, const std::string& other) {
+    const auto* cut = second_cut(other == model_.baseline ? first : other);
     if (cut == nullptr) return std::nullopt;
-    return compare(cut->checkpoints, model_.baseline, method, 0);
+    return compare(cut->checkpoints, first, other, 0);
   }
 
   std::optional<double> second_mean(const std::string& method) {
@@ -268,7 +276,7 @@ class Comparer {
     for (const auto& checkpoint : cut->checkpoints) {
       if (checkpoint.method != method) continue;
       std::vector<std::optional<double>> values;
-      for (const auto& value : scores_.values(checkpoint.evaluation_id, metric()))
+      for (const auto& value : scores_.values(checkpoint.evaluation_id, metric_))
         values.push_back(value.value);
       means.push_back(summarize(values).mean);
     }
@@ -294,7 +302,7 @@ class Comparer {
       if (adjusted[i].value_or(1) >= 1 - model_.confidence) continue;
       const auto values =
           compare(checkpoints_, rows[pairs[i].first], rows[pairs[i].second], BootstrapSettings{}.resamples);
-      pairs[i].differs = verdict_of(values, experiment_.better(metric()),
+      pairs[i].differs = verdict_of(values, experiment_.better(metric_),
                                     {.confidence = model_.confidence, .adjusted_p = adjusted[i]})
                              .differs;
     }
@@ -315,20 +323,18 @@ class Comparer {
     return found;
   }
 
-  const std::string& metric() const { return experiment_.table.selection.metric; }
-
   PairedComparison compare(const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& baseline,
                            const std::string& method, std::uint32_t resamples) {
     BootstrapSettings settings;
     settings.resamples = resamples;
-    auto values =
-        compare_paired(paired_values(scores_, checkpoints, baseline, method, model_.split, metric()),
-                       experiment_.better(metric()), settings);
+    auto values = compare_paired(paired_values(scores_, checkpoints, baseline, method, model_.split, metric_),
+                                 experiment_.better(metric_), settings);
     values.judges_methods = experiment_.judges_methods();
     return values;
   }
 
   ScoreReader& scores_;
+  std::string metric_;
   const Experiment& experiment_;
   const TableModel& model_;
   std::vector<EvaluatedCheckpoint> checkpoints_;
@@ -337,6 +343,29 @@ class Comparer {
 };
 
 }  // namespace
+
+std::string leaderboard_split(ScoreReader& scores, const Experiment& experiment,
+                              const ComparisonRecord& record, std::optional<double> adjusted_p) {
+  const auto checkpoints = evaluated_checkpoints(scores.store(), experiment);
+  TableModel model;
+  model.baseline = experiment.effective.baseline;
+  model.split = record.split;
+  for (const auto& c : checkpoints) {
+    if (c.split != record.split || !c.selected) continue;
+    TableRow row;
+    row.method = c.method;
+    row.seed = c.seed;
+    row.selected = true;
+    model.rows.push_back(std::move(row));
+  }
+  auto second = experiment.table.has_second_view() ? second_view(scores.store(), experiment, checkpoints)
+                                                   : SecondView();
+  Comparer compare(scores, experiment, model, std::move(second), record.metric);
+  return split_verdict({.method = record.method,
+                        .at_images = record.result,
+                        .at_evaluations = compare.second(record.baseline, record.method)},
+                       adjusted_p, experiment.better(record.metric), model.confidence);
+}
 
 std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment& experiment,
                                           const TableModel& model,
@@ -352,7 +381,7 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
     board.cut_too_early = second.cut_too_early;
     board.second_tests = second.tested_alone;
   }
-  Comparer compare(scores, experiment, model, std::move(second));
+  Comparer compare(scores, experiment, model, std::move(second), metric);
   std::vector<LeaderboardEvidence> evidence;
   const auto rows = methods_of(model);
   const auto of_baseline = Training::of(scores.store(), experiment, model.baseline);

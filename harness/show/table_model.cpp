@@ -369,11 +369,11 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   model.notes = experiment.effective.notes;
   model.notes.insert(model.notes.end(), spec.notes.begin(), spec.notes.end());
   for (auto& note : notes_of_jobs(store, experiment, split)) model.notes.push_back(std::move(note));
-  if (const auto fuller = with_more_methods(store.reproductions(), experiment)) {
+  if (const auto fuller = fuller_experiment(store.reproductions(), experiment)) {
     model.notes.push_back(fmt::format(
-        "Experiment {} compares more methods on these seeds ({}); its p-values are adjusted for all "
-        "of them: quote verdicts from there.",
-        fuller->id, join(fuller->methods, ", ")));
+        "Experiment {} holds these runs and more ({} on {}); its verdicts rest on all of them, and its p-values are "
+        "adjusted for all its methods: quote verdicts from there.",
+        fuller->id, counted(fuller->methods.size(), "method"), counted(fuller->seeds.size(), "seed")));
   }
   if (spec.is_training()) {
     fill_training_table(store, experiment, window_unit, model);

@@ -87,7 +87,7 @@ bool Families::are_rows_of(const TableQuestion& question) const {
 }
 
 Family family_of(const TableQuestion& question, const Families& families) {
-  for (const auto* own : {&families.leaderboard, &families.table}) {
+  for (const auto* own : {&families.leaderboard, &families.table, &families.panel, &families.pairs}) {
     if (const auto place = place_in(*own, question); place < own->size()) return {*own, place};
   }
   Family family{{question}};

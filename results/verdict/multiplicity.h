@@ -44,8 +44,10 @@ std::size_t family_size(std::span<const TableQuestion> questions);
 struct Families {
   std::vector<TableQuestion> table = {};        ///< every comparison of a table
   std::vector<TableQuestion> leaderboard = {};  ///< of them those that its leaderboard judges by itself
-  std::vector<std::string> rows = {};           ///< of the table, any pair of which may be asked for
-  std::vector<TableQuestion> asked = {};        ///< all that is asked for, within the table and beyond it
+  std::vector<TableQuestion> panel = {};        ///< those that its guardrails show beside them
+  std::vector<TableQuestion> pairs = {};  ///< all pairs of a leaderboard's rows, as its letters judge them
+  std::vector<std::string> rows = {};     ///< of the table, any pair of which may be asked for
+  std::vector<TableQuestion> asked = {};  ///< all that is asked for, within the table and beyond it
 
   bool are_rows_of(const TableQuestion& question) const;  ///< whether both of its rows are the table's
 };
@@ -59,10 +61,11 @@ struct Family {
   std::optional<double> adjusted_p() const { return holm_over_table(questions)[place]; }
 };
 
-/// Those of the leaderboard, or of the table, if it is one of them, whichever row is the baseline. Of two
-/// rows of the table that it does not show in that metric, the table's and all pairs of its rows in the
-/// metric: of these p is 1, so that they make its own no smaller, and that does not depend on what else is
-/// asked for. Of any other, the table's and all that is asked for.
+/// Those of the leaderboard, of the table, of the panel, or all pairs of the leaderboard, the first that it
+/// is one of, whichever row is the baseline. Of two other rows of the table that it does not show in that
+/// metric, the table's and all pairs of its rows in the metric: of these p is 1, so that they make its own no
+/// smaller, and that does not depend on what else is asked for. Of any other, the table's and all that is
+/// asked for.
 Family family_of(const TableQuestion& question, const Families& families);
 
 /// Whether it is one of these, whichever row is the baseline.

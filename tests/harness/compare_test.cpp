@@ -104,8 +104,27 @@ TEST(Compare, AMetricThatTheTableDoesNotNameChangesNoOthersVerdict) {
   ASSERT_EQ(both.size(), 2u);
   EXPECT_EQ(both.at(0), compared(place, {"ratio-norm", "dual", "--metric", "cer"}).at("comparisons").at(0));
   place.ok({"compare", "ratio-norm", "dual", "--metric", "dark_share"},
+           {"Those of the guardrails are judged over their own 10, as in the table's panel."});
+  place.ok({"compare", "dual", "lambda-controlled", "--metric", "dark_share"},
            {"Differences that the table does not show are judged over those and all pairs of its rows in the "
             "same metric, 26 in all, asked for here or not."});
+}
+
+TEST(Compare, JudgesAGuardrailAsTheTablesPanelDoes) {
+  auto& place = finished("42,43,44");
+  int of_panel = 0;
+  const auto guardrails = place.json({"table", "--json"}).at("guardrails");
+  for (const auto& effect : guardrails.at("effects")) {
+    if (effect.at("judged_by") == "table") continue;
+    ++of_panel;
+    const auto c =
+        compared(place, {effect.at("baseline"), effect.at("method"), "--metric", effect.at("metric")})
+            .at("comparisons")
+            .at(0);
+    EXPECT_EQ(c.at("p_holm"), effect.at("p_holm")) << effect;
+    EXPECT_EQ(c.at("resolved"), effect.at("moved")) << effect;
+  }
+  EXPECT_GT(of_panel, 0);
 }
 
 TEST(Compare, APairThatTheTableDoesNotShowIsJudgedAlikeWhateverElseIsAskedFor) {
@@ -174,7 +193,7 @@ TEST(Compare, AClaimAboutMethodsNamesTheExperimentThatHasTheRuns) {
   place.let_smoke_judge();
   for (const char* seeds : {"42,43,44", "42"}) place.ok(smoke({"--seeds", seeds}));
   EXPECT_THAT(
-      place.run({"compare", "ratio-norm", "dual", "--claim", "methods"}).err,
+      place.run({"compare", "ratio-norm", "dual", "--claim", "methods", "--experiment", "2"}).err,
       HasSubstr("experiment 2 has 1; experiment 1 of this table has 3 training runs: --experiment 1"));
 }
 
@@ -344,7 +363,16 @@ TEST(Compare, TakesTheLastExperimentThatHasTheMethodsAskedForAndNamesIt) {
       << "with fewer methods Holm would adjust for fewer differences";
   place.fails(2, {"compare", "ratio-norm", "dual", "--experiment", "2"},
               {R"(experiment 2 has no method "dual"; experiment 1 has both: --experiment 1)"});
-  place.ok({"table", "sd35-ocr"}, {"Experiment 1 compares more methods on these seeds (ratio-norm, dual)"});
+  place.ok({"table", "sd35-ocr"}, {"Experiment 1 holds these runs and more (2 methods on 1 seed)"});
+}
+
+TEST(Compare, TakesTheExperimentWithAllSeedsAndNotAChoiceAmongThem) {
+  Workplace place;
+  for (const char* seeds : {"42,43", "42"})
+    place.ok(smoke({"--methods", "ratio-norm,dual", "--seeds", seeds}));
+  EXPECT_THAT(place.run({"compare", "ratio-norm", "dual"}).err, HasSubstr("experiment 1: table sd35-ocr"));
+  place.ok({"table", "sd35-ocr"}, {"Experiment 1 holds these runs and more (2 methods on 2 seeds)"});
+  EXPECT_EQ(place.json({"compare", "ratio-norm", "dual", "--experiment", "2", "--json"}).at("experiment"), 2);
 }
 
 TEST(Compare, TakesMetricsBeforeTheMethodsToo) {

@@ -593,7 +593,21 @@ TEST_F(Reproduce, ALeaderboardTestsOnceAViewAndSaysWhatEachRunSpent) {
     if (method == "ratio-norm") continue;
     for (const Words& pair : {Words{"ratio-norm", method}, Words{method, "ratio-norm"}}) {
       const auto asked = place.json({"compare", pair[0], pair[1], "--metric", "ocr_reward", "--json"});
-      EXPECT_EQ(asked.at("comparisons").at(0).at("p_holm"), row.at("p_holm")) << pair[0] << ", " << pair[1];
+      const auto& c = asked.at("comparisons").at(0);
+      EXPECT_EQ(c.at("p_holm"), row.at("p_holm")) << pair[0] << ", " << pair[1];
+      const bool holds = row.at("standing") == "better" || row.at("standing") == "worse";
+      EXPECT_EQ(c.at("resolved"), holds) << c << row;
+    }
+  }
+  for (const auto& one : board.at("rows")) {
+    for (const auto& other : board.at("rows")) {
+      const auto first = one.at("method").get<std::string>(), second = other.at("method").get<std::string>();
+      if (first >= second || first == "ratio-norm" || second == "ratio-norm") continue;
+      const auto theirs = other.at("groups").get<std::string>();
+      const bool share = one.at("groups").get<std::string>().find_first_of(theirs) != std::string::npos;
+      const auto c = place.json({"compare", first, second, "--metric", "ocr_reward", "--json"});
+      EXPECT_EQ(c.at("comparisons").at(0).at("resolved"), !share) << first << ", " << second;
+      EXPECT_EQ(c.at("comparisons").at(0).at("holm_over"), 3) << "all pairs, as the letters";
     }
   }
   place.fails(2, {"table", "mine", "--part", "leaderboard", "--columns", "cer"},
