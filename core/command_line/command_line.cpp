@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <sstream>
 #include <type_traits>
 
@@ -151,19 +152,48 @@ Error wrong_value(const Command& command, std::string message, const std::string
                      where);
 }
 
-bool is_unsigned(const Option& option) {
-  return std::holds_alternative<std::uint64_t*>(option.target) ||
-         std::holds_alternative<std::optional<std::uint64_t>*>(option.target) ||
-         std::holds_alternative<std::vector<std::uint64_t>*>(option.target);
+/// Whether a typed number is the one that was read: plain decimal, and within its type's range. CLI11 reads
+/// "010" as octal, "-1" as the largest number without a sign, and what is too large as the largest.
+struct IsPlain {
+  std::string_view typed;
+
+  template <class T>
+  bool operator()(const std::optional<T>*) const {
+    return (*this)(static_cast<const T*>(nullptr));
+  }
+  template <class T>
+  bool operator()(const std::vector<T>*) const {
+    return (*this)(static_cast<const T*>(nullptr));
+  }
+  template <class T>
+  bool operator()(const T*) const {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      const auto digits = typed.substr(typed.starts_with('-') ? 1 : 0);
+      T value{};
+      const auto read = std::from_chars(typed.data(), typed.data() + typed.size(), value);
+      return read.ec == std::errc() && read.ptr == typed.data() + typed.size() &&
+             (digits.size() == 1 || !digits.starts_with('0'));
+    }
+    return true;
+  }
+};
+
+bool is_list(const Option& option) {
+  return std::holds_alternative<std::vector<std::string>*>(option.target);
 }
 
-/// CLI11 takes "-1" for the largest number but none.
-void refuse_negative_counts(const Command& command, const CLI::App& app) {
+/// Values that CLI11 takes for others. Nothing is no value: it is what an unset variable of a shell leaves.
+void refuse_values(const Command& command, const CLI::App& app) {
   for (const auto& option : command.options) {
-    if (!is_unsigned(option)) continue;
+    if (std::holds_alternative<bool*>(option.target) || is_list(option)) continue;
     const auto name = split(option.names, ',').back();
+    const auto where = full_name(&app);
     for (const auto& typed : app.get_option(name)->results()) {
-      if (trim(typed).starts_with('-')) throw wrong_value(option, name, typed, full_name(&app));
+      if (typed.empty() && !option.details.may_be_bare)
+        throw Error("is empty",
+                    fmt::format("{}: {}", where, option.is_argument() ? value_name(option) : name),
+                    "give a value, or leave it out");
+      if (!std::visit(IsPlain{typed}, option.target)) throw wrong_value(option, name, typed, where);
     }
   }
 }
@@ -307,7 +337,7 @@ std::optional<Parsed> parse_command_line(const Command& program, int argc, char*
     throw usage_error(program, app, error);
   }
   auto parsed = parsed_of(program, app);
-  refuse_negative_counts(*parsed.command, *deepest(&app));
+  refuse_values(*parsed.command, *deepest(&app));
   return parsed;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <ranges>
+#include <set>
 #include <span>
 
 #include "core/files.h"
@@ -78,9 +79,13 @@ bool ask_for_another_split(const RuleFile& rules, const TableSpec& spec) {
 /// Rules of the extending file take the place of those of the same name; the others follow.
 Json merged(const Json& base, const RuleFile& own) {
   Json all = base;
+  std::set<std::string> names;
   for (std::size_t i = 0; i < own.rules.size(); ++i) {
     const auto& rule = own.rules[i];
     const auto name = name_of(rule, place_of(own, i));
+    if (!names.insert(name).second)
+      throw Error(fmt::format("a rule before it is named {} too", in_quotes(name)), place_of(own, i),
+                  "give each a \"name\" of its own");
     const auto same =
         std::find_if(all.begin(), all.end(), [&](const Json& other) { return name_of(other, "") == name; });
     if (same == all.end()) {
@@ -129,7 +134,8 @@ RuleResult apply_rule(const Json& rule, const std::string& where, const CheckedE
 
 }  // namespace
 
-RuleFile read_rule_file(const fs::path& file) {
+/// `chain`: the files that lead to it, each extending the next.
+static RuleFile read_rules(const fs::path& file, std::vector<std::string> chain) {
   const Json document = read_json(file);
   Fields fields(document, file.string());
   RuleFile rules{.id = file.stem().string(),
@@ -140,11 +146,17 @@ RuleFile read_rule_file(const fs::path& file) {
   const auto base = fields.optional<std::string>("extends", "");
   fields.finish();
   if (!rules.rules.is_array()) throw Error("must be a list", file.string() + ": rules");
-  if (base == rules.id) throw Error("extends itself", file.string());
+  chain.push_back(rules.id);
+  if (std::ranges::count(chain, base) > 0)
+    throw Error(fmt::format("extends itself: {} -> {}", join(chain, " -> "), base), file.string());
   const Json inherited =
-      base.empty() ? Json::array() : read_rule_file(find_data_file("rules/" + base + ".json")).rules;
+      base.empty() ? Json::array() : read_rules(find_data_file("rules/" + base + ".json"), chain).rules;
   rules.rules = merged(inherited, rules);
   return rules;
+}
+
+RuleFile read_rule_file(const fs::path& file) {
+  return read_rules(file, {});
 }
 
 RuleFile rules_of(const TableSpec& spec) {

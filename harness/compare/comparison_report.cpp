@@ -330,9 +330,9 @@ void print_legend(const ComparisonReport& report) {
   const auto level = format_percent(1 - report.bootstrap.confidence);
   print_interval_legend(report);
   put("{}{}\n", p_text(report), family_text(report));
-  put("{}: the interval excludes 0{}, and Holm's p is below {:g}. Missing: pairs without a value on a "
+  put("\"{}\" means: the interval excludes 0{}, and Holm's p is below {:g}. Missing: pairs without a value on a "
       "side, left out of everything.\n",
-      any(report, is_of_methods) ? "Better, worse" : "These checkpoints differ",
+      any(report, is_of_methods) ? "Better\", \"worse" : "These checkpoints differ",
       any(report, is_of_methods) && report.unit == "prompts" ? ", as does the one over prompts alone" : "",
       std::round(1e6 * (1 - report.bootstrap.confidence)) / 1e6);
   put("W / T / L: pairs that the method won, tied and lost; of a metric without a good direction those where it is "

@@ -364,6 +364,16 @@ TEST_F(Checks, AWrongRuleFileIsStatus2WithTheNearestName) {
               HasSubstr(R"(unknown key "sed")"));
   EXPECT_THAT(refused(R"({"version": 1, "rules": [{"check": "law-audit"}]})"), HasSubstr("statistics"));
   EXPECT_THAT(refused(R"({"rules": []})"), HasSubstr("version"));
+  EXPECT_THAT(refused(R"({"version": 1, "rules": [{"check": "query", "sql": "SELECT 1 AS x"},
+                                                  {"check": "query", "sql": "SELECT 1 WHERE 0"}]})"),
+              HasSubstr(R"(rules[1]: a rule before it is named "query" too)"));
+  const auto rules = place().share() / "rules";
+  fs::create_directories(rules);
+  write_file_atomically(rules / "one.json", R"({"version": 1, "extends": "other", "rules": []})");
+  write_file_atomically(rules / "other.json", R"({"version": 1, "extends": "one", "rules": []})");
+  EXPECT_THAT(refused(R"({"version": 1, "extends": "one", "rules": []})"),
+              HasSubstr("extends itself: wrong -> one -> other -> one"));
+  fs::remove_all(rules);
 }
 
 TEST_F(Checks, AScorerMayGiveMoreMetricsThanTheTableAsksFor) {

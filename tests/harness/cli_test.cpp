@@ -41,7 +41,8 @@ TEST_F(CommandLine, AValueOfTheWrongKindIsNamedWithWhatIsWanted) {
   expect_refused("pretrain glyph --seed -1", "--seed: -1 is not a seed");
   expect_refused("sample b --seed 1.5", R"(--seed: must be a whole number, not "1.5")");
   expect_refused("sample b --steps 2.5", R"(--steps: must be a whole number, not "2.5")");
-  expect_refused("grid -n ", "error: -n: must be 1 to 200");
+  expect_refused("grid -n ", "-n: is empty; give a value");
+  expect_refused("grid -n 0", "error: -n: must be 1 to 200");
   expect_refused("table --db", "harness table: needs a value: --db FILE");
   expect_refused("pretrain glyph --threads 0", "error: --threads: must be 1 or more");
   expect_refused("sample b -o x.jpg", "images are written as PNG");
@@ -51,6 +52,22 @@ TEST_F(CommandLine, AValueOfTheWrongKindIsNamedWithWhatIsWanted) {
                  R"(harness compare: --experiment: must be a whole number, not "two")");
   expect_refused("datasets split --seed abc", R"(--seed: must be a whole number, 0 or more, not "abc")");
   expect_refused("sample b --guidance strong", R"(--guidance: must be a number, not "strong")");
+}
+
+TEST_F(CommandLine, ANumberIsPlainDecimalAndOfItsRange) {
+  const std::string split = "datasets split --of 20 --take 3 --seed ";
+  for (const char* seed : {"010", "0x10", "18446744073709551616", "1e3"})
+    expect_refused(split + seed,
+                   "--seed: must be a whole number, 0 or more, not \"" + std::string(seed) + "\"");
+  EXPECT_EQ(ok({"datasets", "split", "--of", "20", "--take", "3", "--seed", "10"}).status, 0);
+  expect_refused("table --experiment 99999999999999999999", "--experiment: must be a whole number");
+}
+
+TEST_F(CommandLine, AnEmptyValueIsNoneWhateverTheOption) {
+  for (const std::string name : {"--weights", "--prompts", "--backbone", "--split", "--scorers"})
+    fails(2, {"reproduce", "--table", "sd35-ocr", "--dry-run", name, ""},
+          {name + ": is empty; give a value, or leave it out"});
+  fails(2, {"sample", "b", "--seed", ""}, {"--seed: is empty"});
 }
 
 TEST_F(CommandLine, AWorkspaceThatCannotBeWrittenIsStatus2) {

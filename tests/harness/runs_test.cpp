@@ -124,7 +124,7 @@ TEST_F(RunsShow, AnUnknownIdNamesTheNearestAndAnAmbiguousOneAllThatItMayMean) {
   auto wrong = id;
   wrong[3] = wrong[3] == '0' ? '1' : '0';
   fails(2, {"runs", "show", wrong}, {"did you mean \"" + id + "\" (dual, seed 42)?"});
-  fails(2, {"runs", "show", ""}, {"there is no run \"\""});
+  fails(2, {"runs", "show", ""}, {"ID: is empty"});
   fails(2, {"runs"});
 }
 
