@@ -230,6 +230,7 @@ void require_place(const fs::path& file) {
   if (file.empty() || file == "-") throw Error("is no file", "-o " + file.string(), "name the file to write");
   if (fs::is_directory(file)) throw Error("is a folder", "-o " + file.string(), "name a file in it");
   expect_replaceable(file);
+  require_no_record(file);
   if (file.has_parent_path()) make_folder(file.parent_path());
 }
 

@@ -37,6 +37,7 @@ fs::path output_file(const Store& store, const Experiment& experiment, const std
 /// False if the page is not whole.
 bool write_report(Store& store, const Experiment& experiment, const fs::path& file,
                   const ReportOptions& options) {
+  require_no_record(file);
   const auto made = make_report(store, experiment, options.images);
   const auto page = report_html(made);
   if (file.has_parent_path() && !fs::exists(file.parent_path())) {

@@ -31,6 +31,7 @@ int sample(const Options& o) {
     throw Error(fmt::format("the prompt has {} bytes", o.prompt.size()), "harness sample",
                 fmt::format("a prompt has at most {}", kLongestPrompt));
   }
+  require_no_record(o.out);
   if (std::filesystem::path(o.out).extension() != ".png")
     throw Error("images are written as PNG", "-o " + o.out, "end the name with .png");
   const auto backbone = o.backbone.empty() ? backbone_of_folder(o.weights) : o.backbone;

@@ -79,6 +79,21 @@ bool is_database_of(const fs::path& db, const Workspace& workspace) {
 
 }  // namespace
 
+void require_no_record(const fs::path& file) {
+  std::error_code unknown;
+  if (!fs::exists(file, unknown)) return;
+  const auto folder = fs::absolute(file).lexically_normal().parent_path();
+  const auto is_in = [&](const fs::path& place, const char* name) {
+    return fs::exists(place / name, unknown);
+  };
+  const auto name = file.filename().string();
+  const bool is_of_workspace = is_in(folder, "journal.log") &&
+                               (name.starts_with(kDatabaseName) || name == "journal.log" || name == ".lock");
+  const bool is_of_job = is_in(folder, "events.log") || is_in(folder.parent_path(), "events.log");
+  if (is_of_workspace || is_of_job)
+    throw Error("is a record of a workspace", file.string(), "name another file to write");
+}
+
 bool is_taken_in_workspace(const std::string& name) {
   constexpr std::array<std::string_view, 3> kFolders = {"prompts", "text-cache", kExperimentsFolder};
   // With what stands beside them for a time: results.sqlite-wal, results.sqlite.bak-1, journal.log.tmp.

@@ -35,6 +35,10 @@ struct Workspace {
 /// True for a name that a workspace's own file or folder, or a run, may have: no table can be called so.
 bool is_taken_in_workspace(const std::string& name);
 
+/// Throws Error (status 2) where the file is one of a workspace's records: its DB, journal or lock, or
+/// anything of a job's folder. What a command writes for the user (-o) must not take their place.
+void require_no_record(const std::filesystem::path& file);
+
 /// --out and --db as typed; nothing where they were not given.
 struct WorkspaceChoice {
   std::optional<std::string> out, db;

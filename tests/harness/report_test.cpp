@@ -223,6 +223,20 @@ TEST_F(ReportCommand, AGridOfJudgedImagesHasTargetsInWordsAndJudgements) {
       << "data keep the record";
 }
 
+TEST_F(ReportCommand, AndOtherOutputsTakeThePlaceOfNoRecord) {
+  ok(kSmoke);
+  const auto job = place.rows("SELECT id FROM runs LIMIT 1").at(0).at("id").get<std::string>();
+  const auto events = "runs/" + job + "/events.log";
+  const auto before = read_file(place.folder() / events);
+  for (const std::string& record :
+       {std::string("runs/results.sqlite"), std::string("runs/journal.log"), events}) {
+    fails(2, {"report", "-o", record}, {record, "is a record of a workspace"});
+    fails(2, {"export", "1", "-o", record}, {record, "is a record of a workspace"});
+  }
+  EXPECT_EQ(read_file(place.folder() / events), before);
+  EXPECT_EQ(place.count("reproductions"), 1);
+}
+
 TEST_F(ReportCommand, AnUnknownTableIsAnErrorWithTheNearestOne) {
   fails(2, {"report", "sd35-orc"}, {"did you mean \"sd35-ocr\"?"});
 }
