@@ -44,13 +44,16 @@ class LatentBackbone : public Backbone {
   }
 
  private:
-  /// A process' first decoding of so many images on a GPU is thrown away: on an H200 an image had other bits
-  /// where it was in the first one, all others repeated (docs/gpu.md).
+  /// A process' first decoding of a shape on a GPU is thrown away: on an H200 an image had other bits where
+  /// it was in the first one, all others repeated (docs/gpu.md).
   void decode_once(const torch::Tensor& latents) {
     const std::lock_guard lock(first_decoding_);
-    if (!decoded_shapes_.insert(latents.sizes().vec()).second) return;
     const torch::NoGradGuard no_grad;
-    vae_->decode_flow(latents.detach());
+    const auto side = vae_->config().reduction();
+    const auto together = decoded_together(latents.size(2) * latents.size(3) * side * side);
+    for (const auto& part : latents.detach().split(together)) {  // as decode_flow takes them
+      if (decoded_shapes_.insert(part.sizes().vec()).second) vae_->decode_flow(part);
+    }
   }
 
   Transformer transformer_;
