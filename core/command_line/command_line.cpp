@@ -182,18 +182,27 @@ bool is_list(const Option& option) {
   return std::holds_alternative<std::vector<std::string>*>(option.target);
 }
 
+/// Whether an option takes the empty text at this place of its values: what a named parameter stands for may
+/// be empty, its name may not.
+bool may_be_empty(const Option& option, std::size_t place) {
+  const bool is_of_pair =
+      std::holds_alternative<std::vector<std::pair<std::string, std::string>>*>(option.target);
+  return option.details.may_be_bare || (is_of_pair && place % 2 == 1);
+}
+
 /// Values that CLI11 takes for others. Nothing is no value: it is what an unset variable of a shell leaves.
 void refuse_values(const Command& command, const CLI::App& app) {
   for (const auto& option : command.options) {
     if (std::holds_alternative<bool*>(option.target) || is_list(option)) continue;
     const auto name = split(option.names, ',').back();
     const auto where = full_name(&app);
-    for (const auto& typed : app.get_option(name)->results()) {
-      if (typed.empty() && !option.details.may_be_bare)
+    const auto results = app.get_option(name)->results();
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (results[i].empty() && !may_be_empty(option, i))
         throw Error("is empty",
                     fmt::format("{}: {}", where, option.is_argument() ? value_name(option) : name),
                     "give a value, or leave it out");
-      if (!std::visit(IsPlain{typed}, option.target)) throw wrong_value(option, name, typed, where);
+      if (!std::visit(IsPlain{results[i]}, option.target)) throw wrong_value(option, name, results[i], where);
     }
   }
 }

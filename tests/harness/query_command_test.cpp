@@ -45,6 +45,13 @@ TEST_F(QueryOfARun, HostileSqlEndsWithAStatusAndLeavesEveryFile) {
   EXPECT_EQ(sha256_file(db), hash);
 }
 
+TEST_F(QueryOfARun, AParameterMayBeTheEmptyTextButItsNameMayNot) {
+  const auto bound = place().run({"query", "SELECT typeof(:x) AS type, length(:x) AS length, :y AS y", "-p",
+                                  "x", "", "-p", "y", "z", "--format", "csv"});
+  EXPECT_EQ(bound.out, "type,length,y\ntext,0,z\n");
+  place().fails(2, {"query", "SELECT :x", "-p", "", "x"}, {"--param: is empty"});
+}
+
 TEST_F(QueryCommand, ListsEverySavedQueryWithItsParameters) {
   ok({"query", "--list"}, {"by-prompt", "spend", "law", "failures", "comparisons", "easiest", "hardest",
                            "geneval-tags", "geneval-reasons", "geneval-judgements", "detections"});
