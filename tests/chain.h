@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -134,6 +135,23 @@ class Chain : public testing::Test {
                  "s.run_id ORDER BY 1, 2, 3, 6");
   }
 
+  /// What a table leaves.
+  struct Made {
+    std::string rows;
+    Json table;
+  };
+  /// What this one leaves, made once by this machine alone for all tests of the program; nothing interrupts
+  /// it.
+  const Made& undisturbed(const std::string& more = {}) const {
+    auto& made = undisturbed_[more + read_file(root_ / "chain.json")];
+    if (made.rows.empty()) {
+      expect_reproduced("undisturbed", more);
+      made = {rows("undisturbed"), table("undisturbed")};
+      std::filesystem::remove_all(root_ / "undisturbed");
+    }
+    return made;
+  }
+
   /// A table without what may differ: times, paths and the checkout's revision.
   static Json lasting(Json table) {
     table.erase("wall_seconds");
@@ -144,6 +162,9 @@ class Chain : public testing::Test {
 
   const TemporaryFolder folder_;
   const std::filesystem::path root_ = folder_.path();
+
+ private:
+  inline static std::map<std::string, Made> undisturbed_;
 };
 
 /// Starts a shell line in its own process group.
@@ -153,14 +174,18 @@ inline Process start(const std::string& line) {
                  {.in = null.get(), .out = null.get(), .err = null.get(), .own_group = true});
 }
 
-/// The harness-worker processes with a job that `parent` runs (not the one that checks settings before).
-inline std::vector<pid_t> workers_of(pid_t parent) {
+enum class Work { kAny, kTraining, kEvaluation };
+
+/// The harness-worker processes with such a job that `parent` runs (not the one that checks settings before).
+inline std::vector<pid_t> workers_of(pid_t parent, Work work = Work::kAny) {
   std::vector<pid_t> workers;
   std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", parent));
   for (pid_t child; list >> child;) {
     std::ifstream words(fmt::format("/proc/{}/cmdline", child));
     const std::string line{std::istreambuf_iterator<char>(words), {}};
-    if (line.find(std::string("harness-worker\0run\0", 19)) != std::string::npos) workers.push_back(child);
+    if (line.find(std::string("harness-worker\0run\0", 19)) == std::string::npos) continue;
+    const auto found = line.find("/eval-") == std::string::npos ? Work::kTraining : Work::kEvaluation;
+    if (work == Work::kAny || work == found) workers.push_back(child);
   }
   return workers;
 }

@@ -52,19 +52,6 @@ class ByBatchJobs : public OnSlurm {
 
   /// Jobs that wait or work.
   static std::string queue() { return shell("squeue --noheader --states=PD,R 2>/dev/null").out; }
-
-  /// Of a table that this machine made alone, once for all tests of the suite.
-  const std::string& local_rows(const std::string& more = {}) {
-    auto& known = local_[more];
-    if (known.empty()) {
-      expect_reproduced("local", more);
-      known = rows("local");
-    }
-    return known;
-  }
-
- private:
-  inline static std::map<std::string, std::string> local_;
 };
 
 TEST_F(ByBatchJobs, AKilledCommandFindsItsJobsAgainAndNoneRunsTwice) {
@@ -76,15 +63,16 @@ TEST_F(ByBatchJobs, AKilledCommandFindsItsJobsAgainAndNoneRunsTwice) {
   }
   const auto last = shell(by_slurm("batch") + " 2>&1");
   ASSERT_EQ(last.status, 0) << last.out;
-  expect_equal_rows(rows("batch"), local_rows());
+  expect_equal_rows(rows("batch"), undisturbed().rows);
   const auto logs = logs_of("batch");
   EXPECT_EQ(logs.size(), 10U);
   for (const auto& log : logs) EXPECT_EQ(count_of("\"type\":\"job_started\"", log), 1U) << log;
 }
 
 TEST_F(ByBatchJobs, ADetachedTableIsFinishedWithNobodyThereThoughAJobHadToSave) {
-  patch_table({{"scales", {{"smoke", {{"checkpoints", {4, 16}}, {"settings", {{"updates", 16}}}}}}}});
-  const auto left = shell(by_slurm("detached", "--detach") + " 2>&1");
+  patch_table({{"scales", {{"smoke", {{"checkpoints", {4, 10}}, {"settings", {{"updates", 10}}}}}}}});
+  const std::string one_method = "--methods lambda-controlled";
+  const auto left = shell(by_slurm("detached", one_method + " --detach") + " 2>&1");
   ASSERT_EQ(left.status, 0) << left.out;
   EXPECT_PROBLEM(left.out, "goes on with the table when one of them has ended");
   const auto folder = training("detached", "lambda-controlled");
@@ -94,13 +82,12 @@ TEST_F(ByBatchJobs, ADetachedTableIsFinishedWithNobodyThereThoughAJobHadToSave) 
   shell("scancel --signal=TERM " + job_of(folder));
   ASSERT_TRUE(wait_until([&] { return fs::exists(root_ / "detached/chain/table.json"); }, 300))
       << read_file(root_ / "detached/continue.log");
-  expect_reproduced("local");
-  expect_equal_rows(rows("detached"), rows("local"));
+  expect_equal_rows(rows("detached"), undisturbed(one_method).rows);
   EXPECT_GE(count_of("\"type\":\"job_started\"", folder / "events.log"), 2U);
 }
 
 TEST_F(ByBatchJobs, ADeadWorkerIsNamedAndRanksGoOnFromWhatItLeft) {
-  const std::string four_folds = "--set updates_per_epoch=1";
+  const std::string four_folds = "--methods ratio-norm --set updates_per_epoch=1";
   auto harness = start(by_slurm("dead", four_folds) + fmt::format(" >{}/said.log 2>&1", root_.string()));
   const auto folder = training("dead", "ratio-norm");
   ASSERT_TRUE(wait_until([&] { return has_begun(folder); }));
@@ -112,7 +99,7 @@ TEST_F(ByBatchJobs, ADeadWorkerIsNamedAndRanksGoOnFromWhatItLeft) {
   EXPECT_PROBLEM(said, "ended as FAILED on n");
   const auto again = shell(by_slurm("dead", four_folds + " --ranks 2") + " 2>&1");
   ASSERT_EQ(again.status, 0) << again.out;
-  expect_equal_rows(rows("dead"), local_rows(four_folds));
+  expect_equal_rows(rows("dead"), undisturbed(four_folds).rows);
 }
 
 TEST_F(ByBatchJobs, AnInterruptedCommandAndRunsCancelLeaveNothingInTheQueue) {
@@ -139,8 +126,9 @@ TEST_F(ByBatchJobs, AnInterruptedCommandAndRunsCancelLeaveNothingInTheQueue) {
 }
 
 TEST_F(ByBatchJobs, CtrlCAtADetachedTableLeavesItToTheJobThatGoesOn) {
-  ASSERT_EQ(shell(by_slurm("left", "--detach") + " 2>&1").status, 0);
-  auto harness = start(by_slurm("left") + fmt::format(" >{}/said.log 2>&1", root_.string()));
+  const std::string one_method = "--methods ratio-norm";
+  ASSERT_EQ(shell(by_slurm("left", one_method + " --detach") + " 2>&1").status, 0);
+  auto harness = start(by_slurm("left", one_method) + fmt::format(" >{}/said.log 2>&1", root_.string()));
   ASSERT_TRUE(wait_until([&] { return has_begun(training("left", "ratio-norm")); }));
   ::kill(harness.pid(), SIGINT);
   ASSERT_TRUE(harness.ends_within(std::chrono::seconds(20)));
@@ -151,7 +139,7 @@ TEST_F(ByBatchJobs, CtrlCAtADetachedTableLeavesItToTheJobThatGoesOn) {
   }
   ASSERT_TRUE(wait_until([&] { return fs::exists(root_ / "left/chain/table.json"); }, 300))
       << read_file(root_ / "left/continue.log");
-  expect_equal_rows(rows("left"), local_rows());
+  expect_equal_rows(rows("left"), undisturbed(one_method).rows);
 }
 
 TEST_F(ByBatchJobs, RunsCancelEndsTheCommandThatWorksThereToo) {
