@@ -36,8 +36,9 @@ struct OptionDetails {
   std::string default_text = {};  ///< the default in the help of what has none in its target
   bool is_path = false;           ///< a shell offers files, where no name of `offers` fits
   Offers offers = {};
-  std::string value = {};  ///< how the help names its value: "DIR"; empty: by its kind
-  std::string group = {};  ///< its heading in the help; empty: among the other options
+  std::string value = {};                  ///< how the help names its value: "DIR"; empty: by its kind
+  std::string group = {};                  ///< its heading in the help; empty: among the other options
+  std::vector<std::string> excludes = {};  ///< names of options that cannot be given beside it
 };
 
 struct Option {

@@ -207,6 +207,19 @@ void refuse_values(const Command& command, const CLI::App& app) {
   }
 }
 
+/// Options of which one would be taken in silence.
+void refuse_contradictions(const Command& command, const CLI::App& app) {
+  const auto is_given = [&](const std::string& name) { return app.get_option(name)->count() > 0; };
+  for (const auto& option : command.options) {
+    const auto name = split(option.names, ',').back();
+    for (const auto& other : option.details.excludes) {
+      if (is_given(name) && is_given(other))
+        throw Error(fmt::format("{} and {} contradict each other", name, other), full_name(&app),
+                    "give one of them");
+    }
+  }
+}
+
 /// An option that needs a value and has none, or has two: "--db: 1 required ...", "--db: At Most 1 required
 /// ..."
 Error missing_value(const Command& command, const std::string& message, const std::string& where,
@@ -347,6 +360,7 @@ std::optional<Parsed> parse_command_line(const Command& program, int argc, char*
   }
   auto parsed = parsed_of(program, app);
   refuse_values(*parsed.command, *deepest(&app));
+  refuse_contradictions(*parsed.command, *deepest(&app));
   return parsed;
 }
 

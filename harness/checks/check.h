@@ -93,11 +93,16 @@ struct RuleResult {
 };
 
 /// A table's rules: an ordered list of {"name", "check", fields of that check}.
+struct Rule {
+  Json fields;
+  std::string where;  ///< "FILE: rules[N]"
+};
+
 struct RuleFile {
   std::string id;
   int version = 0;
   std::filesystem::path file;
-  Json rules = Json::array();
+  std::vector<Rule> rules = {};
   std::string note = {};  ///< why they are not the table's own
 };
 

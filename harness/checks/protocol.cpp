@@ -265,6 +265,17 @@ Findings check_spec(const CheckedExperiment& experiment, Fields& rule) {
   return findings;
 }
 
+/// An error in the SQL is one of the rule, not of what is checked.
+static ResultSet answer_to(const std::string& where, const std::filesystem::path& db,
+                           const QueryRequest& request) {
+  try {
+    return run_query(db, request);
+  } catch (const Error& error) {
+    if (error.status() != Status::kUsage || error.where() == db.string()) throw;
+    throw Error(error.problem(), where, error.hint());
+  }
+}
+
 Findings check_query(const CheckedExperiment& experiment, Fields& rule) {
   const auto sql = rule.required<std::string>("sql");
   Findings findings{.summary = rule.optional<std::string>("passes", "no row"),
@@ -272,7 +283,7 @@ Findings check_query(const CheckedExperiment& experiment, Fields& rule) {
   QueryRequest request{.sql = sql};
   if (sql.find(":experiment") != std::string::npos)
     request.params = {{"experiment", std::to_string(experiment.id)}};
-  const auto rows = run_query(experiment.store.path(), request);
+  const auto rows = answer_to(rule.where() + ": sql", experiment.store.path(), request);
   for (const auto& row : rows.rows) {
     std::string text;
     for (std::size_t i = 0; i < row.size(); ++i) {

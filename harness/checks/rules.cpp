@@ -50,9 +50,10 @@ const std::map<std::string, Check*>& known_checks() {
 }
 
 /// The rule's own name. Throws Error unless its check is known; what else it holds is its check's.
-std::string name_of(const Json& rule, const std::string& where) {
-  if (!rule.is_object()) throw Error("is not an object", where);
-  Fields fields(rule, where);
+std::string name_of(const Rule& rule) {
+  const auto& where = rule.where;
+  if (!rule.fields.is_object()) throw Error("is not an object", where);
+  Fields fields(rule.fields, where);
   const auto check = fields.required<std::string>("check");
   auto name = fields.optional<std::string>("name", check);
   if (!known_checks().contains(check)) {
@@ -63,13 +64,10 @@ std::string name_of(const Json& rule, const std::string& where) {
   return name;
 }
 
-std::string place_of(const RuleFile& file, std::size_t index) {
-  return fmt::format("{}: rules[{}]", file.file.string(), index);
-}
-
 /// Whether rules are for a split of other prompts than this one's (`reproduce --split`, or a smaller set).
 bool ask_for_another_split(const RuleFile& rules, const TableSpec& spec) {
-  return std::ranges::any_of(rules.rules, [&](const Json& rule) {
+  return std::ranges::any_of(rules.rules, [&](const Rule& each) {
+    const auto& rule = each.fields;
     return rule.value("check", "") == "split" &&
            (rule.value("of", spec.prompts_first) != spec.prompts_first ||
             rule.value("take", spec.split.take) != spec.split.take);
@@ -77,17 +75,14 @@ bool ask_for_another_split(const RuleFile& rules, const TableSpec& spec) {
 }
 
 /// Rules of the extending file take the place of those of the same name; the others follow.
-Json merged(const Json& base, const RuleFile& own) {
-  Json all = base;
+std::vector<Rule> merged(std::vector<Rule> all, const std::vector<Rule>& own) {
   std::set<std::string> names;
-  for (std::size_t i = 0; i < own.rules.size(); ++i) {
-    const auto& rule = own.rules[i];
-    const auto name = name_of(rule, place_of(own, i));
+  for (const auto& rule : own) {
+    const auto name = name_of(rule);
     if (!names.insert(name).second)
-      throw Error(fmt::format("a rule before it is named {} too", in_quotes(name)), place_of(own, i),
+      throw Error(fmt::format("a rule before it is named {} too", in_quotes(name)), rule.where,
                   "give each a \"name\" of its own");
-    const auto same =
-        std::find_if(all.begin(), all.end(), [&](const Json& other) { return name_of(other, "") == name; });
+    const auto same = std::ranges::find(all, name, name_of);
     if (same == all.end()) {
       all.push_back(rule);
     } else {
@@ -112,15 +107,14 @@ void add_place(Findings& findings, const std::string& workspace) {
   for (auto& problem : findings.problems) problem = with_place(problem, workspace);
 }
 
-RuleResult apply_rule(const Json& rule, const std::string& where, const CheckedExperiment& experiment,
-                      const std::string& workspace) {
-  Fields fields(rule, where);
+RuleResult apply_rule(const Rule& rule, const CheckedExperiment& experiment, const std::string& workspace) {
+  Fields fields(rule.fields, rule.where);
   const auto check = fields.required<std::string>("check");
   RuleResult result{.name = fields.optional<std::string>("name", check)};
   try {
     result.findings = known_checks().at(check)(experiment, fields);
   } catch (const Error& error) {
-    if (error.where().starts_with(where)) throw;  // the rule itself is wrong
+    if (error.where().starts_with(rule.where)) throw;  // the rule itself is wrong
     result.findings.add(error.what());
   } catch (const nlohmann::json::exception& error) {
     result.findings.add("what is stored is not of the form that was written: {}", error.what());
@@ -138,20 +132,20 @@ RuleResult apply_rule(const Json& rule, const std::string& where, const CheckedE
 static RuleFile read_rules(const fs::path& file, std::vector<std::string> chain) {
   const Json document = read_json(file);
   Fields fields(document, file.string());
-  RuleFile rules{.id = file.stem().string(),
-                 .version = fields.required<int>("version"),
-                 .file = file,
-                 .rules = fields.get("rules")};
+  RuleFile rules{.id = file.stem().string(), .version = fields.required<int>("version"), .file = file};
+  const auto& list = fields.get("rules");
   fields.optional<std::string>("about", "");
   const auto base = fields.optional<std::string>("extends", "");
   fields.finish();
-  if (!rules.rules.is_array()) throw Error("must be a list", file.string() + ": rules");
+  if (!list.is_array()) throw Error("must be a list", file.string() + ": rules");
+  for (std::size_t i = 0; i < list.size(); ++i)
+    rules.rules.push_back({list[i], fmt::format("{}: rules[{}]", file.string(), i)});
   chain.push_back(rules.id);
   if (std::ranges::count(chain, base) > 0)
     throw Error(fmt::format("extends itself: {} -> {}", join(chain, " -> "), base), file.string());
-  const Json inherited =
-      base.empty() ? Json::array() : read_rules(find_data_file("rules/" + base + ".json"), chain).rules;
-  rules.rules = merged(inherited, rules);
+  auto inherited =
+      base.empty() ? std::vector<Rule>() : read_rules(find_data_file("rules/" + base + ".json"), chain).rules;
+  rules.rules = merged(std::move(inherited), rules.rules);
   return rules;
 }
 
@@ -181,8 +175,7 @@ RuleFile rules_of(const TableSpec& spec) {
 std::vector<RuleResult> apply_rules(const RuleFile& rules, const CheckedExperiment& experiment,
                                     const std::string& workspace) {
   std::vector<RuleResult> results;
-  for (std::size_t i = 0; i < rules.rules.size(); ++i)
-    results.push_back(apply_rule(rules.rules[i], place_of(rules, i), experiment, workspace));
+  for (const auto& rule : rules.rules) results.push_back(apply_rule(rule, experiment, workspace));
   return results;
 }
 

@@ -82,8 +82,8 @@ struct ChosenExperiments {
 };
 ChosenExperiments chosen_experiments(Store& store, const DbOptions& options);
 
-/// Where pictures of an experiment go: its own folder, or -o DIR, in it the table's folder if it is one of a
-/// collection.
+/// Where something of an experiment goes: its own folder, or -o DIR, in it the table's folder if it is one of
+/// a collection.
 std::filesystem::path output_folder(const Store& store, const Experiment& experiment, const std::string& out,
                                     bool is_one_of_several = false);
 

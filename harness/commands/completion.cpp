@@ -73,7 +73,7 @@ settings. Ids of runs and numbers of experiments are those of the workspace (--o
 Examples:
   source <(harness completion bash)    in ~/.bashrc
   source <(harness completion zsh)     in ~/.zshrc, after compinit
-  harness completion fish | source     in ~/.config/fish/config.fish)"};
+  harness completion fish | source     # in ~/.config/fish/config.fish)"};
   command.add("shell", shell.get(), "bash, zsh or fish", {.required = true, .offers = choices(kShells)});
   command.run = [shell] {
     require_choice(*shell, kShells, "shell", "harness completion");

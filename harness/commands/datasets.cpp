@@ -246,7 +246,8 @@ Examples:
   split_set.add("--seed", &o->seed, "seed of Python's random");
   split_set.add("--of", &o->of, "prompts to divide", {.default_text = "all of a set, else 1018"});
   split_set.add("--take", &o->take, "size of the validation split");
-  split_set.add("--first", &o->first, "take the first N for validation, in place of --seed and --take");
+  split_set.add("--first", &o->first, "take the first N for validation, in place of --seed and --take",
+                {.excludes = {"--seed", "--take"}});
   return {list_sets, import_set, verify_set, split_set};
 }
 

@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "harness/commands/command.h"
 #include "harness/plan/registry.h"
+#include "harness/show/artifacts.h"
 #include "harness/show/figures.h"
 #include "harness/show/grid_model.h"
 #include "harness/terminal/output.h"
@@ -25,14 +26,22 @@ struct FigureOptions {
   bool list = false, json = false, no_paper = false;
 };
 
+PicturePlace place_of(Store& store, const Experiment& experiment, const FigureOptions& options,
+                      bool is_one_of_several) {
+  if (!options.out.empty())
+    return {.folder = output_folder(store, experiment, options.out, is_one_of_several)};
+  const bool is_usual = options.width == FigureOptions().width && options.names.empty() &&
+                        options.metrics.empty() && options.method.empty() && !options.no_paper;
+  return picture_place(store, experiment, options.name, is_usual);
+}
+
 /// The figure or, as it is a picture, the grid, in the files that belong to it.
 std::map<std::string, std::string> draw(Store& store, const Experiment& experiment,
                                         const FigureOptions& options, const DisplayNames& names,
-                                        const std::filesystem::path& folder) {
+                                        const PicturePlace& place) {
   const auto width = figure_width(options.width);
-  if (options.name == "grid") {
-    return write_grid(make_grid(store, experiment, {}), folder, {.width = width, .names = names});
-  }
+  if (options.name == "grid")
+    return write_grid(make_grid(store, experiment, {}), place, {.width = width, .names = names});
   const auto figure = make_figure(store, experiment,
                                   {.name = options.name,
                                    .method = options.method,
@@ -43,7 +52,7 @@ std::map<std::string, std::string> draw(Store& store, const Experiment& experime
   if (const double tall = figure_drawing(figure, width).height / 72 * 2.54; tall > kPage)
     tell("note: {} is {:.0f} cm tall at this width and fits no page: choose --metric or a larger --width\n",
          options.name, tall);
-  return write_figure(figure, width, folder);
+  return place.written.empty() ? write_figure(figure, width, place.folder) : place.written;
 }
 
 int figure(const FigureOptions& options) {
@@ -61,8 +70,8 @@ int figure(const FigureOptions& options) {
   tell_unknown_names(names, options.names, chosen);
   std::map<std::string, std::string> paths;
   for (const auto& experiment : chosen.experiments) {
-    const auto folder = output_folder(store, experiment, options.out, chosen.collection.has_value());
-    add_artifacts(chosen, experiment, draw(store, experiment, options, names, folder), paths);
+    const auto place = place_of(store, experiment, options, chosen.collection.has_value());
+    add_artifacts(chosen, experiment, draw(store, experiment, options, names, place), paths);
   }
   print_artifacts(chosen.name(), paths, options.json);
   return 0;
@@ -91,8 +100,11 @@ Examples:
   command.add("--names", &o->names,
               "JSON file with what methods and metrics are called: {\"dual\": \"Ours\"}",
               {.is_path = true, .value = "FILE"});
-  command.add("-o,--output", &o->out, "folder to write to (default: the experiment's, in the workspace)",
-              {.is_path = true, .value = "DIR"});
+  command.add(
+      "-o,--output", &o->out,
+      "folder to write to (default: the experiment's, in the workspace, where the figures of `reproduce` stay: "
+      "one of your own choice goes to own/)",
+      {.is_path = true, .value = "DIR"});
   add_db_option(command, o->db);
   add_filter_options(command, o->db, true);
   return with_json(std::move(command), o, figure);

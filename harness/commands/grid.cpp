@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "harness/commands/command.h"
+#include "harness/show/artifacts.h"
 #include "harness/show/grid_model.h"
 #include "harness/show/training_table.h"
 #include "harness/terminal/output.h"
@@ -24,6 +25,14 @@ struct GridOptions {
   std::string out, width = "double", names;
   bool bare = false, json = false;
 };
+
+PicturePlace place_of(Store& store, const Experiment& experiment, const GridOptions& options,
+                      const GridFiles& files, bool is_one_of_several) {
+  if (!options.out.empty())
+    return {.folder = output_folder(store, experiment, options.out, is_one_of_several)};
+  const bool is_usual = options.width == GridOptions().width && options.names.empty() && !options.bare;
+  return picture_place(store, experiment, files.stem, is_usual);
+}
 
 int grid(const GridOptions& options) {
   GridChoice choice{.groups = {}, .rows = options.rows};
@@ -43,8 +52,8 @@ int grid(const GridOptions& options) {
           fmt::format("table {} is one of training statistics and has no test images", experiment.table_id),
           "harness grid", "see `harness figure --list` for its figures");
     }
-    const auto folder = output_folder(store, experiment, options.out, chosen.collection.has_value());
-    add_artifacts(chosen, experiment, write_grid(make_grid(store, experiment, choice), folder, files), paths);
+    const auto place = place_of(store, experiment, options, files, chosen.collection.has_value());
+    add_artifacts(chosen, experiment, write_grid(make_grid(store, experiment, choice), place, files), paths);
   }
   print_artifacts(chosen.name(), paths, options.json);
   return 0;
@@ -74,8 +83,8 @@ Examples:
   command.add("-n", &o->rows, "rows in all (default: the table's; of --pick paper alone, all)");
   command.add(
       "-o,--output", &o->out,
-      "folder to write grid.{png,pdf,html} and grid-float.tex to (default: the experiment's, in the workspace, where a grid of your "
-      "own choice is named after it: grid-paper.png)",
+      "folder to write grid.{png,pdf,html} and grid-float.tex to (default: the experiment's, in the workspace, where the table's own "
+      "grid stays: another choice of rows is named after it, grid-paper.png, another width, --names or --bare goes to own/)",
       {.is_path = true, .value = "DIR"});
   add_db_option(command, o->db);
   add_filter_options(command, o->db, true);

@@ -402,9 +402,9 @@ Command make_list() {
   Command command{"list", "List tables, methods, metrics, settings, runs and experiments", R"(
 Examples:
   harness list tables
-  harness list evaluators                      scorers, their metrics and their files
-  harness list metrics --scorers my-scorers    with those of your own programs
-  harness list settings --table sd35-ocr       every value, and where it comes from
+  harness list evaluators                      # scorers, their metrics and their files
+  harness list metrics --scorers my-scorers    # with those of your own programs
+  harness list settings --table sd35-ocr       # every value, and where it comes from
   harness list runs --json)"};
   command.add("what", &o->what,
               "tables, methods, tasks, backbones, evaluators, metrics, figures, settings, runs or "

@@ -34,8 +34,9 @@ struct PowerOptions {
 // What is asked
 
 void require_share(double value, const char* option, double usual) {
-  if (value > 0 && value < 1) return;
-  throw Error(fmt::format("{:g} is not between 0 and 1", value), option,
+  constexpr double kEdge = 1e-9;  // quantiles beyond it are of no use, and of no precision
+  if (value >= kEdge && value <= 1 - kEdge) return;
+  throw Error(fmt::format("{:g} is not between {:g} and 1 - {:g}", value, kEdge, kEdge), option,
               fmt::format("give for instance {:g}", usual));
 }
 

@@ -20,7 +20,7 @@ struct Options {
 
 int pretrain(const Options& o) {
   require_choice(o.model, kModels, "model to pretrain", "harness pretrain");
-  if (o.threads && *o.threads < 1) throw Error("must be 1 or more", "--threads");
+  if (o.threads) require_range(*o.threads, 1, 1024, "--threads");
   become_worker("pretrain", {{"backbone", o.model},
                              {"seed", checked_seed(o.seed, "--seed")},
                              {"output", o.out.empty() ? o.model + "-weights" : o.out},
@@ -32,10 +32,10 @@ Command make_pretrain() {
   auto o = std::make_shared<Options>();
   Command command{"pretrain", "Train an embedded model or scorer from nothing", R"(
 Examples:
-  harness pretrain glyph -o my-glyph           about 25 minutes on two cores
-  harness pretrain glyph-flux -o my-flux       FLUX's classes, about 35 minutes
-  harness pretrain shapes-flux -o my-shapes    the same for coloured shapes, 40 minutes
-  harness pretrain glyph-clip -o my-clip       scorer of table sd35-pickscore, 15 minutes
+  harness pretrain glyph -o my-glyph           # about 25 minutes on two cores
+  harness pretrain glyph-flux -o my-flux       # FLUX's classes, about 35 minutes
+  harness pretrain shapes-flux -o my-shapes    # the same for coloured shapes, 40 minutes
+  harness pretrain glyph-clip -o my-clip       # scorer of table sd35-pickscore, 15 minutes
   harness reproduce --table sd35-ocr --weights my-glyph)"};
   command.add("backbone", &o->model, "glyph, glyph-flux, shapes-flux or glyph-clip",
               {.required = true, .offers = choices(kModels)});

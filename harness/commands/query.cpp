@@ -88,7 +88,7 @@ Examples:
   command.add("-p,--param", &o->params, "value of the parameter :NAME", {.one_each = true});
   command.add("--list", &o->list, "list the saved queries");
   command.add("--format", &o->format, "table, csv, json, jsonl, md or latex", {.offers = query_format_names});
-  command.add("--json", &o->json, "same as --format json");
+  command.add("--json", &o->json, "same as --format json", {.excludes = {"--format"}});
   add_workspace_options(command, o->db.place);
   command.run = [o] { return query(*o); };
   return command;

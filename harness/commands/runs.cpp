@@ -343,7 +343,7 @@ logs. An experiment that went with a run comes back once all of its runs are the
 --dry-run` lists the trash.
 Examples:
   harness runs restore 0562654b
-  harness runs restore 0562654bf1b14d57.2         the second one of a run that was removed twice)"};
+  harness runs restore 0562654bf1b14d57.2         # the second one of a run that was removed twice)"};
   command.add("id", &o->ids, "ids of removed runs, or their first digits",
               {.required = true,
                .offers = [&place = o->place] { return names_of(trash_of(find_workspace(place))); }});

@@ -99,7 +99,7 @@ Examples:
               "LaTeX: JSON file with what methods and metrics are called: {\"dual\": \"Ours\"}",
               {.is_path = true, .value = "FILE"});
   command.add("--label", &o->show.label, "LaTeX: label of the first float");
-  command.add("--json", &o->json, "same as --format json");
+  command.add("--json", &o->json, "same as --format json", {.excludes = {"--format"}});
   command.run = [o] { return table(*o); };
   return command;
 }

@@ -175,6 +175,30 @@ std::optional<std::map<std::string, std::string>> recorded_artifacts(Store& stor
   return files;
 }
 
+PicturePlace picture_place(Store& store, const Experiment& experiment, const std::string& stem,
+                           bool is_usual) {
+  const auto folder = experiment_folder(store, experiment);
+  auto recorded = recorded_files(store, experiment);
+  std::erase_if(recorded, [&](const auto& file) {
+    return !file.first.starts_with(stem + ".") && file.first != stem + "-float.tex";
+  });
+  if (recorded.empty()) return {.folder = folder};
+  if (!is_usual || !all_intact(recorded, folder, {})) return {.folder = folder / "own"};
+  for (auto& [name, path] : recorded) path = (folder / name).string();
+  return {.folder = folder, .written = recorded};
+}
+
+std::map<std::string, std::string> write_grid(const Grid& grid, const PicturePlace& place,
+                                              const GridFiles& files) {
+  if (place.written.empty()) return write_grid(grid, place.folder, files);
+  const auto pdf = files.stem + ".pdf";
+  if (!place.written.contains(pdf)) {
+    tell("note: {} columns do not fit a width of {:.1f} cm: there is no {}; a larger --width draws one\n",
+         grid.columns.size(), files.width.cm, pdf);
+  }
+  return place.written;
+}
+
 void write_artifacts(Store& store, const Experiment& experiment, const fs::path& folder, TableModel& model) {
   const bool has_images = !experiment.is_training();
   model.artifacts.clear();

@@ -41,16 +41,25 @@ std::optional<SeedRange> range_of(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::string> comma_list(const std::vector<std::string>& words, const std::string& option) {
+static void require_items(const std::vector<std::string>& words, const std::string& option) {
   if (words == std::vector<std::string>{""}) throw Error("is empty", option, "give items, comma-separated");
   if (std::ranges::count(words, "") > 0)
     throw Error("an item between two commas or at the end is missing", option + " " + join(words, ","));
+}
+
+std::vector<std::string> comma_list(const std::vector<std::string>& words, const std::string& option) {
+  require_items(words, option);
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (std::find(words.begin(), word, *word) != word)
+      throw Error(fmt::format("{} is named twice", in_quotes(*word)), option);
+  }
   return words;
 }
 
 std::vector<std::int64_t> parse_seeds(const std::vector<std::string>& texts) {
   std::vector<std::int64_t> seeds;
-  for (const auto& text : comma_list(texts, kOption)) {
+  require_items(texts, kOption);
+  for (const auto& text : texts) {
     const auto range = range_of(text);
     if (!range) {
       throw Error(

@@ -11,6 +11,7 @@
 #include "harness/run/estimate.h"
 #include "harness/run/gpu_identity.h"
 #include "harness/run/pilot.h"
+#include "harness/runs/scratch_database.h"
 #include "harness/slurm/submission.h"
 #include "harness/terminal/output.h"
 
@@ -82,12 +83,31 @@ Json together(const Collection& collection, const std::vector<Json>& documents) 
       {"estimate", {{"seconds", known ? Json(seconds) : Json()}, {"memory_mb", memory}, {"disk_mb", disk}}}};
 }
 
+/// What the workspace holds by its DB or, where that is gone, by its journal, from which `reproduce` makes it
+/// again.
+class KnownResults {
+ public:
+  explicit KnownResults(const Workspace& workspace) {
+    if (fs::exists(workspace.db)) {
+      store_.emplace(workspace.db, OpenMode::kReadOnly);
+    } else if (const auto journal = read_journal(workspace.journal()); !journal.empty()) {
+      scratch_.emplace(fs::temp_directory_path(), "harness-dry-run-", ".sqlite");
+      store_.emplace(scratch_->path(), OpenMode::kReadWrite);
+      store_->replay(workspace.folder, journal);
+    }
+  }
+  /// nullptr where there is nothing.
+  Store* store() { return store_ ? &*store_ : nullptr; }
+
+ private:
+  std::optional<ScratchDatabase> scratch_;
+  std::optional<Store> store_;
+};
+
 }  // namespace
 
 int dry_run(const WorkOptions& options, const Plans& plans) {
-  const auto& db = plans.all.front().workspace.db;
-  std::optional<Store> store;
-  if (fs::exists(db)) store.emplace(db, OpenMode::kReadOnly);
+  KnownResults known(plans.all.front().workspace);
   std::vector<Json> resources, documents;
   for (const auto& plan : plans.all) {
     resources.push_back(check_plan(plan, shares_of(options.dealing, plan)));
@@ -97,7 +117,7 @@ int dry_run(const WorkOptions& options, const Plans& plans) {
   for (const auto& plan : plans.all) claims += claims_of(plan);
   for (std::size_t i = 0; i < plans.all.size(); ++i) {
     if (!documents.empty() && !options.json) put("\n");
-    documents.push_back(dry_run(options, plans.all[i], resources[i], claims, store ? &*store : nullptr));
+    documents.push_back(dry_run(options, plans.all[i], resources[i], claims, known.store()));
   }
   const auto document = plans.collection ? together(*plans.collection, documents) : documents.front();
   if (options.json) {

@@ -138,6 +138,15 @@ void compare_side(SQLite::Database& db, const Rows& rows, const char* left, cons
   }
 }
 
+/// Whether the DB itself has it: a name that it lacks would be that of the other's.
+bool has_table(SQLite::Database& db, const char* name) {
+  SQLite::Statement known(
+      db,
+      "SELECT 1 FROM (SELECT name FROM main.sqlite_schema UNION ALL SELECT name FROM temp.sqlite_schema) WHERE name = ?1");
+  known.bind(1, name);
+  return known.executeStep();
+}
+
 }  // namespace
 
 std::map<std::string, std::uint64_t> log_ends(Store& store) {
@@ -164,6 +173,10 @@ std::vector<std::string> RowDiff::summary(const std::string& name_of_other,
   return guarded(store_.path(), [&] {
     std::vector<std::string> found;
     for (const auto& rows : all_rows()) {
+      if (!has_table(store_.database(), rows.table)) {
+        found.push_back(fmt::format("{}: the DB has no such table", rows.table));
+        continue;
+      }
       compare_side(store_.database(), rows, kHere, kOther, list, "the DB", found);
       compare_side(store_.database(), rows, kOther, kHere, list, name_of_other, found);
     }

@@ -244,7 +244,7 @@ std::string missing_note(const TableModel& model, const TableRow& row) {
   }
   if (parts.empty()) return {};
   return fmt::format("Missing values of {}: {}. {} there{}.{}", row_name(model, row), join(parts, ", "),
-                     model.images_are_given ? "No image is" : "A scorer failed",
+                     model.images_are_given ? "No image is, or a scorer failed," : "A scorer failed",
                      for_operator("; reasons: `harness query failures`"), beyond_text(beyond));
 }
 

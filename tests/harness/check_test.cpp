@@ -367,8 +367,16 @@ TEST_F(Checks, AWrongRuleFileIsStatus2WithTheNearestName) {
   EXPECT_THAT(refused(R"({"version": 1, "rules": [{"check": "query", "sql": "SELECT 1 AS x"},
                                                   {"check": "query", "sql": "SELECT 1 WHERE 0"}]})"),
               HasSubstr(R"(rules[1]: a rule before it is named "query" too)"));
+  EXPECT_THAT(refused(R"({"version": 1, "rules": [{"check": "query", "sql": "SELEC 1"}]})"),
+              HasSubstr("wrong.json: rules[0]: sql: near \"SELEC\": syntax error"));
   const auto rules = place().share() / "rules";
   fs::create_directories(rules);
+  // What a rule of another file does wrong is named with that file.
+  write_file_atomically(
+      rules / "base.json",
+      R"({"version": 1, "rules": [{"check": "seeds"}, {"check": "query", "sql": "SELECT x FROM runs"}]})");
+  EXPECT_THAT(refused(R"({"version": 1, "extends": "base", "rules": [{"check": "ids"}]})"),
+              HasSubstr("base.json: rules[1]: sql: no such column: x"));
   write_file_atomically(rules / "one.json", R"({"version": 1, "extends": "other", "rules": []})");
   write_file_atomically(rules / "other.json", R"({"version": 1, "extends": "one", "rules": []})");
   EXPECT_THAT(refused(R"({"version": 1, "extends": "one", "rules": []})"),

@@ -44,7 +44,8 @@ TEST_F(CommandLine, AValueOfTheWrongKindIsNamedWithWhatIsWanted) {
   expect_refused("grid -n ", "-n: is empty; give a value");
   expect_refused("grid -n 0", "error: -n: must be 1 to 200");
   expect_refused("table --db", "harness table: needs a value: --db FILE");
-  expect_refused("pretrain glyph --threads 0", "error: --threads: must be 1 or more");
+  for (const char* threads : {"0", "100000"})
+    expect_refused(std::string("pretrain glyph --threads ") + threads, "error: --threads: must be 1 to 1024");
   expect_refused("sample b -o x.jpg", "images are written as PNG");
   expect_refused("list settings --scale smoke", "needs a table");
   expect_refused("list runs --table sd35-orc", R"(did you mean "sd35-ocr"?)");
@@ -61,6 +62,17 @@ TEST_F(CommandLine, ANumberIsPlainDecimalAndOfItsRange) {
                    "--seed: must be a whole number, 0 or more, not \"" + std::string(seed) + "\"");
   EXPECT_EQ(ok({"datasets", "split", "--of", "20", "--take", "3", "--seed", "10"}).status, 0);
   expect_refused("table --experiment 99999999999999999999", "--experiment: must be a whole number");
+}
+
+TEST_F(CommandLine, OptionsThatContradictEachOtherAndNamesThatComeTwiceAreRefused) {
+  for (const Words& command : {Words{"query", "x"}, Words{"table", "sd35-ocr"}})
+    fails(2, with(command, {"--json", "--format", "csv"}), {}, {"--json and --format contradict each other"});
+  expect_refused("datasets split --of 9 --first 3 --take 4", "--first and --take contradict each other");
+  expect_refused("datasets split --of 9 --first 3 --seed 4", "--first and --seed contradict each other");
+  expect_refused("table sd35-ocr --columns cer,jpeg_kb,cer", R"(--columns: "cer" is named twice)");
+  expect_refused("grid sd35-ocr --pick wins,wins", R"(--pick: "wins" is named twice)");
+  expect_refused("power --table sd35-ocr --alpha 1e-300",
+                 "--alpha: 1e-300 is not between 1e-09 and 1 - 1e-09");
 }
 
 TEST_F(CommandLine, AnEmptyValueIsNoneWhateverTheOption) {

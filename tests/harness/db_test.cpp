@@ -159,7 +159,8 @@ TEST_F(CheckedDb, ASoundDbIsStatus0AndEveryKindOfDamageAFinding) {
       {"UPDATE train_stats SET value = value + 1 WHERE name = 'reward_mean'", "train_stats"},
       {"DELETE FROM reproduction_evaluations "
        "WHERE evaluation_id = (SELECT max(evaluation_id) FROM reproduction_evaluations)",
-       "reproduction_evaluations: 1 row is only in"}};
+       "reproduction_evaluations: 1 row is only in"},
+      {"UPDATE metrics SET value = value; DROP TABLE alarms", "alarms: the DB has no such table"}};
   for (const auto& [sql, said] : changes) {
     SCOPED_TRACE(sql);
     change(db, sql);

@@ -237,6 +237,25 @@ TEST_F(ReportCommand, AndOtherOutputsTakeThePlaceOfNoRecord) {
   EXPECT_EQ(place.count("reproductions"), 1);
 }
 
+TEST_F(ReportCommand, APictureOfAnotherChoiceOrByAnotherPathLeavesTheRecordedOnesAsTheyAre) {
+  ok(kSmoke);
+  const auto folder = place.folder() / "runs/experiments/1-sd35-ocr";
+  place.write("names.json", {{"dual", "Ours"}});
+  for (const Words& usual : {Words{"grid"}, Words{"grid", "--db", db.string()}, Words{"figure", "grid"},
+                             Words{"figure", "differences", "--db", db.string()}})
+    EXPECT_THAT(ok(usual).out, Not(HasSubstr("/own/"))) << testing::PrintToString(usual);
+  for (const Words& own : {Words{"grid", "--width", "12"}, Words{"grid", "--names", "names.json"},
+                           Words{"grid", "--bare"}, Words{"figure", "grid", "--width", "12"}})
+    EXPECT_THAT(ok(own).out, HasSubstr("1-sd35-ocr/own/")) << testing::PrintToString(own);
+  EXPECT_TRUE(fs::exists(folder / "own/grid-float.tex"));
+  ok({"check"});
+  ok({"export", "1", "-o", "whole.tar"});
+  // One that was changed is drawn beside, for `check` to find what was done to it.
+  place.write_text(folder / "grid-float.tex", "changed");
+  EXPECT_THAT(ok({"grid"}).out, HasSubstr("1-sd35-ocr/own/grid.png"));
+  fails(1, {"check"}, {}, {"grid-float.tex"});
+}
+
 TEST_F(ReportCommand, AnUnknownTableIsAnErrorWithTheNearestOne) {
   fails(2, {"report", "sd35-orc"}, {"did you mean \"sd35-ocr\"?"});
 }

@@ -140,6 +140,10 @@ TEST_F(Reproduce, ADryRunAfterItShowsAllDoneAndChangesNoFile) {
   for (const auto& job : plan.at("jobs")) EXPECT_TRUE(job.at("done").get<bool>()) << job;
   EXPECT_EQ(plan.at("estimate").at("seconds"), 0);
   EXPECT_EQ(contents(), before);
+  // Without the DB it knows as much from the journal, as `reproduce` would, and makes none.
+  for (const char* part : {"", "-wal", "-shm"}) fs::remove(runs / (std::string("results.sqlite") + part));
+  EXPECT_EQ(place.json(smoke({"--dry-run", "--json"})).at("jobs"), plan.at("jobs"));
+  EXPECT_FALSE(fs::exists(runs / "results.sqlite"));
 }
 
 TEST_F(Reproduce, AnotherSettingOrOtherWeightsAreANewRun) {
@@ -488,7 +492,10 @@ TEST_F(Reproduce, ATableOfManyRowsHasAGridThatIsTooWideForAPage) {
   EXPECT_TRUE(fs::exists(place.folder() / "runs/many/grid.png"));
   EXPECT_FALSE(fs::exists(place.folder() / "runs/many/grid.pdf"));
   ok({"reproduce", "--table", "many.json", "--scale", "smoke"});
-  fails(2, {"grid", "many"}, {"17 columns do not fit a width of 16.5 cm"});
+  ok({"grid", "many"}, {"grid.png"},
+     {"note: 17 columns do not fit a width of 16.5 cm: there is no grid.pdf"});
+  ok({"grid", "many", "--width", "40"}, {"own/grid.pdf"});
+  fails(2, {"grid", "many", "--width", "single"}, {"17 columns do not fit a width of 8.0 cm"});
 }
 
 struct Kill {

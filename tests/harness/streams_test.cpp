@@ -285,7 +285,7 @@ TEST_F(Answers, OfTooLittleMemoryEndInWords) {
 
 TEST_F(Answers, DrawnWhereThereAreNoFontsEndInWords) {
   place().shell("printf '<fontconfig/>' > no-fonts.conf");
-  for (const char* command : {"grid sd35-ocr", "figure differences -o drawn"}) {
+  for (const char* command : {"grid sd35-ocr -o drawn", "figure differences -o drawn"}) {
     place().expect_script(std::string("FONTCONFIG_FILE=$PWD/no-fonts.conf $H ") + command + " > out 2> err",
                           1, "this machine has no fonts");
   }
