@@ -171,6 +171,11 @@ std::optional<double> task_reward(const std::string& task, const SampleScore& sc
   return value && rewarded.reward != nullptr ? std::optional(rewarded.reward(*value)) : value;
 }
 
+std::string missing_reward_reason(const std::string& task, const SampleScore& score) {
+  const auto reason = score.reasons.find(task_named(task).metric);
+  return reason == score.reasons.end() ? "the scorer gave no reason" : reason->second;
+}
+
 std::int64_t check_scorer_folder(const std::string& name, const Json& request) {
   const auto where = "scorers." + name;
   const auto* evaluator = find_evaluator(name);

@@ -144,6 +144,8 @@ std::vector<Setting> profile_settings();
 /// The reward of a task from an image's metrics; nothing where its scorer failed. Throws Error for an unknown
 /// task.
 std::optional<double> task_reward(const std::string& task, const SampleScore& score);
+/// Why there is none.
+std::string missing_reward_reason(const std::string& task, const SampleScore& score);
 
 /// Evaluator::check of a folder: `request` is {"folder", "profile"}; without a profile it is the first one.
 std::int64_t check_scorer_folder(const std::string& name, const Json& request);

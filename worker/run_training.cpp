@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "backbones/backbone.h"
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/files.h"
+#include "core/streams.h"
 #include "models/nn/device.h"
 #include "trainers/loop/rounding_floor.h"
 #include "trainers/loop/train.h"
@@ -69,125 +74,179 @@ void require_same_source(const WorkerJob& job) {
                         job.file());
 }
 
+/// A training run, and what is told of it.
+class Training {
+ public:
+  Training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter)
+      : job_(job),
+        ranks_(ranks),
+        reporter_(reporter),
+        task_(job.get<std::string>("task")),
+        given_(read_train_settings(
+            without_model_choices(job.get<Json>("settings"), job.get<std::string>("backbone")),
+            where_ + ".settings")),
+        training_(train_job()),
+        weights_(hold_weights(job)),
+        backbone_(Backbone::load(training_.source)) {
+    weights_.expect_unchanged();
+    configured_ = method_of(backbone_->latent().size());
+    reporter_.event({{"type", "effective_settings"},
+                     {"settings", training_.settings.effective},
+                     {"method_settings", configured_.effective}});
+    scoring_.emplace(open_scorers(job));
+  }
+
+  /// False: it was asked to stop.
+  bool run() {
+    WorkerPool pool(job_.shards_at_once(), use_one_thread);
+    const auto outcome = train(training_, *backbone_, *configured_.method, pool, ranks_, hooks());
+    if (!outcome.done) return false;
+    reporter_.completed({{"updates", training_.settings.updates},
+                         {"scorers_replaced", scoring_->replaced()},
+                         {"law_holds", outcome.law.holds()},
+                         {"table_notes", table_notes(outcome)}});
+    return true;
+  }
+
+ private:
+  ConfiguredMethod method_of(std::int64_t latent_size) const {
+    return make_method(job_.get<std::string>("method"), job_.get<Json>("method_settings"),
+                       method_context(task_, latent_size, given_), where_ + ".method_settings");
+  }
+
+  TrainJob train_job() const {
+    const auto seed = static_cast<std::uint32_t>(job_.get<std::int64_t>("seed"));
+    // What a method samples does not depend on the latent, which is known once the model is loaded.
+    TrainJob training{.settings = with_forests(given_, *method_of(kAnyLatentSize).method, seed, where_),
+                      .seed = seed,
+                      .prompts = training_prompts(job_),
+                      .folder = job_.folder,
+                      .source = backbone_source(job_),
+                      .resume_key = worker_build() + " " + device_identity(job_.device),
+                      .recorded_updates = recorded_updates(job_)};
+    training.source.prompts = prompts_of_all_epochs(training);
+    return training;
+  }
+
+  TrainHooks hooks() {
+    TrainHooks hooks;
+    hooks.reward = [this](const TrainingPrompt& prompt, const Image& image) { return reward(prompt, image); };
+    hooks.reward_gradient = reward_gradient_of(task_, *scoring_);
+    hooks.on_resume = [this](std::int64_t update) {
+      reporter_.event({{"type", "resumed"}, {"resumed_from", update}});
+    };
+    hooks.on_update = [this](const UpdateRecord& update) { tell(update); };
+    hooks.on_checkpoint = [this](const WrittenCheckpoint& checkpoint) { tell(checkpoint); };
+    hooks.on_warning = [this](const std::string& message) { note("warning", message); };
+    hooks.on_rounding = [this](const MeasuredRounding& rounding) { tell(rounding); };
+    hooks.should_stop = [this] { return reporter_.should_stop(); };
+    hooks.may_save = [this] { return !reporter_.is_superseded(); };
+    hooks.should_save = [this] { return resume_points_.is_due(); };
+    hooks.reward_state = [this] { return scoring_->state(); };
+    hooks.restore_rewards = [this](const Json& state, const std::string& place) {
+      scoring_->restore(state, place);
+    };
+    hooks.on_saved = [this](Clock::duration cost) { resume_points_.saved(cost); };
+    return hooks;
+  }
+
+  std::future<std::optional<double>> reward(const TrainingPrompt& prompt, const Image& image) {
+    auto score = scoring_->score({prompt.prompt.text, prompt.prompt.target}, image);
+    return std::async(std::launch::deferred, [this, score = std::move(score)]() mutable {
+      const auto found = score.get();
+      auto reward = task_reward(task_, found);
+      if (!reward.has_value()) {
+        reporter_.expect_no_stop();
+        harness::tell("no reward: {}\n", missing_reward_reason(task_, found));
+      }
+      return reward;
+    });
+  }
+
+  void tell(const UpdateRecord& u) {
+    // Encoders may have been read since; from the first record on, all there is to read has been.
+    if (!std::exchange(is_recorded_, true)) weights_.expect_unchanged();
+    reporter_.event({{"type", "update"},
+                     {"update_index", u.update_index},
+                     {"epoch", u.epoch},
+                     {"fresh", u.fresh},
+                     {"on_policy", u.on_policy},
+                     {"stats", u.stats},
+                     {"per_step", u.per_step}});
+    reporter_.wake();
+    const auto& settings = training_.settings;
+    const auto images_per_update = static_cast<double>(settings.images_per_epoch()) /
+                                   static_cast<double>(settings.updates_of_an_epoch());
+    const auto done = static_cast<double>(u.update_index);
+    reporter_.progress(done, static_cast<double>(settings.updates), "updates", done * images_per_update,
+                       fmt::format("reward {:.3f}", u.stats.at("reward_mean")));
+  }
+
+  void tell(const WrittenCheckpoint& c) {
+    reporter_.event({{"type", "checkpoint"},
+                     {"step", c.step},
+                     {"path", std::filesystem::relative(c.folder, job_.folder).string()},
+                     {"sha256", c.sha256},
+                     {"lambda_late", or_null(c.lambda_late)},
+                     {"lambda_late_last", or_null(c.lambda_late_last)},
+                     {"clip_fraction", or_null(c.clip_fraction)},
+                     {"spent",
+                      {{"seconds", c.spent.seconds},
+                       {"scorer_seconds", c.spent.scorer_seconds},
+                       {"core_seconds", c.spent.core_seconds},
+                       {"gpu_busy_seconds", or_null(c.spent.gpu_busy_seconds)},
+                       {"peak_bytes", c.spent.peak_bytes},
+                       {"weight_copies", c.spent.weight_copies}}}});
+    reporter_.wake();
+  }
+
+  void tell(const MeasuredRounding& rounding) {
+    if (const auto warning = warning_of(rounding); !warning.empty())
+      note("warning", warning);
+    else
+      note("info", rounding_note(rounding, backbone_->latent().size(), configured_.effective));
+  }
+
+  void note(const char* level, const std::string& message) {
+    reporter_.event({{"type", "note"}, {"level", level}, {"message", message}});
+    reporter_.wake();
+  }
+
+  std::string warning_of(const MeasuredRounding& rounding) const {
+    return rounding_warning(rounding, backbone_->latent().size(), configured_.effective);
+  }
+
+  Json table_notes(const TrainOutcome& outcome) const {
+    Json notes = Json::array();
+    const auto run = fmt::format("{} (seed {})", job_.get<std::string>("method"), training_.seed);
+    if (!outcome.law.holds())
+      notes.push_back(fmt::format("{} broke the path-variance law. {}.", run, outcome.law.message));
+    if (const auto warning = outcome.rounding ? warning_of(*outcome.rounding) : ""; !warning.empty())
+      notes.push_back(fmt::format("{}: {}.", run, warning));
+    return notes;
+  }
+
+  const WorkerJob& job_;
+  const Ranks& ranks_;
+  Reporter& reporter_;
+  const std::string where_ = job_.file() + ": identity";
+  std::string task_;
+  TrainSettings given_;
+  TrainJob training_;
+  HeldFiles weights_;
+  std::unique_ptr<Backbone> backbone_;
+  ConfiguredMethod configured_;
+  std::optional<Scorers> scoring_;
+  ResumeSchedule resume_points_;
+  bool is_recorded_ = false;
+};
+
 }  // namespace
 
 bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
   require_same_source(job);
   if (ranks.is_root()) remove_what_was_begun(job);
-  const auto where = job.file() + ": identity";
-  const auto task = job.get<std::string>("task");
-  const auto given =
-      read_train_settings(without_model_choices(job.get<Json>("settings"), job.get<std::string>("backbone")),
-                          where + ".settings");
-  const auto method_of = [&](std::int64_t latent_size) {
-    return make_method(job.get<std::string>("method"), job.get<Json>("method_settings"),
-                       method_context(task, latent_size, given), where + ".method_settings");
-  };
-  // What a method samples does not depend on the latent, which is known once the model is loaded.
-  const auto settings = with_forests(given, *method_of(kAnyLatentSize).method,
-                                     static_cast<std::uint32_t>(job.get<std::int64_t>("seed")), where);
-  TrainJob training{.settings = settings,
-                    .seed = static_cast<std::uint32_t>(job.get<std::int64_t>("seed")),
-                    .prompts = training_prompts(job),
-                    .folder = job.folder,
-                    .source = backbone_source(job),
-                    .resume_key = worker_build() + " " + device_identity(job.device),
-                    .recorded_updates = recorded_updates(job)};
-  training.source.prompts = prompts_of_all_epochs(training);
-  const auto weights = hold_weights(job);
-  const auto backbone = Backbone::load(training.source);
-  weights.expect_unchanged();
-  auto configured = method_of(backbone->latent().size());
-  reporter.event({{"type", "effective_settings"},
-                  {"settings", training.settings.effective},
-                  {"method_settings", configured.effective}});
-
-  auto scoring = open_scorers(job);
-  const auto total = static_cast<double>(training.settings.updates);
-  const auto images_per_update = static_cast<double>(training.settings.images_per_epoch()) /
-                                 static_cast<double>(training.settings.updates_of_an_epoch());
-  ResumeSchedule resume_points;
-  TrainHooks hooks;
-  hooks.reward = [&](const TrainingPrompt& prompt, const Image& image) {
-    return std::async(std::launch::deferred,
-                      [task, &reporter,
-                       score = scoring.score({prompt.prompt.text, prompt.prompt.target}, image)]() mutable {
-                        auto reward = task_reward(task, score.get());
-                        if (!reward.has_value()) reporter.expect_no_stop();
-                        return reward;
-                      });
-  };
-  hooks.reward_gradient = reward_gradient_of(task, scoring);
-  hooks.on_resume = [&](std::int64_t update) {
-    reporter.event({{"type", "resumed"}, {"resumed_from", update}});
-  };
-  bool is_recorded = false;
-  hooks.on_update = [&](const UpdateRecord& u) {
-    // Encoders may have been read since; from the first record on, all there is to read has been.
-    if (!std::exchange(is_recorded, true)) weights.expect_unchanged();
-    reporter.event({{"type", "update"},
-                    {"update_index", u.update_index},
-                    {"epoch", u.epoch},
-                    {"fresh", u.fresh},
-                    {"on_policy", u.on_policy},
-                    {"stats", u.stats},
-                    {"per_step", u.per_step}});
-    reporter.wake();
-    const auto done = static_cast<double>(u.update_index);
-    reporter.progress(done, total, "updates", done * images_per_update,
-                      fmt::format("reward {:.3f}", u.stats.at("reward_mean")));
-  };
-  hooks.on_checkpoint = [&](const WrittenCheckpoint& c) {
-    reporter.event({{"type", "checkpoint"},
-                    {"step", c.step},
-                    {"path", std::filesystem::relative(c.folder, job.folder).string()},
-                    {"sha256", c.sha256},
-                    {"lambda_late", or_null(c.lambda_late)},
-                    {"lambda_late_last", or_null(c.lambda_late_last)},
-                    {"clip_fraction", or_null(c.clip_fraction)},
-                    {"spent",
-                     {{"seconds", c.spent.seconds},
-                      {"scorer_seconds", c.spent.scorer_seconds},
-                      {"core_seconds", c.spent.core_seconds},
-                      {"gpu_busy_seconds", or_null(c.spent.gpu_busy_seconds)},
-                      {"peak_bytes", c.spent.peak_bytes},
-                      {"weight_copies", c.spent.weight_copies}}}});
-    reporter.wake();
-  };
-  const auto note = [&](const char* level, const std::string& message) {
-    reporter.event({{"type", "note"}, {"level", level}, {"message", message}});
-    reporter.wake();
-  };
-  hooks.on_warning = [&](const std::string& message) { note("warning", message); };
-  const auto warning_of = [&](const MeasuredRounding& rounding) {
-    return rounding_warning(rounding, backbone->latent().size(), configured.effective);
-  };
-  hooks.on_rounding = [&](const MeasuredRounding& rounding) {
-    if (const auto warning = warning_of(rounding); !warning.empty())
-      hooks.on_warning(warning);
-    else
-      note("info", rounding_note(rounding, backbone->latent().size(), configured.effective));
-  };
-  hooks.should_stop = [&] { return reporter.should_stop(); };
-  hooks.may_save = [&] { return !reporter.is_superseded(); };
-  hooks.should_save = [&] { return resume_points.is_due(); };
-  hooks.reward_state = [&] { return scoring.state(); };
-  hooks.restore_rewards = [&](const Json& state, const std::string& place) { scoring.restore(state, place); };
-  hooks.on_saved = [&](Clock::duration cost) { resume_points.saved(cost); };
-  WorkerPool pool(job.shards_at_once(), use_one_thread);
-  const auto outcome = train(training, *backbone, *configured.method, pool, ranks, hooks);
-  if (!outcome.done) return false;
-  Json notes = Json::array();
-  const auto run = fmt::format("{} (seed {})", job.get<std::string>("method"), training.seed);
-  if (!outcome.law.holds())
-    notes.push_back(fmt::format("{} broke the path-variance law. {}.", run, outcome.law.message));
-  if (const auto warning = outcome.rounding ? warning_of(*outcome.rounding) : ""; !warning.empty())
-    notes.push_back(fmt::format("{}: {}.", run, warning));
-  reporter.completed({{"updates", training.settings.updates},
-                      {"scorers_replaced", scoring.replaced()},
-                      {"law_holds", outcome.law.holds()},
-                      {"table_notes", std::move(notes)}});
-  return true;
+  return Training(job, ranks, reporter).run();
 }
 
 }  // namespace harness

@@ -19,8 +19,11 @@ constexpr double kMissingLimit = 0.05;  // share of an epoch's rewards that may 
 
 void expect_rewards(int missing, std::size_t all, std::int64_t epoch) {
   if (static_cast<double>(missing) <= kMissingLimit * static_cast<double>(all)) return;
-  throw Error(fmt::format("{} of the {} rewards of epoch {} are missing", missing, all, epoch), "scorer",
-              "see worker.log for the reasons; repeat the command to continue the run", Status::kFailed);
+  throw Error(
+      fmt::format("{} of the {} rewards of epoch {} are missing", missing, all, epoch), "scorer",
+      "at most 5 % may be; worker.log in the run's folder says why each is: mend the scorer, then repeat the "
+      "command, which continues the run",
+      Status::kFailed);
 }
 
 /// Stored log-probabilities of a block's edges.
