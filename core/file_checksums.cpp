@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/host.h"
 #include "core/json.h"
 #include "core/sha256.h"
 
@@ -19,9 +20,9 @@ namespace {
 constexpr std::int64_t kLarge = 64 << 20;
 
 fs::path memory_folder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return fs::path(cache) / "lambda-harness/checksums";
-  const char* home = std::getenv("HOME");
-  return home == nullptr ? fs::path() : fs::path(home) / ".cache/lambda-harness/checksums";
+  const auto cache = environment("XDG_CACHE_HOME"), home = environment("HOME");
+  if (!cache.empty()) return fs::path(cache) / "lambda-harness/checksums";
+  return home.empty() ? fs::path() : fs::path(home) / ".cache/lambda-harness/checksums";
 }
 
 /// What changes whenever the file does.

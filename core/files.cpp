@@ -108,18 +108,34 @@ void expect_replaceable(const fs::path& path) {
               "name a file, which is replaced as a whole");
 }
 
+static void remove_whole(const fs::path& path) {
+  std::error_code failure;
+  fs::remove_all(path, failure);
+  if (failure) throw file_error("cannot remove", path, failure.value());
+}
+
+/// What is written beside a path before it takes its place; does not outlive a failure.
+struct Aside {
+  fs::path path;
+
+  explicit Aside(const fs::path& target) : path(aside_of(target)) { remove_whole(path); }
+  ~Aside() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+};
+
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
   expect_replaceable(path);
-  const auto aside = aside_of(path);
-  try {
-    const auto file = open_descriptor(aside, O_WRONLY | O_CREAT | O_TRUNC, path);
+  const Aside aside(path);
+  {
+    const auto file = open_descriptor(aside.path, O_WRONLY | O_CREAT | O_TRUNC, path);
     write_all(file.get(), bytes, path);
     if (::fsync(file.get()) != 0) fail("cannot sync", path);
-  } catch (...) {
-    ::unlink(aside.c_str());
-    throw;
   }
-  if (::rename(aside.c_str(), path.c_str()) != 0) fail("cannot rename to", path);
+  if (::rename(aside.path.c_str(), path.c_str()) != 0) fail("cannot rename to", path);
   sync_parent(path);
 }
 
@@ -129,20 +145,19 @@ void write_file(const fs::path& path, std::string_view bytes) {
 }
 
 void write_folder_atomically(const fs::path& path, const std::function<void(const fs::path&)>& fill) {
-  const auto aside = aside_of(path);
-  fs::remove_all(aside);
-  make_folder(aside);
-  fill(aside);
-  for (const auto& entry : fs::recursive_directory_iterator(aside)) {
+  const Aside aside(path);
+  make_folder(aside.path);
+  fill(aside.path);
+  for (const auto& entry : fs::recursive_directory_iterator(aside.path)) {
     sync_path(entry.path(), entry.is_directory() ? O_RDONLY | O_DIRECTORY : O_RDONLY);
   }
-  sync_path(aside, O_RDONLY | O_DIRECTORY);
-  const fs::path old = aside.string() + ".old";
-  fs::remove_all(old);
-  while (::rename(aside.c_str(), path.c_str()) != 0) {
+  sync_path(aside.path, O_RDONLY | O_DIRECTORY);
+  const fs::path old = aside.path.string() + ".old";
+  remove_whole(old);
+  while (::rename(aside.path.c_str(), path.c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST) fail("cannot rename to", path);
     if (::rename(path.c_str(), old.c_str()) != 0 && errno != ENOENT) fail("cannot rename", path);
-    fs::remove_all(old);
+    remove_whole(old);
   }
   sync_parent(path);
 }

@@ -31,7 +31,6 @@ void take_bytes(png_structp png, png_bytep data, png_size_t size) {
 void on_warning(png_structp, png_const_charp) {}
 
 constexpr png_uint_32 kMaxSide = 65535;
-constexpr std::size_t kMaxPixels = 64u << 20;
 
 /// An interlaced picture comes in several passes over all rows, each of which adds pixels to those before.
 void read_rows(png_structp png, int passes, Image& image) {
@@ -83,7 +82,7 @@ Image decode_png(std::string_view bytes, const std::filesystem::path& path) {
   png_set_read_fn(png, &bytes, take_bytes);
   png_read_info(png, info);
   const auto width = png_get_image_width(png, info), height = png_get_image_height(png, info);
-  if (static_cast<std::size_t>(width) * height > kMaxPixels) png_error(png, "more than 64 megapixels");
+  if (static_cast<std::size_t>(width) * height > kMostPixels) png_error(png, "more than 64 megapixels");
   png_set_expand(png);
   png_set_strip_16(png);
   png_set_gray_to_rgb(png);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -18,6 +19,9 @@ struct Image {
   int width = 0, height = 0;
   std::vector<std::uint8_t> rgb;
 };
+
+/// Of an image that is read: 64 megapixels.
+inline constexpr std::size_t kMostPixels = std::size_t{64} << 20;
 
 /// PNG bytes with fixed settings and no time stamp: equal images give equal bytes.
 std::string png_bytes(const Image& image);

@@ -48,6 +48,8 @@ Image decode_jpeg(const std::string& bytes, const std::string& where) {
   auto& info = decoder.info;
   jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   jpeg_read_header(&info, TRUE);
+  if (std::size_t{info.image_width} * info.image_height > kMostPixels)
+    throw Error("has more than 64 megapixels", where);
   info.out_color_space = JCS_RGB;
   jpeg_start_decompress(&info);
   Image image{static_cast<int>(info.output_width), static_cast<int>(info.output_height), {}};

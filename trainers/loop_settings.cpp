@@ -23,7 +23,7 @@ const SettingRows<Train>& train_rows() {
       Row("updates_per_epoch", 2, {1, kMany}, &Train::updates_per_epoch,
           "optimiser steps per epoch, on disjoint parts of its samples"),
       Row("inner_epochs", 1, {1, 1000}, &Train::inner_epochs, "passes over the samples of an epoch"),
-      Row("updates", 80, {1, 1e9}, &Train::updates, "optimiser steps of the run"),
+      Row("updates", 80, {1, 1e6}, &Train::updates, "optimiser steps of the run"),
       Row("shard_prompts", 2, {1, kMany}, &Train::shard_prompts,
           "prompts per shard, the unit of work of fixed composition; batch means inside an objective are "
           "taken over it"),

@@ -148,9 +148,11 @@ void Settings::report(const std::string& name, Json value) {
 
 void Settings::finish() const {
   for (const auto& name : given_) {
-    if (!read_.contains(name))
-      fail(name, "is given but not used with the other settings as they are",
-           "leave it out, or give it to the methods alone that use it (--set METHOD." + name + "=VALUE)");
+    if (read_.contains(name)) continue;
+    const auto setting = std::ranges::find(known_, name, &Setting::name);
+    fail(name, "is given but not used with the other settings as they are",
+         fmt::format("leave it out, or give it to the methods alone that use it (--set METHOD.{}=VALUE){}{}",
+                     name, setting->help.empty() ? "" : "; it is: ", setting->help));
   }
 }
 

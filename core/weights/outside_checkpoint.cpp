@@ -119,6 +119,9 @@ OutsideCheckpoint find_outside_checkpoint(const fs::path& place) {
   for (const char* part : kFolders) {
     if (is_folder(place / part)) refuse_pickle(place / part);
   }
+  if (fs::exists(place / "adapter_config.json"))
+    throw Error("has adapter_config.json and no weights", place.string(),
+                "copy adapter_model.safetensors to it as well");
   throw Error("holds no checkpoint", place.string(), kForms);
 }
 

@@ -15,7 +15,6 @@ namespace harness {
 namespace {
 
 constexpr std::string_view kPng = "\x89PNG\r\n\x1a\n", kJpeg = "\xFF\xD8\xFF";
-constexpr std::size_t kMostPixels = 64u << 20;
 
 /// What begins like this is of another form.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOtherForms = {
@@ -78,6 +77,10 @@ JpegFacts facts_of_jpeg(std::string_view bytes) {
   JpegFacts facts;
   for (std::size_t at = 2; at + 4 <= bytes.size() && bytes[at] == '\xFF';) {
     const auto marker = static_cast<std::uint8_t>(bytes[at + 1]);
+    if (marker == 0xFF) {  // filled with any number of these
+      ++at;
+      continue;
+    }
     const std::size_t size = number_at(bytes, at + 2, 2);
     const auto body = bytes.substr(at + 4, size < 2 ? 0 : size - 2);
     const bool is_frame =

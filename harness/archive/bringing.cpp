@@ -16,15 +16,6 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> entries;
-  std::error_code absent;
-  for (fs::directory_iterator at(folder, absent), end; !absent && at != end; at.increment(absent))
-    entries.push_back(at->path());
-  std::ranges::sort(entries);
-  return entries;
-}
-
 bool is_evaluation(const fs::path& folder) {
   return folder.filename().string().starts_with("eval-") && fs::is_directory(folder);
 }
@@ -60,7 +51,7 @@ bool bring_missing(const fs::path& from, const fs::path& to, Moves& moves) {
     return true;
   }
   bool brought = false;
-  for (const auto& entry : entries_of(from)) {
+  for (const auto& entry : entries_below(from)) {
     const auto place = to / entry.filename();
     if (fs::is_directory(entry)) {
       brought |= bring_missing(entry, place, moves);
@@ -119,7 +110,7 @@ bool is_same_content(const fs::path& a, const fs::path& b) {
 
 void bring_files(const fs::path& from, const fs::path& to, Moves& moves) {
   if (!fs::exists(to)) return moves.add(from, to);
-  for (const auto& entry : entries_of(from)) {
+  for (const auto& entry : entries_below(from)) {
     const auto place = to / entry.filename();
     if (fs::is_directory(entry)) {
       bring_files(entry, place, moves);
@@ -133,7 +124,7 @@ void bring_files(const fs::path& from, const fs::path& to, Moves& moves) {
 
 void require_same_logs(const fs::path& from, const fs::path& to) {
   require_same_log(from, to);
-  for (const auto& folder : entries_of(from)) {
+  for (const auto& folder : entries_below(from)) {
     if (is_evaluation(folder) && fs::exists(to / folder.filename()))
       require_same_log(folder, to / folder.filename());
   }
@@ -149,7 +140,7 @@ std::vector<std::string> bring_run(const fs::path& from, const fs::path& to, boo
   require_same_logs(from, to);
   std::set<std::string> added;
   if (bring_part(from, to, kCheckpointsFolder, moves)) added.insert(kCheckpointsFolder);
-  for (const auto& folder : entries_of(from)) {
+  for (const auto& folder : entries_below(from)) {
     if (!is_evaluation(folder)) continue;
     const auto place = to / folder.filename();
     if (!fs::exists(place)) {

@@ -15,6 +15,7 @@
 #include "harness/archive/bringing.h"
 #include "harness/archive/journal_cut.h"
 #include "harness/archive/tar.h"
+#include "harness/plan/workspace.h"
 #include "harness/runs/job_files.h"
 #include "harness/show/artifacts.h"
 #include "results/store/rows.h"
@@ -40,10 +41,6 @@ bool is_file_name(const std::string& name) {
   return is_archive_name(name) && name.find('/') == std::string::npos;
 }
 
-bool is_id(const std::string& id) {
-  return id.size() == 16 && id.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 void require(bool holds, const std::string& what, const std::string& where) {
   if (!holds)
     throw Error("journal: " + what, where, "it was not written by harness, and nothing of it was taken");
@@ -59,10 +56,10 @@ void require_sound(const Json& record, const std::string& where) {
   const Json& data = record.at("data");
   const auto text = [&](const char* key) { return data.at(key).get<std::string>(); };
   if (record.contains("run"))
-    require(is_id(record.at("run")), in_quotes(record.at("run").get<std::string>()) + " is no id of a run",
-            where);
+    require(is_job_id(record.at("run")),
+            in_quotes(record.at("run").get<std::string>()) + " is no id of a run", where);
   if (type == "run" || type == "evaluation" || type == "job") {
-    require(is_id(text("id")), in_quotes(text("id")) + " is no id of a job", where);
+    require(is_job_id(text("id")), in_quotes(text("id")) + " is no id of a job", where);
     const auto name = fs::path(text("folder")).filename().string();
     require(is_file_name(name), in_quotes(text("folder")) + " is no folder of a run", where);
   }

@@ -36,8 +36,9 @@ struct PowerOptions {
 void require_share(double value, const char* option, double usual) {
   constexpr double kEdge = 1e-9;  // quantiles beyond it are of no use, and of no precision
   if (value >= kEdge && value <= 1 - kEdge) return;
-  throw Error(fmt::format("{:g} is not between {:g} and 1 - {:g}", value, kEdge, kEdge), option,
-              fmt::format("give for instance {:g}", usual));
+  const bool is_share = value > 0 && value < 1;
+  throw Error(fmt::format("{:g} is {}", value, is_share ? "too close to 0 or 1" : "not between 0 and 1"),
+              option, fmt::format("give for instance {:g}", usual));
 }
 
 /// The table's id; of tables that are joined there is none.
@@ -64,7 +65,8 @@ Pilot chosen_pilot(const PowerOptions& options) {
   if (choice.experiment || std::filesystem::exists(db)) store.emplace(db, OpenMode::kReadOnly);
   auto pilot = find_pilot(store ? &*store : nullptr, choice);
   if (!pilot) {
-    if (!is_known_table(choice.table)) load_table_spec(choice.table);  // names the nearest
+    const auto& asked = options.pilot.table;
+    if (!is_known_table(asked) && !is_table_file(asked)) load_table_spec(asked);  // names the nearest
     if (!choice.metric.empty()) require_metric(choice.metric);
     throw Error(
         fmt::format("no variances to plan {} with: neither a finished experiment nor shipped ones fit",
@@ -72,7 +74,7 @@ Pilot chosen_pilot(const PowerOptions& options) {
         db.string(),
         fmt::format("`harness reproduce --table {} --seeds 42..44` makes a pilot; --from takes any "
                     "experiment, whatever its scale (`harness list experiments`)",
-                    choice.table));
+                    asked));
   }
   if (pilot->differences.empty()) {
     throw Error(fmt::format("nothing varies in {} between these rows", pilot->metric), pilot->source,
@@ -153,9 +155,9 @@ void print_needs(const PlannedDifference& answer, const PowerReport& report) {
       put(" not even {} training runs per method are enough on {} prompts.", kMostRuns, design.prompts);
     }
     if (!plans_methods(answer.pilot, design)) {
-      put(" A claim about methods needs {} runs.\n", kFewestRuns);
+      put(" A claim about methods needs {} runs and {} prompts.\n", kFewestRuns, kFewestPrompts);
     } else if (needs.prompts.last) {
-      put(" With {} runs: {} prompts.\n", design.runs, text_of(needs.prompts, "no number of"));
+      put(" With {} runs, prompts needed: {}.\n", design.runs, text_of(needs.prompts, "none enough"));
     } else if (answer.pilot.components.run == 0) {
       put(" With {} runs: over {:.0e} prompts.\n", design.runs, static_cast<double>(kMostUnits));
     } else {

@@ -460,7 +460,7 @@ std::vector<RecordedJob> jobs_of_run(Store& store, const std::string& run, bool 
 }
 
 /// Runs a sample of each evaluation (trainings: whole) again in an empty folder `scratch`, one folder a job,
-/// and compares what came out with the DB bit for bit. Nothing of the workspace is written.
+/// and compares what came out with the DB bit for bit. Nothing that the workspace has is written.
 std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJob>& jobs,
                                       const VerifyOptions& options, const fs::path& scratch) {
   std::vector<std::string> evaluations;
@@ -532,7 +532,7 @@ int verify(const VerifyOptions& o) {
   Store store(db, OpenMode::kReadOnly);
   auto jobs = o.run.empty() ? jobs_of_experiments(store, o) : jobs_of_run(store, o.run, o.training);
   require_parts(jobs);
-  const ScratchFolder scratch(fs::absolute(db).parent_path() / fmt::format("verify-{}", ::getpid()), o.keep);
+  const ScratchFolder scratch(fs::absolute(db).parent_path(), "verify-", o.keep);
   const auto results = verify_jobs(store, jobs, o, scratch.path());
   Json list = Json::array();
   for (const auto& r : results) list.push_back(to_json(r));

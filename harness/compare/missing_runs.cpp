@@ -12,6 +12,7 @@
 #include "harness/show/yardstick.h"
 #include "harness/terminal/progress.h"
 #include "results/statistics/crossed.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace {
@@ -23,9 +24,23 @@ std::vector<std::int64_t> enough_seeds(std::vector<std::int64_t> seeds) {
   return seeds;
 }
 
+/// As its runs were made.
+Measurement measurement_of(Store& store, const Experiment& experiment) {
+  constexpr auto kSql = R"sql(
+    SELECT ifnull(json_extract(config, '$.weights_sha256'), ''), ifnull(json_extract(config, '$.device'), 'cpu')
+    FROM runs WHERE id IN (SELECT run_id FROM reproduction_runs WHERE reproduction_id = ?1) ORDER BY id LIMIT 1)sql";
+  Measurement of{.backbone = experiment.backbone, .weights_sha256 = {}};
+  for (const auto& [weights, device] : rows_of<std::string, std::string>(store, kSql, experiment.id)) {
+    of.weights_sha256 = weights;
+    of.device = device;
+  }
+  return of;
+}
+
 /// Seconds of one training run with its evaluations, on one worker after another.
 double seconds_of_a_run(Store& store, const Experiment& experiment) {
-  const auto rates = measured_rates(&store, experiment.backbone, {.threads = core_count()}, Json::object());
+  const auto rates =
+      measured_rates(&store, measurement_of(store, experiment), {.threads = core_count()}, Json::object());
   const auto& effective = experiment.effective;
   double images = 0;
   if (!experiment.is_training()) {

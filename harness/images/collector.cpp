@@ -36,12 +36,13 @@ void ImageCollector::pass_over(const fs::path& file) {
   if (of_other_forms_++ == 0) other_form_ = file.filename().string();
 }
 
-void ImageCollector::add(int position, std::optional<int> sample, const std::string& name,
+void ImageCollector::add(int position, std::optional<long long> sample, const std::string& name,
                          const std::string& where) {
-  const int number = sample.value_or(next_[position]);
-  if (number < 0 || number >= kMostSamples)
-    throw Error(fmt::format("{} is sample {}, and samples are 0 to {}", name, number, kMostSamples - 1),
+  const auto given = sample.value_or(next_[position]);
+  if (given < 0 || given >= kMostSamples)
+    throw Error(fmt::format("{} is sample {}, and samples are 0 to {}", name, given, kMostSamples - 1),
                 where);
+  const auto number = static_cast<int>(given);
   next_[position] = std::max(next_[position], number + 1);
   const auto [known, is_new] = found_.emplace(std::pair(position, number), name);
   if (is_new) return;

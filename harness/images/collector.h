@@ -15,7 +15,7 @@ class ImageCollector {
   explicit ImageCollector(const ImagePlace& place) : place_(place) {}
 
   /// `sample`: nothing where its place among the images of its prompt says it. Throws Error (at `where`).
-  void add(int position, std::optional<int> sample, const std::string& name, const std::string& where);
+  void add(int position, std::optional<long long> sample, const std::string& name, const std::string& where);
 
   /// Samples count from 0: where the place's do not, the smallest becomes 0 and a note says so. Throws Error
   /// where there is no image.

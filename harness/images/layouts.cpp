@@ -97,8 +97,8 @@ ImageList read_geneval(const ImagePlace& place, const std::vector<fs::path>& fol
       const auto name = image.stem().string();
       if (!std::regex_match(name, kNumber))
         throw Error(fmt::format("{} has no number as its name", image.string()), place.where, kLayouts);
-      images.add(position, static_cast<int>(number_of(name, name, place.where)),
-                 fs::relative(image, place.path).string(), place.where);
+      images.add(position, number_of(name, name, place.where), fs::relative(image, place.path).string(),
+                 place.where);
     }
   }
   return std::move(images).finish(fs::absolute(place.path), "GenEval's folders");
@@ -163,7 +163,7 @@ ImageList read_numbered(const ImagePlace& place, const fs::path& folder, const E
     const auto sample = parts.sample.empty() ? 0 : number_of(parts.sample, name, place.where);
     images.add(
         prompts.at(number_of(parts.index, name, place.where), fmt::format("{}: {}", place.where, name)),
-        static_cast<int>(std::min<long long>(sample, std::numeric_limits<int>::max())), name, place.where);
+        sample, name, place.where);
   }
   return std::move(images).finish(fs::absolute(folder), "files named INDEX or INDEX_SAMPLE");
 }

@@ -102,6 +102,18 @@ std::optional<int> position_of_caption(const std::string& caption, const PromptF
   return prompts.find_text(caption.substr(last + kBetween.size()), where);
 }
 
+/// An image that was logged without a caption has null.
+std::vector<std::optional<std::string>> captions_of(Fields& logged) {
+  std::vector<std::optional<std::string>> captions;
+  const auto& list = logged.get("captions");
+  if (!list.is_array()) logged.fail("captions", "must be a list");
+  for (const auto& caption : list) {
+    if (!caption.is_string() && !caption.is_null()) logged.fail("captions", "holds what is no text");
+    captions.push_back(caption.is_null() ? std::nullopt : std::optional(caption.get<std::string>()));
+  }
+  return captions;
+}
+
 }  // namespace
 
 std::optional<fs::path> manifest_in(const fs::path& folder) {
@@ -128,8 +140,7 @@ ImageList read_manifest(const ImagePlace& place, const fs::path& file, const Pro
     if (!ImageCollector::is_image(*name))
       throw Error(fmt::format("{} is no .png, .jpg or .jpeg", *name), row.where, "convert it to PNG");
     const auto sample = row.number(kSampleNames);
-    images.add(position_of(row, prompts), sample ? std::optional(static_cast<int>(*sample)) : std::nullopt,
-               *name, row.where);
+    images.add(position_of(row, prompts), sample, *name, row.where);
   }
   return std::move(images).finish(folder, "manifest " + file.filename().string());
 }
@@ -159,9 +170,9 @@ ImageList read_wandb_summary(const ImagePlace& place, const fs::path& file, cons
                              : "holds several sets of logged images: " + join(keys, ", "),
                 file.string(), "write a manifest.csv with the columns file and prompt");
   }
-  const auto& logged = summary.at(keys.front());
-  const auto names = logged.at("filenames").get<std::vector<std::string>>();
-  const auto captions = logged.at("captions").get<std::vector<std::string>>();
+  Fields logged(summary.at(keys.front()), file.string() + ": " + keys.front());
+  const auto names = logged.required<std::vector<std::string>>("filenames");
+  const auto captions = captions_of(logged);
   if (names.size() != captions.size())
     throw Error(
         fmt::format("{} has {} file names and {} captions", keys.front(), names.size(), captions.size()),
@@ -169,7 +180,8 @@ ImageList read_wandb_summary(const ImagePlace& place, const fs::path& file, cons
   ImageCollector images(place);
   int without = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto position = position_of_caption(captions[i], prompts, file.string());
+    const auto position =
+        captions[i] ? position_of_caption(*captions[i], prompts, file.string()) : std::nullopt;
     if (!position) {
       ++without;
     } else if (!fs::is_regular_file(folder / names[i])) {

@@ -71,11 +71,8 @@ class Resolver {
   }
 
   void apply(const std::string& name, const Request& request) {
-    // A row's name may itself hold a dot ("nu 0.04").
-    for (const auto& arm : arms_) {
-      if (name.starts_with(arm.name + "."))
-        return apply_to_method(arm.name, name.substr(arm.name.size() + 1), request);
-    }
+    if (const auto of_row = row_setting(name, names_of(arms_)))
+      return apply_to_method(of_row->row, of_row->name, request);
     if (const auto dot = name.find('.'); dot != std::string::npos)
       return apply_to_method(name.substr(0, dot), name.substr(dot + 1), request);
     if (const auto* setting = find_setting(loop_settings_, name)) {
@@ -203,6 +200,15 @@ const Json& ResolvedSettings::loop_value(const std::string& name) const {
   if (const auto found = loop.find(name); found != loop.end()) return found->second.effective;
   throw Error(fmt::format("this build's training loop has no setting \"{}\"", name), "registry.json",
               "build it again");
+}
+
+std::optional<RowSetting> row_setting(const std::string& text, const std::vector<std::string>& rows) {
+  const std::string* longest = nullptr;
+  for (const auto& row : rows) {
+    if (text.starts_with(row + ".") && (longest == nullptr || row.size() > longest->size())) longest = &row;
+  }
+  if (longest == nullptr) return std::nullopt;
+  return RowSetting{.row = *longest, .name = text.substr(longest->size() + 1)};
 }
 
 std::string assignments(const Json& settings) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,13 @@ ResolvedSettings resolve_settings(const Registry& registry, const TableSpec& spe
                                   const std::string& backbone, const std::string& scale,
                                   const std::vector<std::string>& methods,
                                   const std::vector<std::string>& sets);
+
+struct RowSetting {
+  std::string row, name;
+};
+/// "ROW.NAME" taken apart. Rows' names may themselves hold dots ("nu 1", "nu 1.5"): of those that fit it is
+/// the longest. Nothing where no row fits.
+std::optional<RowSetting> row_setting(const std::string& text, const std::vector<std::string>& rows);
 
 /// {"lr": 0.1, "dual.gamma": 1} as "lr=0.1 dual.gamma=1".
 std::string assignments(const Json& settings);

@@ -30,10 +30,6 @@ namespace {
 
 constexpr std::size_t kIdDigits = 16;
 
-bool is_run_id(const std::string& name) {
-  return name.size() == kIdDigits && name.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 void require_path(const std::string& path, const char* option) {
   if (path.empty()) throw Error("is empty", option, "give a path, or leave the option out");
   std::error_code unknown;
@@ -79,6 +75,10 @@ bool is_database_of(const fs::path& db, const Workspace& workspace) {
 
 }  // namespace
 
+bool is_job_id(const std::string& name) {
+  return name.size() == kIdDigits && name.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 void require_no_record(const fs::path& file) {
   std::error_code unknown;
   if (!fs::exists(file, unknown)) return;
@@ -99,7 +99,7 @@ bool is_taken_in_workspace(const std::string& name) {
   // With what stands beside them for a time: results.sqlite-wal, results.sqlite.bak-1, journal.log.tmp.
   constexpr std::array<std::string_view, 5> kBeginnings = {kDatabaseName, "journal.log", "continue.",
                                                            "submission.json", "."};
-  return is_run_id(name) || std::ranges::find(kFolders, name) != kFolders.end() ||
+  return is_job_id(name) || std::ranges::find(kFolders, name) != kFolders.end() ||
          std::ranges::any_of(kBeginnings, [&](std::string_view taken) { return name.starts_with(taken); });
 }
 
@@ -183,7 +183,7 @@ bool has_records(const Workspace& workspace) {
   if (fs::exists(workspace.journal(), absent)) return true;
   for (fs::directory_iterator at(workspace.folder, absent), end; !absent && at != end; at.increment(absent)) {
     std::error_code unknown;
-    if (is_run_id(at->path().filename().string()) && fs::exists(at->path() / "job.json", unknown))
+    if (is_job_id(at->path().filename().string()) && fs::exists(at->path() / "job.json", unknown))
       return true;
   }
   return false;

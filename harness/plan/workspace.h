@@ -32,6 +32,9 @@ struct Workspace {
   std::string text_cache_folder() const { return std::filesystem::absolute(folder / "text-cache").string(); }
 };
 
+/// Whether it has the form of a run's or an evaluation's id: 16 hexadecimal digits.
+bool is_job_id(const std::string& name);
+
 /// True for a name that a workspace's own file or folder, or a run, may have: no table can be called so.
 bool is_taken_in_workspace(const std::string& name);
 

@@ -10,6 +10,7 @@
 
 #include "core/streams.h"
 #include "core/text.h"
+#include "harness/run/gpu_identity.h"
 #include "harness/run/plan_runner.h"
 #include "harness/show/run_status.h"
 #include "harness/terminal/output.h"
@@ -30,32 +31,39 @@ constexpr int kResumePoints = 2, kWeightCopiesPerCheckpoint = 2;
 constexpr double kReportSeconds = 3;
 constexpr double kRandomWeightsMb = 1;
 
+/// `seconds`: on a CPU with as many threads as are planned, as if twice as many did twice the work.
 struct Measured {
   double images = 0, seconds = 0;
 };
 
 /// Replaces guesses by finished jobs that ran in one go: that of a continued one timed its last part only.
-void measure(Store& store, const std::string& backbone, Rates& rates) {
+void measure(Store& store, const Measurement& of, int threads, Rates& rates) {
   Measured train, evaluate;
+  const bool on_cpu = of.device == "cpu";
   double memory_mb = 0;
   constexpr auto kSql = R"sql(
     SELECT j.kind = 'train', r.config, ifnull(e.n, 0), json_extract(done.detail, '$.wall_seconds'),
-           json_extract(done.detail, '$.peak_rss_mb')
+           json_extract(done.detail, '$.peak_rss_mb'), ifnull(json_extract(started.detail, '$.threads'), 0)
     FROM events AS done
+    JOIN events AS started ON started.job_id = done.job_id AND started.type = 'job_started'
     JOIN jobs AS j ON j.id = done.job_id
     JOIN runs AS r ON r.id = j.run_id
     LEFT JOIN evaluations AS e ON e.id = j.evaluation_id
     WHERE done.type = 'job_completed' AND j.kind <> 'import' AND r.backbone = ?1
+      AND json_extract(r.config, '$.weights_sha256') = ?2
+      AND iif(?3 = ?4, ifnull(json_extract(r.config, '$.device'), 'cpu') <> 'cpu',
+              ifnull(json_extract(r.config, '$.device'), 'cpu') = ?3)
       AND (SELECT count(*) FROM events AS s WHERE s.job_id = j.id AND s.type = 'job_started') = 1)sql";
-  for (const auto& [trains, config, images, seconds, peak_mb] :
-       rows_of<bool, std::string, double, double, double>(store, kSql, backbone)) {
+  for (const auto& [trains, config, images, seconds, peak_mb, its_threads] :
+       rows_of<bool, std::string, double, double, double, int>(store, kSql, of.backbone, of.weights_sha256,
+                                                               of.device, kUnknownGpu)) {
     auto& sum = trains ? train : evaluate;
     sum.images += trains ? training_images(parse_json(config, "runs.config").at("settings")) : images;
-    sum.seconds += seconds;
+    sum.seconds += on_cpu && its_threads > 0 ? seconds * its_threads / threads : seconds;
     memory_mb = std::max(memory_mb, peak_mb);
   }
   // Half of it would be neither a guess nor measured, and evaluations alone take less memory.
-  const bool trains = backbone != kImagesBackbone;
+  const bool trains = of.backbone != kImagesBackbone;
   if ((trains && train.seconds == 0) || evaluate.seconds == 0) return;
   if (trains) rates.train_images_per_second = train.images / train.seconds;
   rates.evaluate_images_per_second = evaluate.images / evaluate.seconds;
@@ -263,13 +271,19 @@ double training_images(const Json& settings) {
   return an_epoch * epochs * (1 + uses) / 2;
 }
 
-Rates measured_rates(Store* store, const std::string& backbone, const Shares& shares, const Json& resources) {
+Measurement measurement_of(const Plan& plan) {
+  return {.backbone = plan.backbone.name,
+          .weights_sha256 = plan.inputs.weights_sha256,
+          .device = plan.device_identity};
+}
+
+Rates measured_rates(Store* store, const Measurement& of, const Shares& shares, const Json& resources) {
   Rates rates{.train_images_per_second = kTrainImagesPerThread * shares.threads_of_a_job(),
               .evaluate_images_per_second = kEvaluateImagesPerThread * shares.threads_of_a_job(),
               .peak_memory_mb =
                   resources.empty() ? kMemoryMb : resources.at("memory").at("total").get<double>() / 1e6,
               .resources = resources};
-  if (store != nullptr) measure(*store, backbone, rates);
+  if (store != nullptr) measure(*store, of, shares.threads, rates);
   return rates;
 }
 

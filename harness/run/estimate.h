@@ -10,7 +10,15 @@
 
 namespace harness {
 
-/// What a worker does in a second and needs, measured on jobs of the same backbone or else a stated guess.
+/// What a speed belongs to.
+struct Measurement {
+  std::string backbone, weights_sha256;
+  std::string device = "cpu";  ///< as in identities; kUnknownGpu: any GPU
+};
+Measurement measurement_of(const Plan& plan);
+
+/// What a worker does in a second and needs, measured on jobs of the same model and device, a CPU's by their
+/// threads, or else a stated guess.
 struct Rates {
   double train_images_per_second = 0, evaluate_images_per_second = 0, peak_memory_mb = 0;
   bool measured = false;            ///< both rates come from the DB
@@ -18,8 +26,8 @@ struct Rates {
   bool known() const { return measured || resources.empty(); }  ///< of a large model nobody guesses the speed
 };
 
-/// `store`: nullptr without a DB. `shares`: for the guess. `resources`: of check_plan.
-Rates measured_rates(Store* store, const std::string& backbone, const Shares& shares, const Json& resources);
+/// `store`: nullptr without a DB. `resources`: of check_plan.
+Rates measured_rates(Store* store, const Measurement& of, const Shares& shares, const Json& resources);
 
 /// One line of the plan as `--dry-run` shows it.
 struct PlannedJob {

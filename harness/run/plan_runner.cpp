@@ -50,10 +50,10 @@ void write_job_file(const Job& job, const Shares& shares, const std::string& dev
 Json requested_of(const Plan& plan, const RunPlan& run) {
   Json own = Json::object();
   const auto all = plan.settings.requested();
+  const auto rows = names_of(plan.runs);
   for (const auto& [name, value] : all.items()) {
-    const auto is_of = [&](const RunPlan& row) { return name.starts_with(row.name + "."); };
-    const bool is_of_another = !is_of(run) && std::ranges::any_of(plan.runs, is_of);
-    if (!is_of_another) own[name] = value;
+    const auto of_row = row_setting(name, rows);
+    if (!of_row || of_row->row == run.name) own[name] = value;
   }
   return own;
 }

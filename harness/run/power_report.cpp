@@ -159,7 +159,7 @@ Json answer_json(const PlannedDifference& answer, const PowerReport& report) {
 }  // namespace
 
 bool plans_methods(const PilotDifference& pilot, const Design& design) {
-  return pilot.knows_runs() && design.runs >= kFewestRuns;
+  return pilot.knows_runs() && design.runs >= kFewestRuns && design.prompts >= kFewestPrompts;
 }
 
 void answer(PowerReport& report) {

@@ -189,7 +189,13 @@ class Scheduler {
 
   void stop_all() {
     stop_time_ = Clock::now();
-    for (auto& worker : workers_) worker->ask_to_stop();
+    for (auto& worker : workers_) {
+      try {  // one that cannot be told leaves no other one running
+        worker->ask_to_stop();
+      } catch (const Error& error) {
+        progress_.say(error.what());
+      }
+    }
   }
 
   /// While this program stood still itself (stopped from the terminal, or waiting for a disk or for Slurm),

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/sha256.h"
@@ -10,6 +12,15 @@
 
 namespace harness {
 namespace fs = std::filesystem;
+
+std::vector<fs::path> entries_below(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code absent;
+  for (fs::directory_iterator at(folder, absent), end; !absent && at != end; at.increment(absent))
+    paths.push_back(at->path());
+  std::ranges::sort(paths);
+  return paths;
+}
 
 Job read_job(const fs::path& folder, const std::string& id) {
   const auto document = read_json(folder / kJobFile);

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "datasets/prompt_set.h"
 #include "harness/plan/plan.h"
@@ -17,6 +18,9 @@ inline constexpr const char *kJobFile = "job.json", *kLog = "events.log", *kPosi
 /// What job.json asked for. Throws Error unless it is named by the hash of its identity and `id` is that
 /// name.
 Job read_job(const std::filesystem::path& folder, const std::string& id);
+
+/// What lies in the folder, sorted; of one that is not there nothing.
+std::vector<std::filesystem::path> entries_below(const std::filesystem::path& folder);
 
 /// True for a file that holds the prompt set of this checksum.
 bool is_file_of_set(const std::filesystem::path& file, const std::string& sha256);

@@ -55,15 +55,20 @@ ScratchDatabase::~ScratchDatabase() {
   remove_database(path_);
 }
 
-ScratchFolder::ScratchFolder(const std::string& name)
-    : path_((fs::temp_directory_path() / (name + "XXXXXX")).string()) {
-  if (::mkdtemp(path_.data()) == nullptr)
-    throw Error(fmt::format("cannot be made: {}", std::strerror(errno)), path_,
-                "set TMPDIR to a folder you can write to", Status::kFailed);
+/// A new folder, nobody else's: what an earlier one left there, a worker would go on with.
+static std::string made_folder(const fs::path& parent, const std::string& name, const std::string& hint) {
+  auto path = (parent / (name + "XXXXXX")).string();
+  if (::mkdtemp(path.data()) == nullptr)
+    throw Error(fmt::format("cannot be made: {}", std::strerror(errno)), path, hint, Status::kFailed);
+  return path;
 }
 
-ScratchFolder::ScratchFolder(const fs::path& folder, bool keep) : path_(folder.string()), keep_(keep) {
-  make_folder(folder);
+ScratchFolder::ScratchFolder(const std::string& name)
+    : path_(made_folder(fs::temp_directory_path(), name, "set TMPDIR to a folder you can write to")) {}
+
+ScratchFolder::ScratchFolder(const fs::path& parent, const std::string& name, bool keep) : keep_(keep) {
+  make_folder(parent);
+  path_ = made_folder(parent, name, "give a folder that you can write to");
 }
 
 ScratchFolder::~ScratchFolder() {

@@ -29,8 +29,8 @@ class ScratchFolder {
   /// A new one, nobody else's. `name`: what its own begins with. Throws Error (Status::kFailed) where it
   /// cannot be made.
   explicit ScratchFolder(const std::string& name);
-  /// This one, which stays if `keep`.
-  ScratchFolder(const std::filesystem::path& folder, bool keep);
+  /// Likewise one in `parent`, which is made if need be; it stays if `keep`.
+  ScratchFolder(const std::filesystem::path& parent, const std::string& name, bool keep);
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;

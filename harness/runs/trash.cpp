@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "harness/runs/job_files.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -19,15 +20,6 @@ void delete_folder(const fs::path& folder) {
   if (error)
     throw Error("cannot be removed: " + error.message(), folder.string(), "remove it by hand",
                 Status::kFailed);
-}
-
-std::vector<fs::path> entries_below(const fs::path& folder) {
-  std::vector<fs::path> paths;
-  std::error_code absent;
-  for (fs::directory_iterator at(folder, absent), end; !absent && at != end; at.increment(absent))
-    paths.push_back(at->path());
-  std::ranges::sort(paths);
-  return paths;
 }
 
 TrashEntry read_entry(const fs::path& folder) {

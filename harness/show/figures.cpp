@@ -200,12 +200,17 @@ Figure law_comparison(Store& store, const Experiment& experiment, const std::str
 }
 
 /// Charts of a group as a figure.
-Figure figure_of(const std::string& name, std::string title, ChartGroup group) {
-  return {.name = name,
-          .title = std::move(title),
-          .charts = std::move(group.charts),
-          .notes = std::move(group.notes),
-          .small = group.small};
+Figure figure_of(const Experiment& experiment, const std::string& name, std::string title, ChartGroup group) {
+  Figure figure{.name = name,
+                .title = std::move(title),
+                .charts = std::move(group.charts),
+                .notes = {fmt::format("{} ({}, scale {}).", experiment.table_id, experiment.backbone,
+                                      experiment.scale)},
+                .small = group.small};
+  if (!experiment.judges_methods())
+    figure.notes.emplace_back("At this scale nothing is shown about the methods.");
+  std::ranges::move(group.notes, std::back_inserter(figure.notes));
+  return figure;
 }
 
 Error without(const Experiment& experiment, const FigureRequest& request, const char* what) {
@@ -223,7 +228,7 @@ void require_metrics(const FigureRequest& request, const std::vector<std::string
 }
 
 Figure training_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
-  return figure_of(request.name, "Training by update", training_curves(store, experiment, 12));
+  return figure_of(experiment, request.name, "Training by update", training_curves(store, experiment, 12));
 }
 
 Figure validation_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
@@ -240,9 +245,10 @@ Figure validation_figure(Store& store, const Experiment& experiment, const Figur
     if (is_wanted(request, column.key)) metrics.push_back(column_of(model, column.key));
   }
   require_metrics(request, known);
-  auto figure = figure_of(
-      request.name, fmt::format("Metrics by checkpoint on the {} split", experiment.table.selection.split),
-      validation_curves(store, experiment, metrics));
+  auto figure =
+      figure_of(experiment, request.name,
+                fmt::format("Metrics by checkpoint on the {} split", experiment.table.selection.split),
+                validation_curves(store, experiment, metrics));
   if (!figure.small) figure.notes.emplace_back("Points that would hide one another are set apart sideways.");
   return figure;
 }

@@ -160,7 +160,8 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
                                             : fmt::format("checkpoint {}", checkpoint.step)});
     columns.push_back(read_samples(store, checkpoint.evaluation_id, metric));
   }
-  if (experiment.seeds.size() > 1) grid.title += fmt::format(" (seed {})", experiment.seeds.front());
+  if (const auto runs = experiment.seeds.size(); runs > 1)
+    grid.title += fmt::format(" (seed {}, one of {} runs)", experiment.seeds.front(), runs);
   if (columns.empty()) throw Error("the experiment has no evaluation to show", "grid", "", Status::kFailed);
   if (std::ranges::find(rule.groups, GridGroup::kPaper) != rule.groups.end()) {
     find_paper_prompts(experiment, columns.front(), rule, grid);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "harness/plan/settings.h"
 #include "harness/show/comparisons.h"
 #include "results/table/equal_rows.h"
 
@@ -11,10 +12,10 @@ namespace {
 
 /// What --set changed for this row alone.
 Json own_settings(const Experiment& experiment, const std::string& row) {
-  const auto prefix = row + ".";
   Json own = Json::object();
   for (const auto& [name, value] : experiment.effective.set.items()) {
-    if (name.starts_with(prefix)) own[name.substr(prefix.size())] = value;
+    const auto of_row = row_setting(name, experiment.methods);
+    if (of_row && of_row->row == row) own[of_row->name] = value;
   }
   return own;
 }

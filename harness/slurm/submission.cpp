@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <regex>
 #include <system_error>
 #include <vector>
@@ -155,9 +156,15 @@ SlurmEnd end_of_job(const std::string& id, const QueuedJob* job) {
 }
 
 void cancel_submission(const fs::path& folder, const Submission& submission) {
-  write_file(folder / kStopMarker, "");
+  std::optional<Error> unmarked;  // where the disk is full the job is to end all the same
+  try {
+    write_file(folder / kStopMarker, "");
+  } catch (const Error& error) {
+    unmarked = error;
+  }
   run_slurm({"scancel", "--state=PENDING", submission.job});
   run_slurm({"scancel", "--signal=TERM", submission.job});
+  if (unmarked) throw Error(*unmarked);
 }
 
 }  // namespace harness

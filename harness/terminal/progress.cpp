@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "core/host.h"
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/terminal/width.h"
@@ -19,11 +20,6 @@ double seconds_since(Progress::Clock::time_point begin) {
   return std::chrono::duration<double>(Progress::Clock::now() - begin).count();
 }
 
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
-}
-
 }  // namespace
 
 std::string duration_text(double seconds) {
@@ -34,7 +30,7 @@ std::string duration_text(double seconds) {
 }
 
 Progress::Progress(std::FILE* out)
-    : out_(out), terminal_(can_rewrite(out)), colour_(terminal_ && !is_set("NO_COLOR")) {}
+    : out_(out), terminal_(can_rewrite(out)), colour_(terminal_ && environment("NO_COLOR").empty()) {}
 
 Progress::~Progress() {
   clear();

@@ -35,7 +35,7 @@ std::string resume_command() {
 }
 
 void expect_jobs(const Plan& plan, Store& store, const Shares& shares, Progress& progress) {
-  const auto rates = measured_rates(&store, plan.backbone.name, shares, Json::object());
+  const auto rates = measured_rates(&store, measurement_of(plan), shares, Json::object());
   if (rates.measured) progress.trust_estimates();
   for (const auto& job : planned_jobs(plan, &store, rates)) {
     if (!job.takes_a_worker()) continue;
@@ -82,7 +82,7 @@ PlanWork::PlanWork(const WorkOptions& options, const Plan& plan, const Json& res
 }
 
 SlurmExecutor::RequestOf PlanWork::requests() const {
-  const auto rates = measured_rates(&store_, plan_.backbone.name, shares_, resources_);
+  const auto rates = measured_rates(&store_, measurement_of(plan_), shares_, resources_);
   return slurm_requests(options_, plan_, shares_, rates, &store_);
 }
 

@@ -184,7 +184,9 @@ const SavedQuery kFailures{.name = "failures",
                            .summary = "values that a scorer failed to give, counted by reason",
                            .params = {kAnyMethod, kAnyMetric, kAnySplit},
                            .sql = kNamed + R"sql(
-SELECT runs.table_id, runs.scale, runs.method, runs.seed, checkpoints.step AS checkpoint, evaluations.split,
+SELECT ifnull((SELECT group_concat(DISTINCT t.table_id) FROM table_evaluations AS t
+               WHERE t.evaluation_id = evaluations.id), runs.table_id) AS table_id,
+       runs.scale, runs.method, runs.seed, checkpoints.step AS checkpoint, evaluations.split,
        metrics.name AS metric, metrics.reason, count(*) AS images, evaluations.id AS evaluation_id
 FROM metrics
 JOIN evaluations ON evaluations.id = metrics.evaluation_id

@@ -125,7 +125,7 @@ void set_journal(SQLite::Database& db, const std::string& mode) {
     try {
       if (db.execAndGet("PRAGMA journal_mode = " + mode).getString() == mode) return;
     } catch (const SQLite::Exception& failure) {
-      if (failure.getErrorCode() != SQLITE_BUSY) throw;
+      if ((failure.getErrorCode() & 0xff) != SQLITE_BUSY) throw;  // an extended code, such as BUSY_RECOVERY
     }
     // SQLite does not call its busy handler for a change of the journal: wait here while another process
     // creates the DB.

@@ -108,7 +108,7 @@ double crossed_power(double effect, const VarianceComponents& components, std::i
 
 std::optional<double> crossed_detectable_effect(const VarianceComponents& components, std::int64_t runs,
                                                 std::int64_t clusters, const PowerSettings& settings) {
-  if (runs < 2 || clusters < 2 || !has_spread(components)) return std::nullopt;
+  if (runs < 2 || clusters < kFewestPrompts || !has_spread(components)) return std::nullopt;
   const double error = crossed_standard_error(components, runs, clusters);
   const auto lack = [&](double errors) {
     return crossed_power(errors * error, components, runs, clusters, settings) - settings.power;
@@ -118,7 +118,7 @@ std::optional<double> crossed_detectable_effect(const VarianceComponents& compon
 
 std::optional<std::int64_t> runs_needed(double effect, const VarianceComponents& components,
                                         std::int64_t clusters, const PowerSettings& settings) {
-  if (effect == 0 || clusters < 2 || !has_spread(components)) return std::nullopt;
+  if (effect == 0 || clusters < kFewestPrompts || !has_spread(components)) return std::nullopt;
   const auto enough = [&](std::int64_t runs) {
     return crossed_power(effect, components, runs, clusters, settings) >= settings.power;
   };
@@ -130,7 +130,7 @@ std::optional<std::int64_t> runs_needed(double effect, const VarianceComponents&
 std::optional<std::int64_t> prompts_needed(double effect, const VarianceComponents& components,
                                            std::int64_t runs, const PowerSettings& settings) {
   if (effect == 0 || runs < 2 || !has_spread(components)) return std::nullopt;
-  return least_enough(2, kMostUnits, [&](std::int64_t clusters) {
+  return least_enough(kFewestPrompts, kMostUnits, [&](std::int64_t clusters) {
     return crossed_power(effect, components, runs, clusters, settings) >= settings.power;
   });
 }

@@ -44,20 +44,20 @@ inline constexpr std::int64_t kMostRuns = 1000;
 double crossed_power(double effect, const VarianceComponents& components, std::int64_t runs,
                      std::int64_t clusters, const PowerSettings& settings = {});
 
-/// The smallest true difference that is found with the wanted power. Nothing below two runs or two clusters,
-/// or without spread.
+/// The smallest true difference that is found with the wanted power. Nothing below two runs or
+/// kFewestPrompts, of which no claim is made, or without spread.
 std::optional<double> crossed_detectable_effect(const VarianceComponents& components, std::int64_t runs,
                                                 std::int64_t clusters, const PowerSettings& settings = {});
 
 /// How many runs, kFewestRuns or more, find `effect` with the wanted power on these clusters. Nothing for an
-/// effect of 0, without spread, or where kMostRuns are not enough: more runs do not average out what prompts
-/// have in common in all of them, and only more prompts help.
+/// effect of 0, below kFewestPrompts, without spread, or where kMostRuns are not enough: more runs do not
+/// average out what prompts have in common in all of them, and only more prompts help.
 std::optional<std::int64_t> runs_needed(double effect, const VarianceComponents& components,
                                         std::int64_t clusters, const PowerSettings& settings = {});
 
-/// How many clusters find `effect` with this many runs. Nothing for an effect of 0, below two runs, without
-/// spread, or where kMostUnits are not enough: more prompts do not average out what a whole run has in
-/// common, and only more runs help.
+/// How many clusters, kFewestPrompts or more, find `effect` with this many runs. Nothing for an effect of 0,
+/// below two runs, without spread, or where kMostUnits are not enough: more prompts do not average out what a
+/// whole run has in common, and only more runs help.
 std::optional<std::int64_t> prompts_needed(double effect, const VarianceComponents& components,
                                            std::int64_t runs, const PowerSettings& settings = {});
 

@@ -237,6 +237,16 @@ void Store::settle_numbers(const fs::path& file, const ReplayReport& report) {
   impl_->write([&] { impl_->know_journal(journal.id(), journal.end()); });
 }
 
+/// The id of a whole journal that lies there.
+static std::optional<std::string> left_journal(const fs::path& file) {
+  try {
+    const auto text = read_journal(file);
+    if (!text.empty()) return text.id();
+  } catch (const Error&) {  // cut off before the DB knew it
+  }
+  return std::nullopt;
+}
+
 void Store::write_journal(const fs::path& file, const JournalText& before) {
   const auto own = own_runs(file.parent_path(), before);
   if (own.empty()) {
@@ -245,6 +255,8 @@ void Store::write_journal(const fs::path& file, const JournalText& before) {
                 path().string(), "name this workspace with --out and its DB with --db");
   }
   const auto aside = fs::path(file.string() + ".tmp");
+  if (const auto left = left_journal(aside))  // the DB knows what a killed call had made
+    impl_->write([&] { impl_->sql.run("DELETE FROM journals WHERE id = ?1", *left); });
   fs::remove(aside);
   std::string id;
   {

@@ -130,13 +130,18 @@ void add_discriminability_note(const TableModel& model, std::vector<std::string>
   const auto entries = discriminability_of(model);
   const auto told = std::ranges::find_if(
       entries, [](const Discriminability& entry) { return entry.intraclass_correlation && entry.largest; });
+  const bool are_several = methods_of(model).size() > 2;  // of two there is no furthest
   if (told == entries.end()) return;
   notes.push_back(fmt::format(
       "Rows by method: intraclass correlation {:.2f} in {} (1: all runs of a method agree; 0 or less: "
-      "methods differ no more than runs do). Furthest from {} in standard errors over runs: {}, {:.1f}; over few "
-      "runs that is no test, and the verdicts hold.",
-      *told->intraclass_correlation, column_of(model, told->metric).title, model.baseline, told->method,
-      *told->largest));
+      "methods differ no more than runs do).{}",
+      *told->intraclass_correlation, column_of(model, told->metric).title,
+      !are_several
+          ? std::string()
+          : fmt::format(
+                " Furthest from {} in standard errors over runs: {}, {:.1f}; over few runs that is no "
+                "test, and the verdicts hold.",
+                model.baseline, told->method, *told->largest)));
 }
 
 }  // namespace

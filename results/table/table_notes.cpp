@@ -91,7 +91,9 @@ std::string pairing_note(const TableModel& model) {
   return fmt::format(
       "Differences are method \u2212 baseline, paired by {}. W / T / L: {} that the method won, tied and "
       "lost.{}",
-      model.over_training ? "seed (same starting weights, prompts and noise)" : "prompt, sample and seed",
+      model.over_training      ? "seed (same starting weights, prompts and noise)"
+      : model.images_are_given ? "prompt and sample"
+                               : "prompt, sample and seed",
       model.over_training ? "seeds" : "pairs",
       validated ? " \u0394 validation: the same checkpoints on the prompts that selected them." : "");
 }
@@ -107,6 +109,10 @@ std::string board_text(const TableModel& model) {
 Notes methods_notes(const TableModel& model) {
   if (!has_claim(model, Claim::kMethods)) return {};
   const auto runs = runs_text(paired_runs(model, Claim::kMethods));
+  const bool has_few = std::ranges::any_of(model.comparisons, [](const TableComparison& c) {
+    return c.claim == Claim::kMethods && !c.values.crossed->of_runs_alone &&
+           c.values.crossed->clusters < kFewestPrompts;
+  });
   return {
       model.over_training
           ? fmt::format("Intervals and p: over training runs (Student's t), {} runs per method.", runs)
@@ -114,10 +120,13 @@ Notes methods_notes(const TableModel& model) {
                         "{} runs per method.",
                         for_operator(", `results/STATISTICS.md`"), runs),
       fmt::format(
-          "{} mean: the interval excludes 0{}, and {}.{}",
+          "{} mean: the interval excludes 0{}, and {}.{}{}",
           model.leaderboard ? "Among the differences \"better\" and \"worse\"" : "\"Better\" and \"worse\"",
           model.over_training ? "" : ", as does the one over prompts alone", holm_text(model),
-          board_text(model))};
+          board_text(model),
+          has_few ? fmt::format(" Over fewer than {} prompts a difference is not resolved, whatever it is.",
+                                kFewestPrompts)
+                  : std::string())};
 }
 
 /// What it can say of its checkpoints alone.
@@ -243,9 +252,10 @@ std::string missing_note(const TableModel& model, const TableRow& row) {
     if (failed > 0) parts.push_back(fmt::format("{} {} of {}", metric, failed, summary.n + failed));
   }
   if (parts.empty()) return {};
-  return fmt::format("Missing values of {}: {}. {} there{}.{}", row_name(model, row), join(parts, ", "),
-                     model.images_are_given ? "No image is, or a scorer failed," : "A scorer failed",
-                     for_operator("; reasons: `harness query failures`"), beyond_text(beyond));
+  return fmt::format(
+      "Missing values of {}: {}. {}{}.{}", row_name(model, row), join(parts, ", "),
+      model.images_are_given ? "There was no image, or a scorer failed" : "A scorer failed there",
+      for_operator("; reasons: `harness query failures`"), beyond_text(beyond));
 }
 
 /// Text metrics are of the prompts that quote a text, and of no other.

@@ -84,11 +84,12 @@ ViewRow mean_row(const TableModel& model, const std::string& method, RowKind kin
                       [&](const TableColumn& column) { return mean_over_seeds(model, method, column); });
 }
 
-/// "80", "40 to 80": the tested checkpoints of a method.
+/// "80", "40, 80" and, of more than three, "20 to 80": the tested checkpoints of a method.
 std::string checkpoints_text(const std::vector<const TableRow*>& runs) {
-  const auto [least, most] = std::ranges::minmax(runs, {}, &TableRow::checkpoint);
-  if (least->checkpoint == most->checkpoint) return fmt::format("{}", least->checkpoint);
-  return fmt::format("{} to {}", least->checkpoint, most->checkpoint);
+  std::set<int> tested;
+  for (const auto* run : runs) tested.insert(run->checkpoint);
+  if (tested.size() <= 3) return fmt::format("{}", fmt::join(tested, ", "));
+  return fmt::format("{} to {}", *tested.begin(), *tested.rbegin());
 }
 
 /// Mean and standard deviation over the seeds of a method, in place of its runs.

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <fstream>
 
@@ -77,16 +78,25 @@ TEST(Files, WhatAKilledProcessHadBegunIsRemovedAndNothingElse) {
   const TemporaryFolder temporary;
   write_folder_atomically(temporary.path() / "4", [](const auto& aside) { write_file(aside / "x", "1"); });
   std::filesystem::path begun;
-  EXPECT_THROW(write_folder_atomically(temporary.path() / "8",
-                                       [&](const auto& aside) {
-                                         begun = aside;
-                                         throw Error("no");
-                                       }),
-               Error);
-  ASSERT_TRUE(std::filesystem::exists(begun));
+  write_folder_atomically(temporary.path() / "8", [&](const auto& aside) { begun = aside; });
+  std::filesystem::rename(temporary.path() / "8", begun);
   remove_asides(temporary.path());
   EXPECT_FALSE(std::filesystem::exists(begun));
   EXPECT_EQ(read_file(temporary.path() / "4/x"), "1");
+}
+
+TEST(Files, AWriteThatFailsLeavesNothingBeside) {
+  const TemporaryFolder temporary;
+  const auto fails = [](const auto& aside) {
+    write_file(aside / "x", "1");
+    throw Error("no");
+  };
+  EXPECT_THROW(write_folder_atomically(temporary.path() / "8", fails), Error);
+  std::filesystem::create_directories(temporary.path() / "folder/x");
+  EXPECT_EQ(error_of([&] { write_file_atomically(temporary.path() / "folder", "1"); }).where(),
+            (temporary.path() / "folder").string());
+  for (const auto& entry : std::filesystem::directory_iterator(temporary.path()))
+    EXPECT_EQ(entry.path().filename(), "folder");
 }
 
 TEST(Files, AWriteThatFailsNamesThePathAndTheReason) {
@@ -114,7 +124,8 @@ TEST(Png, ATruncatedFileIsAnErrorThatNamesIt) {
   const TemporaryFolder temporary;
   const auto bytes = png_bytes({8, 8, std::vector<std::uint8_t>(192, 7)});
   write_file_atomically(temporary.path() / "cut.png", bytes.substr(0, bytes.size() - 20));
-  EXPECT_THROW(read_png(temporary.path() / "cut.png"), Error);
+  const auto file = temporary.path() / "cut.png";
+  EXPECT_EQ(error_of([&] { read_png(file); }).where(), file.string());
 }
 
 TEST(Text, TheNearestNameIsFoundAndAFarOneIsNot) {
@@ -141,8 +152,16 @@ TEST(WorkerPool, RunsEveryTaskOnceAndThrowsTheFirstFailureByNumber) {
   std::vector<int> seen(100);
   pool.run(100, [&](std::size_t i) { ++seen[i]; });
   EXPECT_EQ(seen, std::vector<int>(100, 1));
-  const auto error = error_of([&] { pool.run(1, [](std::size_t) { throw Error("task failed"); }); });
-  EXPECT_STREQ(error.what(), "task failed");
+  std::atomic<bool> has_failed = false;
+  const auto error = error_of([&] {
+    pool.run(2, [&](std::size_t i) {
+      if (i == 0) has_failed.wait(false);
+      has_failed = true;
+      has_failed.notify_all();
+      throw Error(i == 0 ? "first" : "second");
+    });
+  });
+  EXPECT_STREQ(error.what(), "first") << "though the second failed before it";
   pool.run(2, [&](std::size_t i) { ++seen[i]; });
   EXPECT_EQ(seen[1], 2);
 }

@@ -73,7 +73,7 @@ TEST(SettingValues, WrongOnesAreRefusedWithWhatIsWantedAndWhatToDo) {
       {{{"limit", -1}}, "setting limit must be a number of at least 0, not -1; follows from the task"},
       {{{"limit", 1}},
        "setting limit is given but not used with the other settings as they are; leave it out, or give it to the "
-       "methods alone that use it (--set METHOD.limit=VALUE)"},
+       "methods alone that use it (--set METHOD.limit=VALUE); it is: follows from the task"},
       {{{"raet", 1}}, R"(unknown setting "raet"; did you mean "rate"?)"},
       {Json::array(), "the settings are not an object of names and values"}};
   for (const auto& [given, message] : rows) EXPECT_EQ(refusal(given), "here: " + message);

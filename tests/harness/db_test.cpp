@@ -585,6 +585,20 @@ TEST_F(DamagedJournal, ADeletedOneIsAFindingWithTheCommandThatWritesItFromTheDb)
   expect_sound({"--out", "w"});
 }
 
+TEST_F(DamagedJournal, OfAKilledRebuildIsForgottenByTheNextOne) {
+  const auto text = read_file(journal);
+  const auto known = place.rows("SELECT * FROM journals").at(0);
+  fs::remove(journal);
+  ok({"db", "rebuild", "--journal"});
+  place.sql(fmt::format("INSERT INTO journals VALUES ('{}', {}, {})", known.at("id").get<std::string>(),
+                        known.at("bytes").dump(), known.at("checksum").dump()));
+  write_file(journal.string() + ".tmp", text);
+  fs::remove(journal);
+  ok({"db", "rebuild", "--journal"});
+  EXPECT_EQ(place.count("journals"), 1);
+  expect_sound();
+}
+
 TEST_F(DamagedJournal, ALastLineThatAPowerCutTookIsWrittenAgain) {
   const auto whole = read_file(journal);
   const auto last_line = whole.rfind('\n', whole.size() - 2) + 1;

@@ -416,6 +416,29 @@ TEST_F(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
   EXPECT_NE(one[0], usual[0]);
   EXPECT_EQ(both[0], one[0]) << "a method's name means all of its rows";
   EXPECT_EQ(ids({"--methods", "c 0.5"}), std::vector<std::string>{usual[0]});
+  fails(2, {"power", "--table", "mine.json"},
+        {"`harness reproduce --table mine.json --seeds 42..44` makes a pilot"});
+}
+
+TEST_F(Reproduce, RowsWhoseNamesBeginAlikeHaveTheirOwnSettingsInEitherOrder) {
+  const auto row = [](const std::string& name, double lr) {
+    return Json{{"name", name}, {"method", "ratio-norm"}, {"settings", {{"lr", lr}}}};
+  };
+  for (const Json& rows :
+       {Json{row("nu 1", 1e-5), row("nu 1.5", 2e-5)}, Json{row("nu 1.5", 2e-5), row("nu 1", 1e-5)}}) {
+    place.write("alike.json", {{"extends", "sd35-ocr"},
+                               {"id", "alike"},
+                               {"reproduces", ""},
+                               {"methods", rows},
+                               {"baseline", "nu 1"}});
+    ok({"reproduce", "--table", "alike.json", "--scale", "smoke", "--set", "nu 1.5.lr=3e-5"});
+    EXPECT_EQ(place.csv("SELECT DISTINCT arm, json_extract(config, '$.settings.lr') AS lr FROM table_runs "
+                        "JOIN runs ON runs.id = run_id WHERE arm <> 'base' ORDER BY 1"),
+              "arm,lr\nnu 1,1e-05\nnu 1.5,3e-05\n");
+    EXPECT_EQ(place.csv("SELECT DISTINCT arm FROM table_runs JOIN runs ON runs.id = run_id "
+                        "WHERE requested_settings LIKE '%nu 1.5.lr%'"),
+              "arm\nnu 1.5\n");
+  }
 }
 
 TEST_F(Reproduce, NumbersOfExperimentsAreNeverGivenTwice) {

@@ -39,6 +39,20 @@ TEST_F(Verify, EveryTestedCheckpointGivesTheSameBitsAgainAndNothingIsWritten) {
 }
 
 // There an image's bits may depend on the shard that it is drawn in.
+// In a container every call may have the same process id, and a worker goes on with what lies in its folder.
+TEST_F(Verify, TakesAFolderThatNoCallHadBefore) {
+  const auto workspace = copy();
+  const auto folders = [&] {
+    return std::ranges::count_if(fs::directory_iterator(workspace), [](const auto& entry) {
+      return entry.path().filename().string().starts_with("verify-");
+    });
+  };
+  for (int calls = 1; calls <= 2; ++calls) {
+    place().ok(verify(workspace, {"--images", "1", "--keep"}), {"kept: "});
+    EXPECT_EQ(folders(), calls);
+  }
+}
+
 TEST_F(Verify, OfAGpuTakesWholeShards) {
   const auto workspace = copy();
   std::size_t images = 0;

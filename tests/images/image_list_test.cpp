@@ -170,6 +170,14 @@ TEST_F(ImageLists, ImagesThatWandbLoggedAreFoundByTheirCaptions) {
   EXPECT_EQ(text_of(list), "1.0 media/images/eval_images_9_aa.jpg, 2.0 media/images/eval_images_9_bb.jpg");
   ASSERT_EQ(list.notes.size(), 1U);
   EXPECT_EQ(list.notes.front(), "1 of the 3 captions are none of the prompts");
+  // An image that was logged without one.
+  auto& captions = summary.at("eval_images").at("captions");
+  captions[0] = nullptr;
+  add("run/files/wandb-summary.json", summary.dump());
+  EXPECT_EQ(text_of(find(three_, "run")), "2.0 media/images/eval_images_9_bb.jpg");
+  captions[0] = false;
+  add("run/files/wandb-summary.json", summary.dump());
+  expect_refused(three_, "\"captions\" holds what is no text", "run");
 }
 
 TEST_F(ImageLists, AManifestNamesPromptsByTextOrIndexAndSamplesByNumberOrOrder) {
@@ -230,6 +238,12 @@ TEST_F(ImageLists, ACaptionOrANameOfAPromptThatIsThereTwiceIsRefused) {
   expect_refused(twice, problem, "run");
   add("named/two cats_000000.png");
   expect_refused(twice, problem, "named");
+}
+
+TEST_F(ImageLists, ASampleBeyondEveryIntegerIsRefusedByItsOwnNumber) {
+  add("x.png");
+  add("manifest.csv", "file,index,sample\nx.png,0,4294967296\n");
+  expect_refused(three_, "x.png is sample 4294967296, and samples are 0 to");
 }
 
 TEST_F(ImageLists, TwoFilesOfOneImageAreRefused) {

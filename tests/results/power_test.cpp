@@ -165,7 +165,7 @@ TEST(Planning, MoreRunsAndMorePromptsFindSmallerEffects) {
     before = effect;
   }
   before = 1e9;
-  for (const std::int64_t prompts : {10, 100, 762, 10'000, 1'000'000}) {
+  for (const std::int64_t prompts : {16, 100, 762, 10'000, 1'000'000}) {
     const double effect = *crossed_detectable_effect(kMixed, 5, prompts);
     EXPECT_LT(effect, before) << prompts;
     before = effect;
@@ -186,6 +186,14 @@ TEST(PromptsNeeded, NoNumberMakesUpForTooFewRuns) {
   EXPECT_TRUE(prompts_needed(3.3, kMixed, 3).has_value());
   EXPECT_FALSE(prompts_needed(1.6, kMixed, 5).has_value()) << "5 runs alone find 1.682";
   EXPECT_TRUE(prompts_needed(1.7, kMixed, 5).has_value());
+}
+
+TEST(CrossedPower, PromisesNothingBelowThePromptsThatAClaimNeeds) {
+  EXPECT_FALSE(crossed_detectable_effect(kMixed, 8, kFewestPrompts - 1).has_value());
+  EXPECT_TRUE(crossed_detectable_effect(kMixed, 8, kFewestPrompts).has_value());
+  EXPECT_FALSE(runs_needed(100, kMixed, kFewestPrompts - 1).has_value());
+  EXPECT_EQ(runs_needed(100, kMixed, kFewestPrompts), kFewestRuns);
+  EXPECT_EQ(prompts_needed(100, kMixed, 8), kFewestPrompts);
 }
 
 TEST(PromptsNeeded, SayNothingWithoutAnEffectASpreadOrTwoRuns) {

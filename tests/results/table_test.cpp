@@ -288,8 +288,7 @@ const std::vector<std::string> kNotes = {
     "\"These checkpoints differ\" means: the interval excludes 0, and Holm's p, over all 2 differences of the "
     "table (one that restates another counts once), is below 0.05.",
     "Rows by method: intraclass correlation 1.00 in OCR reward (1: all runs of a method agree; 0 or less: "
-    "methods differ no more than runs do). Furthest from ratio-norm in standard errors over runs: "
-    "lambda-controlled, 19.4; over few runs that is no test, and the verdicts hold.",
+    "methods differ no more than runs do).",
     "Prompts without a complete pair in every run, left out of the intervals over training runs. "
     "lambda-controlled \u2212 ratio-norm: OCR reward 4.",
     "A few prompts carry more than half of a difference. lambda-controlled \u2212 ratio-norm, "

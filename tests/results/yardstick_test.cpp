@@ -184,11 +184,18 @@ TEST(Discriminability, OfATableOfThreeRunsIsSaidOnceAndGivenForEveryMetric) {
   EXPECT_NEAR(*entries[0].largest, 0.0112 / (0.001 / std::sqrt(3.0)), 1e-9);
   EXPECT_EQ(entries[0].method, "lambda-controlled");
   EXPECT_FALSE(entries[1].intraclass_correlation.has_value()) << "all rows are equal";
+  EXPECT_THAT(difference_notes(model),
+              Contains(AllOf(HasSubstr("Rows by method: intraclass correlation 0.95 in OCR reward"),
+                             Not(HasSubstr("Furthest")))))
+      << "of two methods there is no furthest";
+  auto of_three = model;
+  for (int run = 0; run < 3; ++run) {
+    of_three.rows.push_back(fixture_row("dual", 40, 0.90 + 0.01 * run, 0.5));
+    of_three.rows.back().seed = 42 + run;
+  }
   EXPECT_THAT(
-      difference_notes(model),
-      Contains(AllOf(
-          HasSubstr("Rows by method: intraclass correlation 0.95 in OCR reward"),
-          HasSubstr("Furthest from ratio-norm in standard errors over runs: lambda-controlled, 19.4"))));
+      difference_notes(of_three),
+      Contains(HasSubstr("Furthest from ratio-norm in standard errors over runs: lambda-controlled, 19.4")));
   const auto document = table_json(model).at("discriminability");
   ASSERT_EQ(document.size(), 2u);
   EXPECT_EQ(document[0].at("runs"), 3);

@@ -142,10 +142,12 @@ TEST_F(FromOutside, WhatIsNoCheckpointIsRefusedBeforeAnythingRuns) {
   file("twice/a-7/adapter_config.json");
   file("twice/a-7/adapter_model.safetensors");
   file("twice/b-7/x");
+  file("bare/adapter_config.json");
   fs::create_directories(places / "empty");
   fs::create_symlink(places / "loop", places / "loop");
   const auto at = [&](const std::string& name) { return "mine=" + (places / name).string(); };
   expect_refused(at("none"), "none: is not there; give a folder as peft");
+  expect_refused(at("bare"), "bare: has adapter_config.json and no weights; copy adapter_model.safetensors");
   expect_refused(at("empty"), "empty: holds no checkpoint");
   expect_refused(at("loop"), "loop: Too many levels of symbolic links");
   expect_refused(at("pickled"), "adapter_model.bin: is pickled");

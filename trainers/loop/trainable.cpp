@@ -160,7 +160,8 @@ void check_settings(const Method& method, const TrainSettings& settings, std::ui
     }
   }
   if (method.reference_kl() && settings.kl > 0)
-    throw Error("setting kl is given, and this method has its own", where, "leave kl at 0");
+    throw Error("setting kl is given, and this method has its own", where,
+                "leave kl at 0; the method's own is among its settings (`harness list settings`)");
   if (compares_within_group(advantage_rule_of(method, settings)) && settings.group_size < 2)
     throw Error("compares the images of a prompt, and group_size is 1", where,
                 "give group_size of 2 or more");
