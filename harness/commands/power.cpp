@@ -147,6 +147,9 @@ void print_needs(const PlannedDifference& answer, const PowerReport& report) {
                          ? std::string("harness score NAME=DIR1 NAME=DIR2 NAME=DIR3 ...")
                          : fmt::format("harness reproduce --table {} --seeds 42..44", table.id);
     put(" unknown. One training run per method shows no spread between runs; three do (`{}`).\n", how);
+  } else if (design.prompts < kFewestPrompts) {
+    put(" nothing is claimed of {} prompts; a claim needs {} runs and {} prompts.\n", design.prompts,
+        kFewestRuns, kFewestPrompts);
   } else {
     if (needs.runs.last) {
       put(" {} training runs per method on {} prompts.",
@@ -155,7 +158,7 @@ void print_needs(const PlannedDifference& answer, const PowerReport& report) {
       put(" not even {} training runs per method are enough on {} prompts.", kMostRuns, design.prompts);
     }
     if (!plans_methods(answer.pilot, design)) {
-      put(" A claim about methods needs {} runs and {} prompts.\n", kFewestRuns, kFewestPrompts);
+      put(" A claim about methods needs {} runs.\n", kFewestRuns);
     } else if (needs.prompts.last) {
       put(" With {} runs, prompts needed: {}.\n", design.runs, text_of(needs.prompts, "none enough"));
     } else if (answer.pilot.components.run == 0) {
