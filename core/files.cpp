@@ -118,7 +118,7 @@ static void remove_whole(const fs::path& path) {
 struct Aside {
   fs::path path;
 
-  explicit Aside(const fs::path& target) : path(aside_of(target)) { remove_whole(path); }
+  explicit Aside(const fs::path& target) : path(aside_of(target)) {}
   ~Aside() {
     std::error_code ignored;
     fs::remove_all(path, ignored);
@@ -146,6 +146,7 @@ void write_file(const fs::path& path, std::string_view bytes) {
 
 void write_folder_atomically(const fs::path& path, const std::function<void(const fs::path&)>& fill) {
   const Aside aside(path);
+  remove_whole(aside.path);
   make_folder(aside.path);
   fill(aside.path);
   for (const auto& entry : fs::recursive_directory_iterator(aside.path)) {

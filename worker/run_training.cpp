@@ -135,10 +135,10 @@ class Training {
     hooks.on_resume = [this](std::int64_t update) {
       reporter_.event({{"type", "resumed"}, {"resumed_from", update}});
     };
-    hooks.on_update = [this](const UpdateRecord& update) { tell(update); };
-    hooks.on_checkpoint = [this](const WrittenCheckpoint& checkpoint) { tell(checkpoint); };
+    hooks.on_update = [this](const UpdateRecord& update) { record(update); };
+    hooks.on_checkpoint = [this](const WrittenCheckpoint& checkpoint) { record(checkpoint); };
     hooks.on_warning = [this](const std::string& message) { note("warning", message); };
-    hooks.on_rounding = [this](const MeasuredRounding& rounding) { tell(rounding); };
+    hooks.on_rounding = [this](const MeasuredRounding& rounding) { record(rounding); };
     hooks.should_stop = [this] { return reporter_.should_stop(); };
     hooks.may_save = [this] { return !reporter_.is_superseded(); };
     hooks.should_save = [this] { return resume_points_.is_due(); };
@@ -157,13 +157,13 @@ class Training {
       auto reward = task_reward(task_, found);
       if (!reward.has_value()) {
         reporter_.expect_no_stop();
-        harness::tell("no reward: {}\n", missing_reward_reason(task_, found));
+        tell("no reward: {}\n", missing_reward_reason(task_, found));
       }
       return reward;
     });
   }
 
-  void tell(const UpdateRecord& u) {
+  void record(const UpdateRecord& u) {
     // Encoders may have been read since; from the first record on, all there is to read has been.
     if (!std::exchange(is_recorded_, true)) weights_.expect_unchanged();
     reporter_.event({{"type", "update"},
@@ -182,7 +182,7 @@ class Training {
                        fmt::format("reward {:.3f}", u.stats.at("reward_mean")));
   }
 
-  void tell(const WrittenCheckpoint& c) {
+  void record(const WrittenCheckpoint& c) {
     reporter_.event({{"type", "checkpoint"},
                      {"step", c.step},
                      {"path", std::filesystem::relative(c.folder, job_.folder).string()},
@@ -200,7 +200,7 @@ class Training {
     reporter_.wake();
   }
 
-  void tell(const MeasuredRounding& rounding) {
+  void record(const MeasuredRounding& rounding) {
     if (const auto warning = warning_of(rounding); !warning.empty())
       note("warning", warning);
     else

@@ -92,12 +92,12 @@ struct RuleResult {
   Findings findings = {};
 };
 
-/// A table's rules: an ordered list of {"name", "check", fields of that check}.
 struct Rule {
-  Json fields;
+  Json fields;        ///< {"name", "check", fields of that check}
   std::string where;  ///< "FILE: rules[N]"
 };
 
+/// A table's rules, in order.
 struct RuleFile {
   std::string id;
   int version = 0;

@@ -12,7 +12,6 @@
 #include "harness/plan/metric_catalogue.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/table_spec.h"
-#include "harness/show/artifacts.h"
 #include "harness/show/figures.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/seeds.h"
@@ -151,6 +150,12 @@ std::filesystem::path output_folder(const Store& store, const Experiment& experi
                                     bool is_one_of_several) {
   if (out.empty()) return experiment_folder(store, experiment);
   return is_one_of_several ? std::filesystem::path(out) / experiment.table_id : std::filesystem::path(out);
+}
+
+PicturePlace picture_place(Store& store, const ChosenExperiments& chosen, const Experiment& experiment,
+                           const std::string& out, const std::string& stem, bool is_usual) {
+  if (out.empty()) return picture_place(store, experiment, stem, is_usual);
+  return {.folder = output_folder(store, experiment, out, chosen.collection.has_value())};
 }
 
 void tell_unknown_names(const DisplayNames& names, const std::string& file, const ChosenExperiments& chosen) {

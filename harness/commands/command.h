@@ -11,6 +11,7 @@
 #include "core/command_line/command_line.h"
 #include "core/json.h"
 #include "harness/plan/workspace.h"
+#include "harness/show/artifacts.h"
 #include "harness/show/experiments.h"
 #include "results/table/notation.h"
 
@@ -86,6 +87,10 @@ ChosenExperiments chosen_experiments(Store& store, const DbOptions& options);
 /// a collection.
 std::filesystem::path output_folder(const Store& store, const Experiment& experiment, const std::string& out,
                                     bool is_one_of_several = false);
+
+/// Where a picture of one of the chosen experiments goes: output_folder of -o DIR, else its own place.
+PicturePlace picture_place(Store& store, const ChosenExperiments& chosen, const Experiment& experiment,
+                           const std::string& out, const std::string& stem, bool is_usual);
 
 /// Tells on standard error which of the names in `file` (--names) none of these experiments has.
 void tell_unknown_names(const DisplayNames& names, const std::string& file, const ChosenExperiments& chosen);

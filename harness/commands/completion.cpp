@@ -71,8 +71,8 @@ Command make_completion() {
 Completes commands, options, and the names that this build knows: tables, methods, metrics, backbones,
 settings. Ids of runs and numbers of experiments are those of the workspace (--out, --db).
 Examples:
-  source <(harness completion bash)    in ~/.bashrc
-  source <(harness completion zsh)     in ~/.zshrc, after compinit
+  source <(harness completion bash)    # in ~/.bashrc
+  source <(harness completion zsh)     # in ~/.zshrc, after compinit
   harness completion fish | source     # in ~/.config/fish/config.fish)"};
   command.add("shell", shell.get(), "bash, zsh or fish", {.required = true, .offers = choices(kShells)});
   command.run = [shell] {

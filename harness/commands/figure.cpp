@@ -10,7 +10,6 @@
 #include "core/text.h"
 #include "harness/commands/command.h"
 #include "harness/plan/registry.h"
-#include "harness/show/artifacts.h"
 #include "harness/show/figures.h"
 #include "harness/show/grid_model.h"
 #include "harness/terminal/output.h"
@@ -25,15 +24,6 @@ struct FigureOptions {
   std::vector<std::string> metrics;
   bool list = false, json = false, no_paper = false;
 };
-
-PicturePlace place_of(Store& store, const Experiment& experiment, const FigureOptions& options,
-                      bool is_one_of_several) {
-  if (!options.out.empty())
-    return {.folder = output_folder(store, experiment, options.out, is_one_of_several)};
-  const bool is_usual = options.width == FigureOptions().width && options.names.empty() &&
-                        options.metrics.empty() && options.method.empty() && !options.no_paper;
-  return picture_place(store, experiment, options.name, is_usual);
-}
 
 /// The figure or, as it is a picture, the grid, in the files that belong to it.
 std::map<std::string, std::string> draw(Store& store, const Experiment& experiment,
@@ -68,9 +58,11 @@ int figure(const FigureOptions& options) {
   Store store(find_workspace(db.place).db, OpenMode::kReadOnly);
   const auto chosen = chosen_experiments(store, db);
   tell_unknown_names(names, options.names, chosen);
+  const bool is_usual = options.width == FigureOptions().width && options.names.empty() &&
+                        options.metrics.empty() && options.method.empty() && !options.no_paper;
   std::map<std::string, std::string> paths;
   for (const auto& experiment : chosen.experiments) {
-    const auto place = place_of(store, experiment, options, chosen.collection.has_value());
+    const auto place = picture_place(store, chosen, experiment, options.out, options.name, is_usual);
     add_artifacts(chosen, experiment, draw(store, experiment, options, names, place), paths);
   }
   print_artifacts(chosen.name(), paths, options.json);

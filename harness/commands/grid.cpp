@@ -9,7 +9,6 @@
 
 #include "core/error.h"
 #include "harness/commands/command.h"
-#include "harness/show/artifacts.h"
 #include "harness/show/grid_model.h"
 #include "harness/show/training_table.h"
 #include "harness/terminal/output.h"
@@ -26,14 +25,6 @@ struct GridOptions {
   bool bare = false, json = false;
 };
 
-PicturePlace place_of(Store& store, const Experiment& experiment, const GridOptions& options,
-                      const GridFiles& files, bool is_one_of_several) {
-  if (!options.out.empty())
-    return {.folder = output_folder(store, experiment, options.out, is_one_of_several)};
-  const bool is_usual = options.width == GridOptions().width && options.names.empty() && !options.bare;
-  return picture_place(store, experiment, files.stem, is_usual);
-}
-
 int grid(const GridOptions& options) {
   GridChoice choice{.groups = {}, .rows = options.rows};
   for (const auto& name : comma_list(options.pick, "--pick"))
@@ -45,6 +36,7 @@ int grid(const GridOptions& options) {
                   .width = figure_width(options.width),
                   .bare = options.bare};
   if (!options.names.empty()) files.names = read_display_names(options.names);
+  const bool is_usual = options.width == GridOptions().width && options.names.empty() && !options.bare;
   std::map<std::string, std::string> paths;
   for (const auto& experiment : chosen.experiments) {
     if (experiment.is_training()) {
@@ -52,7 +44,7 @@ int grid(const GridOptions& options) {
           fmt::format("table {} is one of training statistics and has no test images", experiment.table_id),
           "harness grid", "see `harness figure --list` for its figures");
     }
-    const auto place = place_of(store, experiment, options, files, chosen.collection.has_value());
+    const auto place = picture_place(store, chosen, experiment, options.out, files.stem, is_usual);
     add_artifacts(chosen, experiment, write_grid(make_grid(store, experiment, choice), place, files), paths);
   }
   print_artifacts(chosen.name(), paths, options.json);

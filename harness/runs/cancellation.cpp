@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -82,14 +83,20 @@ std::vector<Cancelled> cancel_jobs(const Workspace& workspace, const std::vector
   SlurmQueue queue;
   queue.read();
   auto cancelled = runs.empty() ? cancel_continuations(workspace, queue) : std::vector<Cancelled>();
+  std::optional<Error> failure;  // one that cannot be told leaves no other one running
   for (const auto& folder : folders) {
     const auto noted = read_submission(folder);
     if (!noted) continue;
     for (const auto& job : queue.living(noted->name)) {
-      cancel_submission(folder, {.job = job.id, .name = job.name});
-      cancelled.push_back({job.id, job.name, folder, job.is_waiting()});
+      try {
+        cancel_submission(folder, {.job = job.id, .name = job.name});
+        cancelled.push_back({job.id, job.name, folder, job.is_waiting()});
+      } catch (const Error& error) {
+        if (!failure) failure = error;
+      }
     }
   }
+  if (failure) throw Error(*failure);
   return cancelled;
 }
 

@@ -68,7 +68,8 @@ ScratchFolder::ScratchFolder(const std::string& name)
 
 ScratchFolder::ScratchFolder(const fs::path& parent, const std::string& name, bool keep) : keep_(keep) {
   make_folder(parent);
-  path_ = made_folder(parent, name, "give a folder that you can write to");
+  path_ =
+      made_folder(parent, name, "it lies beside the DB: copy the workspace to a place that you can write to");
 }
 
 ScratchFolder::~ScratchFolder() {

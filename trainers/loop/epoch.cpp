@@ -21,8 +21,10 @@ void expect_rewards(int missing, std::size_t all, std::int64_t epoch) {
   if (static_cast<double>(missing) <= kMissingLimit * static_cast<double>(all)) return;
   throw Error(
       fmt::format("{} of the {} rewards of epoch {} are missing", missing, all, epoch), "scorer",
-      "at most 5 % may be; worker.log in the run's folder says why each is: mend the scorer, then repeat the "
-      "command, which continues the run",
+      fmt::format(
+          "at most {:g} % may be; worker.log in the run's folder says why each is: mend the scorer, then "
+          "repeat the command, which continues the run",
+          100 * kMissingLimit),
       Status::kFailed);
 }
 
