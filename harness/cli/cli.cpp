@@ -16,6 +16,7 @@
 #include "harness/cli/completion.h"
 #include "harness/commands/command.h"
 #include "harness/plan/workspace.h"
+#include "harness/terminal/ctrl_c.h"
 #include "harness/terminal/output.h"
 #include "results/schema/database_file.h"
 
@@ -100,6 +101,7 @@ int run(int argc, char** argv) {
 
 int run_cli(int argc, char** argv) {
   prepare_streams();
+  end_interrupted_on_sigterm();
   if (argc > 1 && std::string_view(argv[1]) == "__complete") {
     for (const auto& line : completions(harness_program(), {argv + 2, argv + argc})) put_exactly(line + "\n");
     return finished_status(0);

@@ -22,6 +22,7 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "harness/run/job_failure.h"
+#include "harness/terminal/ctrl_c.h"
 
 namespace harness {
 namespace asio = boost::asio;
@@ -41,6 +42,11 @@ bool is_ignored(int signal) {
   struct sigaction action {};
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
+
+/// What Asio lets go of, it leaves with the system's way to end.
+struct HandsSigtermBack {
+  ~HandsSigtermBack() { end_interrupted_on_sigterm(); }
+};
 
 class Scheduler {
  public:
@@ -284,6 +290,7 @@ SchedulerSettings SchedulerSettings::from_environment() {
 
 void run_scheduler(const SchedulerSettings& settings, Executor& executor, const SchedulerHooks& hooks,
                    Progress& progress) {
+  const HandsSigtermBack after;
   Scheduler(settings, executor, hooks, progress).run();
 }
 

@@ -1,10 +1,26 @@
 #pragma once
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <string_view>
+
+#include "core/error.h"
 
 namespace harness {
+
+/// From here on SIGTERM outside of a wait ends the program with the status of an interruption. (Ctrl-C needs
+/// no help: a shell calls its signal by the same number.)
+inline void end_interrupted_on_sigterm() {
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    constexpr std::string_view kSaid = "interrupted\n";
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kSaid.data(), kSaid.size());
+    ::_exit(static_cast<int>(Status::kInterrupted));
+  };
+  ::sigaction(SIGTERM, &action, nullptr);
+}
 
 /// Ctrl-C, or SIGTERM, ends a wait instead of the program.
 class CtrlC {

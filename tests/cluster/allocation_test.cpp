@@ -13,12 +13,10 @@ class InAnAllocation : public OnSlurm {
   std::string submit(const std::string& out, const std::string& more, const std::string& variables = "",
                      const std::string& options = "") const {
     const auto script = root_ / (out + ".sh");
-    // The shell is signalled, not what it has started; a wait that a signal ends says 143.
-    write_file(
-        script,
-        "#!/bin/bash\n" + variables + reproduce(out, more) +
-            " & pid=$!\ntrap 'kill -TERM $pid' TERM\nwait $pid; status=$?\n"
-            "while [ $status = 143 ] && kill -0 $pid; do wait $pid; status=$?; done\necho status $status\n");
+    // The shell is signalled, not what it has started; a wait that a signal ends knows no status yet.
+    write_file(script, "#!/bin/bash\n" + variables + reproduce(out, more) +
+                           " & pid=$!\ntrap 'kill -TERM $pid' TERM\nwait $pid\n"
+                           "while kill -0 $pid 2>/dev/null; do wait $pid; done\nwait $pid\necho status $?\n");
     const auto sent = shell(fmt::format(
         "sbatch --parsable --nodes=2 --ntasks-per-node=1 --cpus-per-task=4 --output={} {} {} 2>&1", log(out),
         options, script.string()));

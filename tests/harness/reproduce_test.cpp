@@ -485,6 +485,49 @@ TEST_F(Reproduce, CtrlCEndsWith130AndTheCommandThatGoesOn) {
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
 }
 
+TEST_F(Reproduce, SigtermBeforeTheFirstJobOrAfterTheLastOneEndsWith130Too) {
+  const auto asked = place.folder() / "asked", worker = place.folder() / "worker";
+  write_file_atomically(worker, "#!/bin/sh\n: >" + asked.string() + "\nexec sleep 100\n");
+  fs::permissions(worker, fs::perms::owner_all);
+  const auto usual = place.environment;
+  place.environment["HARNESS_WORKER"] = worker.string();
+  const auto early = place.start(kSmoke);
+  place.environment = usual;
+  ASSERT_TRUE(wait_until([&] { return fs::exists(asked); }));
+  ::kill(early, SIGTERM);
+  const auto ended = place.wait(early);
+  EXPECT_EQ(ended.status, 130);
+  EXPECT_EQ(ended.err, "interrupted\n");
+
+  // A reader that takes nothing holds the table back.
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const Descriptor reader(ends[0]), writer(ends[1]);
+  const int room = ::fcntl(ends[1], F_SETPIPE_SZ, 4096);
+  const std::string filling(static_cast<size_t>(room), ' ');
+  ASSERT_EQ(::write(ends[1], filling.data(), filling.size()), room);
+  const auto said = place.folder() / "said";
+  const Descriptor err(::creat(said.c_str(), 0600));
+  std::vector<std::string> words = {HARNESS_BINARY_DIR "/harness"};
+  words.insert(words.end(), kSmoke.begin(), kSmoke.end());
+  Process late(
+      words,
+      {.folder = place.folder(), .environment = place.environment, .out = writer.get(), .err = err.get()});
+  const auto jobs_done = [&] {
+    const auto text = read_file(said);
+    size_t done = 0;
+    for (size_t at = 0; (at = text.find(": done\n", at)) != std::string::npos; ++at) ++done;
+    return done == 8;
+  };
+  ASSERT_TRUE(wait_until(jobs_done)) << read_file(said);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ASSERT_FALSE(late.has_ended());
+  ::kill(late.pid(), SIGTERM);
+  EXPECT_EQ(late.wait().code, 130);
+  ok(kSmoke);
+  EXPECT_EQ(place.metric_rows(), undisturbed_rows());
+}
+
 TEST_F(Reproduce, ASecondOneInTheSameFolderSaysWhoIsThere) {
   const auto busy = place.start_busy(kSmoke, "evaluate");
   Workplace other;
