@@ -168,6 +168,7 @@ struct BackboneType {
   std::map<std::string, int> cpu_numerics = {};
   int threads = 0;                    ///< that a worker makes good use of; 0: as many as there are
   bool fills_a_node = false;          ///< --ranks auto: a run on all GPUs of a node, not several side by side
+  bool has_usual_sampler = true;      ///< Backbone::usual_sampler, which `grid=model` takes
   bool needs_target = false;          ///< it draws the quoted text of a prompt and nothing else
   std::string images = kSceneImages;  ///< their kind, for evaluators that are made for one (core/image.h)
   std::string note = {};              ///< what a table says of its numbers, without a full stop

@@ -63,6 +63,7 @@ const bool kRegistered = register_backbone(
      .files = {"model_index.json", "text_encoder/config.json", "text_encoder/model.safetensors",
                "transformer/config.json", "transformer/diffusion_pytorch_model.safetensors",
                "vae/config.json", "vae/diffusion_pytorch_model.safetensors"},
+     .has_usual_sampler = false,
      .needs_target = true,
      .images = kGlyphImages,
      .note = "These are the embedded glyph backbone's numbers, not SD3.5's",

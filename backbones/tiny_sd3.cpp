@@ -76,6 +76,7 @@ const bool kRegistered = register_backbone(
     {.name = "tiny-sd3",
      .random_weights = recipe,
      .threads = 1,  // its operations are too small to share: two runs side by side are faster
+     .has_usual_sampler = false,
      .images = kGlyphImages,
      .load = load});
 

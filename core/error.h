@@ -33,4 +33,10 @@ class Error : public std::exception {
   Status status_;
 };
 
+/// Throws Error (Status::kUsage) unless it holds.
+inline void refuse_unless(bool holds, const std::string& what, const std::string& where,
+                          const std::string& hint = {}) {
+  if (!holds) throw Error(what, where, hint);
+}
+
 }  // namespace harness

@@ -159,6 +159,10 @@ void EventLogWriter::sync() {
   if (::fdatasync(file_.get()) != 0) fail("cannot sync", path_);
 }
 
+void EventLogWriter::sync_others() {
+  if (::syncfs(file_.get()) != 0) fail("cannot sync", path_);
+}
+
 EventBatch read_events(const std::filesystem::path& path, std::uint64_t offset, std::size_t max_bytes) {
   EventBatch batch{.events = {}, .marks = {}, .next_offset = offset};
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

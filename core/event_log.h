@@ -11,6 +11,14 @@
 
 namespace harness {
 
+// Files of a job's folder (EVENTS.md). An evaluation's stands in its run's, and its name begins with
+// kEvaluationPrefix.
+inline constexpr const char *kEventLog = "events.log", *kJobFile = "job.json",
+                            *kPositionsFile = "positions.json", *kWorkerLog = "worker.log",
+                            *kEvaluationPrefix = "eval-";
+/// Beside them where a job of Slurm's is not to go on: its number.
+inline constexpr const char* kStopMarker = "stop";
+
 /// A place in a log: behind `bytes` bytes, the last line of which has this checksum.
 struct LogMark {
   std::uint64_t bytes = 0;
@@ -44,6 +52,8 @@ class EventLogWriter {
 
   /// fdatasync: after it returns, what was appended survives a power cut.
   void sync();
+  /// Likewise what was written into other files of its file system: before it is said that they are there.
+  void sync_others();
 
  private:
   Descriptor file_;

@@ -16,14 +16,10 @@ namespace {
 constexpr const char* kSpecFile = "scorer.json";
 constexpr double kLongestSeconds = 86400;
 
-void require(bool holds, const std::string& what, const std::string& where, const std::string& hint = {}) {
-  if (!holds) throw Error(what, where, hint);
-}
-
 void require_one_of(const std::string& value, const std::vector<std::string>& known,
                     const std::string& where) {
-  require(std::ranges::count(known, value) > 0, fmt::format("is {}", in_quotes(value)), where,
-          suggestion(value, known));
+  refuse_unless(std::ranges::count(known, value) > 0, fmt::format("is {}", in_quotes(value)), where,
+                suggestion(value, known));
 }
 
 const std::string kSmall = "abcdefghijklmnopqrstuvwxyz", kCapital = "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
@@ -35,55 +31,56 @@ bool is_made_of(const std::string& name, const std::string& first, const std::st
 }
 
 MetricInfo read_metric(const std::string& name, const Fields& fields) {
-  require(name.size() <= 48 && is_made_of(name, kSmall, kSmall + kDigits + "_"), "is no name for a metric",
-          fields.where(), "small letters, digits and _, with a letter first, at most 48");
+  refuse_unless(name.size() <= 48 && is_made_of(name, kSmall, kSmall + kDigits + "_"),
+                "is no name for a metric", fields.where(),
+                "small letters, digits and _, with a letter first, at most 48");
   return read_metric_info(name, fields);
 }
 
 int milliseconds_of(Fields& fields, const std::string& key, double fallback) {
   const auto seconds = fields.optional<double>(key, fallback);
-  require(seconds >= 0.001 && seconds <= kLongestSeconds, "must be 0.001 to 86400 seconds",
-          fields.where() + ": " + key);
+  refuse_unless(seconds >= 0.001 && seconds <= kLongestSeconds, "must be 0.001 to 86400 seconds",
+                fields.where() + ": " + key);
   return static_cast<int>(std::ceil(seconds * 1000));
 }
 
 int count_of(Fields& fields, const std::string& key, int fallback, int lowest, int highest) {
   const int count = fields.optional<int>(key, fallback);
-  require(count >= lowest && count <= highest, fmt::format("must be {} to {}", lowest, highest),
-          fields.where() + ": " + key);
+  refuse_unless(count >= lowest && count <= highest, fmt::format("must be {} to {}", lowest, highest),
+                fields.where() + ": " + key);
   return count;
 }
 
 /// A program that lies in the folder is named with its place; a bare name means one in PATH.
 void check_command(const ExternalScorerSpec& spec, const std::string& where) {
-  require(!spec.command.empty() && !spec.command[0].empty(), "names no program", where);
+  refuse_unless(!spec.command.empty() && !spec.command[0].empty(), "names no program", where);
   for (const auto& word : spec.command) {
-    require(word.find('\0') == std::string::npos, "holds a zero byte", where);
+    refuse_unless(word.find('\0') == std::string::npos, "holds a zero byte", where);
   }
   const auto& program = spec.command[0];
   if (program.find('/') == std::string::npos) {
-    require(!fs::exists(spec.folder / program),
-            fmt::format("{} is a file of this folder", in_quotes(program)), where + "[0]",
-            fmt::format("write \"./{}\"; a name alone is looked up in PATH", program));
+    refuse_unless(!fs::exists(spec.folder / program),
+                  fmt::format("{} is a file of this folder", in_quotes(program)), where + "[0]",
+                  fmt::format("write \"./{}\"; a name alone is looked up in PATH", program));
     return;
   }
-  require(fs::is_regular_file(spec.folder / program), fmt::format("there is no file {}", in_quotes(program)),
-          where + "[0]");
+  refuse_unless(fs::is_regular_file(spec.folder / program),
+                fmt::format("there is no file {}", in_quotes(program)), where + "[0]");
 }
 
 /// A path as it is below the scorer's folder. Throws Error for one that leads out of it.
 fs::path inside(const std::string& path, const std::string& where) {
   const auto relative = fs::path(path).lexically_normal();
   const bool is_inside = !relative.empty() && relative.is_relative() && *relative.begin() != "..";
-  require(is_inside, fmt::format("{} lies outside of the scorer's folder", in_quotes(path)), where,
-          "copy it there, or make a link");
+  refuse_unless(is_inside, fmt::format("{} lies outside of the scorer's folder", in_quotes(path)), where,
+                "copy it there, or make a link");
   return relative;
 }
 
 void check_files(const ExternalScorerSpec& spec, const std::string& where) {
   for (const auto& file : spec.files) {
-    require(fs::exists(spec.folder / inside(file, where)), fmt::format("there is no {}", in_quotes(file)),
-            where);
+    refuse_unless(fs::exists(spec.folder / inside(file, where)),
+                  fmt::format("there is no {}", in_quotes(file)), where);
   }
 }
 
@@ -95,8 +92,8 @@ void read_environment(Fields& fields, ExternalScorerSpec& spec) {
     const auto value = environment.required<std::string>(name);
     const bool plain =
         !name.empty() && name.find('=') == std::string::npos && name.find('\0') == std::string::npos;
-    require(plain && value.find('\0') == std::string::npos,
-            fmt::format("{} cannot stand in an environment", in_quotes(name)), environment.where());
+    refuse_unless(plain && value.find('\0') == std::string::npos,
+                  fmt::format("{} cannot stand in an environment", in_quotes(name)), environment.where());
     spec.environment[name] = value;
   }
 }
@@ -134,7 +131,7 @@ void read_metrics(Fields& fields, ExternalScorerSpec& spec, Faults& faults) {
     Fields metrics = fields.object("metrics");
     for (const auto& name : metrics.keys())
       faults.collect([&] { spec.metrics.push_back(read_metric(name, metrics.object(name))); });
-    require(!metrics.keys().empty(), "names no metric", metrics.where());
+    refuse_unless(!metrics.keys().empty(), "names no metric", metrics.where());
   });
 }
 
@@ -154,7 +151,7 @@ ExternalScorerSpec read_external_scorer(const fs::path& given) {
   const auto folder = fs::absolute(given).lexically_normal();
   const auto where = (given / kSpecFile).string();
   const Json document = read_json(given / kSpecFile);
-  require(document.is_object(), "is not a JSON object", where);
+  refuse_unless(document.is_object(), "is not a JSON object", where);
   Fields fields(document, where);
   ExternalScorerSpec spec;
   spec.name = (folder.filename().empty() ? folder.parent_path() : folder).filename().string();
@@ -162,12 +159,13 @@ ExternalScorerSpec read_external_scorer(const fs::path& given) {
   Faults faults;
   faults.collect([&] {
     const auto letters = kSmall + kCapital + kDigits;
-    require(is_made_of(spec.name, letters, letters + "-_."), "the name of its folder is no name for a scorer",
-            where, "letters, digits, -, _ and ., with a letter or digit first");
+    refuse_unless(is_made_of(spec.name, letters, letters + "-_."),
+                  "the name of its folder is no name for a scorer", where,
+                  "letters, digits, -, _ and ., with a letter or digit first");
   });
   faults.collect([&] {
     spec.version = fields.required<std::string>("version");
-    require(!spec.version.empty(), "is empty", where + ": version");
+    refuse_unless(!spec.version.empty(), "is empty", where + ": version");
   });
   faults.collect([&] { spec.summary = fields.optional<std::string>("summary", ""); });
   faults.collect([&] {

@@ -34,6 +34,7 @@ class Check {
     const auto& given = fields_.get("evaluation_settings");
     const auto settings =
         read_evaluate_settings(without_model_choices(given, backbone_), "evaluation settings");
+    require_grid(settings.grid, "evaluation settings");
     workload_.evaluation_images = settings.shard_size;
     uses_ema_ = settings.use_ema;
     note(given, settings.guidance, "evaluation settings");
@@ -49,6 +50,7 @@ class Check {
       require_reward_gradient(*configured.method, task, where);
       require_trainable(*configured.method, given, kAnySeed, where);
       const auto train = with_forests(given, *configured.method, kAnySeed, where);
+      require_grid(train.grid, where);
       require_shared_folds(train, ranks_, where + ": --ranks");
       folds_ = std::gcd(folds_, train.gradient_folds);
       // Latents before, between and behind the steps; of each step the old policy's mean and velocity.
@@ -85,6 +87,12 @@ class Check {
   std::int64_t shared_folds() const { return folds_; }
 
  private:
+  void require_grid(NoiseGrid grid, const std::string& where) const {
+    if (grid != NoiseGrid::kModel || backbone_type(backbone_).has_usual_sampler) return;
+    throw Error(fmt::format("is \"model\", and {} has no grid of its own", backbone_), where + ": grid",
+                "give uniform or diffusers");
+  }
+
   /// An average that no update has reached yet is the starting weights, and its evaluation says nothing.
   void expect_moved_average(const TrainSettings& train, const std::string& where) const {
     if (!uses_ema_) return;

@@ -6,6 +6,7 @@
 #include <ranges>
 
 #include "core/error.h"
+#include "core/event_log.h"
 #include "worker/backbone_source.h"
 #include "worker/scoring.h"
 
@@ -44,7 +45,7 @@ ImageScoring::ImageScoring(const WorkerJob& job, const Ranks& ranks, Reporter& r
       reporter_(reporter),
       images_(std::move(images)),
       shard_size_(shard_size),
-      recorded_(ranks.is_root() ? scored_images(job.folder / "events.log") : ScoredImages()),
+      recorded_(ranks.is_root() ? scored_images(job.folder / kEventLog) : ScoredImages()),
       scorers_(open_scorers(job)),
       shown_metric_(job.get<std::vector<std::string>>("metrics").at(0)) {}
 
@@ -89,7 +90,7 @@ std::vector<std::size_t> ImageScoring::shards_to_make() {
   }
   const auto told = Json::parse(ranks_.of_root(Json{{"shards", shards}, {"scorers", last_scorers()}}.dump()));
   if (const auto& state = told.at("scorers"); !state.is_null())
-    scorers_.restore(state, (job_.folder / "events.log").string());
+    scorers_.restore(state, (job_.folder / kEventLog).string());
   return told.at("shards").get<std::vector<std::size_t>>();
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/event_log.h"
 #include "core/json.h"
 
 namespace harness {
@@ -25,7 +26,7 @@ struct WorkerJob {
   const char* device_field() const { return device == "cpu" ? "cpu" : "gpu"; }
 
   /// "FOLDER/job.json", for messages.
-  std::string file() const { return (folder / "job.json").string(); }
+  std::string file() const { return (folder / kJobFile).string(); }
 
   /// A path of the job; throws Error if it is not given.
   std::filesystem::path path(const std::string& name) const;

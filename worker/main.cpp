@@ -51,7 +51,7 @@ void require_planned_device(const WorkerJob& job) {
 
 /// What was begun on another kind of machine goes on there: here it would get other bits.
 void require_same_machine(const WorkerJob& job) {
-  const auto start = last_start(job.folder / "events.log");
+  const auto start = last_start(job.folder / kEventLog);
   if (!start) return;
   const auto began = start->value(job.device_field(), ""), here = device_identity(job.device);
   if (began.empty() || began == here) return;
@@ -85,7 +85,7 @@ struct LastAttempt {
 
 LastAttempt last_attempt(const std::filesystem::path& folder, std::uint64_t begin) {
   LastAttempt found;
-  for (const auto& event : Events(folder / "events.log", begin)) {
+  for (const auto& event : Events(folder / kEventLog, begin)) {
     const auto type = event.value("type", "");
     found.is_complete = found.is_complete || type == "job_completed";
     if (type == "job_started") found.has_advanced = false;

@@ -12,11 +12,15 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "core/event_log.h"
+#include "core/files.h"
 #include "core/host.h"
 #include "core/source_sums/source_sums.h"
+#include "core/text.h"
 #include "models/nn/device.h"
 
 namespace harness {
+namespace fs = std::filesystem;
 namespace {
 
 constexpr int kAliveMilliseconds = 2000;
@@ -63,10 +67,10 @@ std::filesystem::path wait_until_free(const std::filesystem::path& log) {
 }  // namespace
 
 Reporter::Reporter(const WorkerJob& job, bool is_root)
-    : is_heard_(is_root && !is_set("HARNESS_DETACHED")), started_(now_seconds()) {
+    : folder_(job.folder), is_heard_(is_root && !is_set("HARNESS_DETACHED")), started_(now_seconds()) {
   stop_on_sigterm();
   if (!is_root) return;
-  const auto log = job.folder / "events.log";
+  const auto log = job.folder / kEventLog;
   if (is_set("HARNESS_TAKE_OVER")) {
     log_.emplace(log, EventLogWriter::Opening::kTakeOver);
   } else {
@@ -116,6 +120,7 @@ void Reporter::progress(double done, double total, const std::string& unit, doub
 }
 
 void Reporter::completed(Json summary) {
+  if (log_) log_->sync_others();
   event({{"type", "job_completed"},
          {"wall_seconds", now_seconds() - started_},
          {"peak_rss_mb", peak_rss_mb()},
@@ -134,7 +139,16 @@ void Reporter::expect_no_stop() const {
 }
 
 bool Reporter::should_stop() const {
-  return stop_ || terminated != 0 || is_superseded();
+  return stop_ || terminated != 0 || is_superseded() || is_cancelled();
+}
+
+/// A signal that Slurm was to send before there was a process to get it.
+bool Reporter::is_cancelled() const {
+  if (!log_ || is_heard_) return false;
+  const auto job = environment("SLURM_JOB_ID");
+  const auto marker = folder_ / kStopMarker;
+  std::error_code absent;
+  return !job.empty() && fs::exists(marker, absent) && trim(read_file(marker)) == job;
 }
 
 bool Reporter::is_superseded() const {

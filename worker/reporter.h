@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -34,18 +35,20 @@ class Reporter {
   void completed(Json summary);
   void failed(const std::string& what, const std::string& where, const std::string& hint);
 
-  /// True once the orchestrator has closed the pipe, SIGTERM has come (from a batch system), or another
-  /// attempt has taken the log over: finish the shard or epoch and end.
+  /// True once the orchestrator has closed the pipe, SIGTERM has come (from a batch system), another attempt
+  /// has taken the log over, or the job is cancelled: finish the shard or epoch and end.
   bool should_stop() const;
   /// Throws Error (Status::kInterrupted) then: of what has failed since it cannot be told why.
   void expect_no_stop() const;
   bool is_superseded() const;  ///< another attempt has taken the log over
 
  private:
+  bool is_cancelled() const;  ///< by the marker in the job's folder
   void say(const std::string& line);
   /// Until the destructor closes the pipe to it.
   void watch();
 
+  std::filesystem::path folder_;
   std::optional<EventLogWriter> log_;  ///< the root's
   bool is_heard_;                      ///< an orchestrator holds our streams
   double started_, synced_ = 0;

@@ -121,7 +121,7 @@ class GivenScoring {
 
   bool run() {
     if (!scoring_.run(pool_, [this](std::size_t begin) { return read(begin); })) return false;
-    const GivenCounts counts(job_.folder / "events.log");
+    const GivenCounts counts(job_.folder / kEventLog);
     auto notes = counts.notes(scoring_.images().size());
     const auto scorers = scoring_.scorers_report();
     for (const auto& note : scorers.notes) notes.push_back(note);

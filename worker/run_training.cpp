@@ -55,7 +55,7 @@ std::vector<TrainingPrompt> training_prompts(const WorkerJob& job) {
 /// resume points of updates that the log does not hold.
 std::int64_t recorded_updates(const WorkerJob& job) {
   std::int64_t last = 0;
-  for (const auto& event : Events(job.folder / "events.log")) {
+  for (const auto& event : Events(job.folder / kEventLog)) {
     if (event.value("type", "") == "update") last = std::max(last, event.value("update_index", last));
   }
   return last;

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 bool is_evaluation(const fs::path& folder) {
-  return folder.filename().string().starts_with("eval-") && fs::is_directory(folder);
+  return folder.filename().string().starts_with(kEvaluationPrefix) && fs::is_directory(folder);
 }
 
 [[noreturn]] void refuse(const fs::path& from, const fs::path& to, const char* what,
@@ -29,17 +29,18 @@ bool is_evaluation(const fs::path& folder) {
 
 /// The log of a job that is in both places.
 void require_same_log(const fs::path& from, const fs::path& to) {
-  const bool is_here = fs::exists(to / kLog), comes = fs::exists(from / kLog);
+  const bool is_here = fs::exists(to / kEventLog), comes = fs::exists(from / kEventLog);
   if (is_here && comes &&
-      (is_same_content(from / kLog, to / kLog) || have_same_results(from / kLog, to / kLog)))
+      (is_same_content(from / kEventLog, to / kEventLog) ||
+       have_same_results(from / kEventLog, to / kEventLog)))
     return;
   if (!is_here && !comes) return;
   constexpr const char* kHint =
       "it is the same run, done twice with other results, or done in one of them only: keep them in two "
       "workspaces";
-  if (is_here && comes) refuse(from / kLog, to / kLog, "results", kHint);
+  if (is_here && comes) refuse(from / kEventLog, to / kEventLog, "results", kHint);
   throw Error(is_here ? fmt::format("holds a log that {} lacks", from.string())
-                      : fmt::format("lacks the log {}", (from / kLog).string()),
+                      : fmt::format("lacks the log {}", (from / kEventLog).string()),
               to.string(), kHint, Status::kFailed);
 }
 

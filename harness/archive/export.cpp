@@ -85,7 +85,11 @@ class Contents {
       if (!report.left_out.empty())
         throw Error(report.left_out.front(), workspace_.folder.string(),
                     "`harness db check` says what mends it", Status::kFailed);
-      guarded(made, [&] { store.database().exec(fmt::format("VACUUM INTO '{}'", small.string())); });
+      guarded(made, [&] {
+        SQLite::Statement copy(store.database(), "VACUUM INTO ?1");
+        copy.bind(1, small.string());
+        copy.exec();
+      });
     }
     sources_[kDatabaseName] = read_file(small);
   }
@@ -140,8 +144,9 @@ class Contents {
     if (!fs::exists(folder / kJobFile))
       throw Error("is missing", (folder / kJobFile).string(), "put the run's folder back from a copy",
                   Status::kFailed);
-    require_sound_log(folder / kLog);
-    for (const auto* file : {kJobFile, kLog, kWorkerLog}) add_if_there(run.id + "/" + file, folder / file);
+    require_sound_log(folder / kEventLog);
+    for (const auto* file : {kJobFile, kEventLog, kWorkerLog})
+      add_if_there(run.id + "/" + file, folder / file);
     for (const auto& evaluation : store_.evaluations(run.id)) {
       if (evaluation.state == JobState::kDone) add_evaluation(run, evaluation, folder);
     }
@@ -152,9 +157,9 @@ class Contents {
     const auto name = fs::path(evaluation.folder).filename().string();
     const auto folder = of_run / name;
     const auto here = run.id + "/" + name + "/";
-    for (const auto* file : {kJobFile, kPositionsFile, kLog, kWorkerLog})
+    for (const auto* file : {kJobFile, kPositionsFile, kEventLog, kWorkerLog})
       add_if_there(here + file, folder / file);
-    require_sound_log(folder / kLog);
+    require_sound_log(folder / kEventLog);
     evaluations_.insert(evaluation.id);
     if (!request_.images) return add_bytes(here + kLeftOutFile, left_out_note(kImagesFolder));
     require_here(folder, kImagesFolder, "--images");

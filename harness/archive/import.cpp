@@ -61,7 +61,7 @@ void require_sound_run(const fs::path& folder, const std::string& id) {
   if (read_job(folder, id).id != id) refuse("is another job", folder.string());
   for (const auto& entry : fs::directory_iterator(folder)) {
     const auto name = entry.path().filename().string();
-    if (entry.is_directory() && name.starts_with("eval-")) {
+    if (entry.is_directory() && name.starts_with(kEvaluationPrefix)) {
       const auto job = read_job(entry.path(), name.substr(name.rfind('-') + 1));
       if (job.identity.value("run", "") != id)
         refuse("is an evaluation of another run", entry.path().string());

@@ -41,7 +41,7 @@ bool is_file_name(const std::string& name) {
   return is_archive_name(name) && name.find('/') == std::string::npos;
 }
 
-void require(bool holds, const std::string& what, const std::string& where) {
+void refuse_journal_unless(bool holds, const std::string& what, const std::string& where) {
   if (!holds)
     throw Error("journal: " + what, where, "it was not written by harness, and nothing of it was taken");
 }
@@ -52,25 +52,27 @@ void require_sound(const Json& record, const std::string& where) {
                                                "experiment", "comparisons", "alarms",     "artifact"};
   const auto type = type_of(record);
   if (type == "experiment_again") return;
-  require(kTypes.contains(type), "unknown record " + in_quotes(type), where);
+  refuse_journal_unless(kTypes.contains(type), "unknown record " + in_quotes(type), where);
   const Json& data = record.at("data");
   const auto text = [&](const char* key) { return data.at(key).get<std::string>(); };
   if (record.contains("run"))
-    require(is_job_id(record.at("run")),
-            in_quotes(record.at("run").get<std::string>()) + " is no id of a run", where);
+    refuse_journal_unless(is_job_id(record.at("run")),
+                          in_quotes(record.at("run").get<std::string>()) + " is no id of a run", where);
   if (type == "run" || type == "evaluation" || type == "job") {
-    require(is_job_id(text("id")), in_quotes(text("id")) + " is no id of a job", where);
+    refuse_journal_unless(is_job_id(text("id")), in_quotes(text("id")) + " is no id of a job", where);
     const auto name = fs::path(text("folder")).filename().string();
-    require(is_file_name(name), in_quotes(text("folder")) + " is no folder of a run", where);
+    refuse_journal_unless(is_file_name(name), in_quotes(text("folder")) + " is no folder of a run", where);
   }
   if (type == "experiment" || type == "artifact") {
-    require(is_file_name(text("table")) && !is_taken_in_workspace(text("table")),
-            in_quotes(text("table")) + " is no name of a table", where);
+    refuse_journal_unless(is_file_name(text("table")) && !is_taken_in_workspace(text("table")),
+                          in_quotes(text("table")) + " is no name of a table", where);
   }
   if (type == "artifact")
-    require(is_file_name(text("name")), in_quotes(text("name")) + " is no name of a file", where);
+    refuse_journal_unless(is_file_name(text("name")), in_quotes(text("name")) + " is no name of a file",
+                          where);
   if (type == "prompt_set")
-    require(is_file_name(text("name")), in_quotes(text("name")) + " is no name of prompts", where);
+    refuse_journal_unless(is_file_name(text("name")), in_quotes(text("name")) + " is no name of prompts",
+                          where);
 }
 
 class TakingIn {

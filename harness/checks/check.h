@@ -63,11 +63,17 @@ struct Findings {
   std::vector<std::string> problems = {};
   std::string summary = {}, hint = {};  ///< hint: what to do where it does not hold
   std::string warning = {};             ///< it holds, and the reader should know this
+  bool has_subject = true;  ///< false: there is nothing that the rule speaks of, as `summary` says
 
   void add(std::string problem) { problems.push_back(std::move(problem)); }
   template <class... Values>
   void add(fmt::format_string<Values...> format, Values&&... values) {
     problems.push_back(fmt::format(format, std::forward<Values>(values)...));
+  }
+  /// What was looked at, or that there was nothing.
+  void sum_up(std::size_t count, std::string what, std::string nothing) {
+    has_subject = count > 0;
+    summary = has_subject ? std::move(what) : std::move(nothing);
   }
 };
 
@@ -86,10 +92,13 @@ Check check_images, check_checkpoints, check_artifacts;                         
 
 struct RuleResult {
   std::string name;
-  bool passed = false;
+  bool passed = false;   ///< true also where `applies` is false
+  bool applies = false;  ///< there was something to check
   std::string message =
       {};  ///< on one line: what was looked at, or what does not hold, where, and what to do
   Findings findings = {};
+
+  bool holds() const { return passed && applies; }
 };
 
 struct Rule {

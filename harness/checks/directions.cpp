@@ -141,8 +141,12 @@ Findings check_directions(const CheckedExperiment& experiment, Fields&) {
   check_record(experiment, findings);
   const auto count = check_table(experiment, findings);
   check_written_table(experiment, findings);
-  findings.summary = fmt::format(
-      "{} verdicts have the sign of their difference, in the direction that is good for the metric", count);
+  findings.sum_up(
+      count,
+      fmt::format(
+          "{} verdicts have the sign of their difference, in the direction that is good for the metric",
+          count),
+      "there are no verdicts");
   return findings;
 }
 

@@ -80,7 +80,7 @@ std::vector<const CheckedEvaluation*> CheckedExperiment::evaluations_of(const st
 const JobLog& CheckedExperiment::log(const fs::path& folder) const {
   const auto known = logs_.find(folder);
   if (known != logs_.end()) return known->second;
-  return logs_[folder] = read_log(folder / "events.log");
+  return logs_[folder] = read_log(folder / kEventLog);
 }
 
 }  // namespace harness

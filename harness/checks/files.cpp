@@ -111,7 +111,8 @@ Findings check_images(const CheckedExperiment& experiment, Fields&) {
       ++images;
     }
   }
-  findings.summary = fmt::format("{} images have the bytes that were scored", images);
+  findings.sum_up(images, fmt::format("{} images have the bytes that were scored", images),
+                  "there are no images");
   warn_of_left_out(kImagesFolder, left_out, "evaluation", findings);
   return findings;
 }
@@ -159,7 +160,8 @@ Findings check_artifacts(const CheckedExperiment& experiment, Fields&) {
       findings.add("{} was changed after harness wrote it", file.string());
     }
   }
-  findings.summary = fmt::format("{} tables and pictures are as they were written", intact);
+  findings.sum_up(intact, fmt::format("{} tables and pictures are as they were written", intact),
+                  "no table or picture is here");
   return findings;
 }
 

@@ -173,7 +173,8 @@ Findings check_metrics(const CheckedExperiment& experiment, Fields&) {
       ++scores;
     }
   }
-  findings.summary = fmt::format("{} scores follow from transcript and target", scores);
+  findings.sum_up(scores, fmt::format("{} scores follow from transcript and target", scores),
+                  "no score follows from a transcript");
   if (others > 0) findings.summary += fmt::format("; {} need their scorer and were not recomputed", others);
   return findings;
 }
@@ -194,7 +195,9 @@ Findings check_comparisons(const CheckedExperiment& experiment, Fields&) {
     }
   }
   for (const auto& [key, row] : stored) findings.add("{}: rests on no rows", key);
-  findings.summary = fmt::format("{} paired comparisons, recomputed, match the stored ones", computed.size());
+  findings.sum_up(computed.size(),
+                  fmt::format("{} paired comparisons, recomputed, match the stored ones", computed.size()),
+                  "there is nothing to compare");
   return findings;
 }
 
@@ -228,10 +231,9 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
   for (const auto& name : stored) {
     if (!computed.contains(name)) findings.add("{}: rests on no rows", name);
   }
-  findings.summary =
-      experiment.guardrail_rule
-          ? fmt::format("{} guardrail alarms follow from the stored comparisons", computed.size())
-          : std::string("recorded without a guardrail rule");
+  findings.sum_up(experiment.guardrail_rule ? 1 : 0,
+                  fmt::format("{} guardrail alarms follow from the stored comparisons", computed.size()),
+                  "recorded without a guardrail rule");
   return findings;
 }
 
@@ -252,8 +254,10 @@ Findings check_law_audit(const CheckedExperiment& experiment, Fields& rule) {
                    found.values, statistic, found.updates, expected.values, expected.updates);
     }
   }
-  findings.summary = fmt::format("{} values of {}: every update and trained step of every run", rows,
-                                 fmt::join(statistics, ", "));
+  findings.sum_up(static_cast<std::size_t>(rows),
+                  fmt::format("{} values of {}: every update and trained step of every run", rows,
+                              fmt::join(statistics, ", ")),
+                  "no steps were trained here");
   if (without > 0)
     findings.summary += fmt::format("; {} train no recorded steps, and the law does not speak of them",
                                     counted(without, "run"));
@@ -276,7 +280,9 @@ Findings check_on_policy(const CheckedExperiment& experiment, Fields&) {
       findings.add("{}: an on-policy log-ratio of {:.3g}, above the tolerance {}", run.name, *largest,
                    tolerance);
   }
-  findings.summary = fmt::format("{} on-policy means are within the tolerance", rows);
+  findings.sum_up(static_cast<std::size_t>(rows),
+                  fmt::format("{} on-policy means are within the tolerance", rows),
+                  "no log-ratios were trained on here");
   return findings;
 }
 

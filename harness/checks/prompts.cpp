@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "core/event_log.h"
 #include "core/files.h"
 #include "core/geneval/record.h"
 #include "core/sha256.h"
@@ -140,7 +141,7 @@ void check_positions(const CheckedExperiment& experiment, const CheckedEvaluatio
   if (e.split_sha256 != positions_checksum(positions)) {
     findings.add("{}: its prompts are not those that the split gives", e.name);
   }
-  if (const auto file = e.place / "positions.json"; !std::filesystem::exists(file)) {
+  if (const auto file = e.place / kPositionsFile; !std::filesystem::exists(file)) {
     findings.add("{}: {} is missing", e.name, file.string());
   } else if (read_json(file) != Json(positions)) {
     findings.add("{}: {} holds other prompts", e.name, file.string());

@@ -209,10 +209,11 @@ Findings check_selection(const CheckedExperiment& experiment, Fields&) {
   for (const auto& run : experiment.runs) check_selection_of(experiment, run, findings);
   if (experiment.table.has_second_view()) check_second_view(experiment, findings);
   const bool selects = !std::ranges::all_of(experiment.runs, &CheckedRun::has_only_one);
-  findings.summary = selects ? fmt::format("{} of {} on {}, recomputed, chooses the same checkpoints",
-                                           experiment.table.selection.rule, experiment.table.selection.metric,
-                                           experiment.table.selection.split)
-                             : std::string("nothing was selected: every row has one checkpoint");
+  const auto& selection = experiment.table.selection;
+  findings.sum_up(selects ? 1 : 0,
+                  fmt::format("{} of {} on {}, recomputed, chooses the same checkpoints", selection.rule,
+                              selection.metric, selection.split),
+                  "nothing was selected: every row has one checkpoint");
   return findings;
 }
 
@@ -250,7 +251,7 @@ Findings check_spec(const CheckedExperiment& experiment, Fields& rule) {
   const Json& values = rule.get("values");
   if (!values.is_object()) throw Error("must be an object {JSON pointer: value}", rule.where() + ": values");
   if (!scales.empty() && std::ranges::find(scales, experiment.scale) == scales.end()) {
-    findings.summary = fmt::format("not asked for at scale {}", experiment.scale);
+    findings.sum_up(0, "", fmt::format("not asked for at scale {}", experiment.scale));
     return findings;
   }
   for (const auto& [pointer, expected] : values.items()) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 
+#include "core/event_log.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "harness/checks/check.h"
@@ -59,7 +60,7 @@ void compare_schema(SQLite::Database& db, Findings& findings) {
 }
 
 void check_job_file(const auto& job, Findings& findings) {
-  const auto file = job.place / "job.json";
+  const auto file = job.place / kJobFile;
   if (!fs::exists(file)) return findings.add("{}: {} is missing", job.name, file.string());
   const Json written = read_json(file);
   if (const auto id = written.value("id", "?"); id != job.id)
@@ -75,7 +76,7 @@ void check_job_file(const auto& job, Findings& findings) {
 void check_log(const CheckedExperiment& experiment, const auto& job, std::uint64_t offset,
                bool may_start_again, Findings& findings) {
   const auto& log = experiment.log(job.place);
-  const auto where = fmt::format("{}: {}", job.name, (job.place / "events.log").string());
+  const auto where = fmt::format("{}: {}", job.name, (job.place / kEventLog).string());
   if (!log.problem.empty()) return findings.add("{}: {}", where, log.problem);
   if (log.size != offset) findings.add("{}: {} bytes, of which the DB has read {}", where, log.size, offset);
   std::size_t completed = 0;

@@ -122,6 +122,7 @@ RuleResult apply_rule(const Rule& rule, const CheckedExperiment& experiment, con
   fields.finish();
   add_place(result.findings, workspace);
   result.passed = result.findings.problems.empty();
+  result.applies = result.findings.has_subject || !result.passed;
   result.message = one_line(result.findings);
   return result;
 }

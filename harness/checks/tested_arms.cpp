@@ -75,9 +75,10 @@ Findings check_tested_arms(const CheckedExperiment& experiment, Fields&) {
   }
   std::vector<std::string> texts;
   for (const auto& [tested_on, variants] : found) texts.push_back(variants.text());
-  Findings findings{.summary = rows_of<int>(experiment.store, kAnyTested, base).empty()
-                                   ? "nothing in this workspace was tested"
-                                   : "no variants of one method were compared on test prompts"};
+  Findings findings;
+  findings.sum_up(rows_of<int>(experiment.store, kAnyTested, base).size(),
+                  "no variants of one method were compared on test prompts",
+                  "nothing in this workspace was tested");
   if (!texts.empty()) {
     findings.warning = join(texts, "; ") +
                        ". Taking the best of them selects on test prompts: compare settings on validation "

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/streams.h"
+#include "core/text.h"
 #include "harness/commands/command.h"
 #include "harness/terminal/output.h"
 #include "results/paper/paper_audit.h"
@@ -25,9 +26,10 @@ void print_result(const RuleResult& result, std::size_t width) {
   const auto& problems = result.findings.problems;
   const bool warned = result.passed && !result.findings.warning.empty();
   put("{}  {:<{}}  {}\n",
-      warned          ? "WARN"
-      : result.passed ? "PASS"
-                      : "FAIL",
+      warned           ? "WARN"
+      : result.holds() ? "PASS"
+      : result.passed  ? "N/A "
+                       : "FAIL",
       result.name, width, result.passed ? result.message : problems.front());
   const auto indent = std::string(width + 8, ' ');
   const auto last = std::min(kProblemsPrinted, problems.size());
@@ -40,8 +42,11 @@ void print_results(const std::vector<RuleResult>& results, const std::string& ti
   std::size_t width = 0;
   for (const auto& result : results) width = std::max(width, result.name.size());
   for (const auto& result : results) print_result(result, width);
-  const auto passed = std::ranges::count_if(results, &RuleResult::passed);
-  put("\n{}: {} of {} rules hold\n", title, passed, results.size());
+  const auto applied = std::ranges::count_if(results, &RuleResult::applies);
+  put("\n{}: {} of {} rules hold", title, std::ranges::count_if(results, &RuleResult::holds), applied);
+  if (const auto others = std::ssize(results) - applied; others > 0)
+    put("; {} had nothing to check", counted(others, "other"));
+  put("\n");
 }
 
 /// What the rules of one experiment's table found.
@@ -60,6 +65,7 @@ TableCheck check_experiment(const CheckedExperiment& experiment, const CheckOpti
   Json list = Json::array();
   for (const auto& r : results) {
     list.push_back({{"name", r.name}, {"passed", r.passed}, {"message", r.message}});
+    if (!r.applies) list.back()["applies"] = false;
     if (r.passed && !r.findings.warning.empty()) list.back()["warning"] = true;
   }
   return {.title = fmt::format("{}, experiment {}, rules {} version {}", experiment.table_id, experiment.id,

@@ -47,7 +47,8 @@ struct RecordedJob {
 /// What running a job again gave.
 struct Verification {
   RecordedJob job;
-  std::size_t compared = 0;                   ///< images, or updates and checkpoints
+  std::size_t compared = 0;  ///< images, or updates and checkpoints
+  std::int64_t there = 0;    ///< images of the evaluation; 0: a training, all of which is run
   std::vector<std::string> differences = {};  ///< one line each; empty: the same bits
   std::optional<std::string> machine = {};    ///< how build or processor differ from those that recorded it
 
@@ -217,6 +218,7 @@ Json to_json(const Verification& v) {
           {"run", v.job.run},
           {"name", v.job.label},
           {"compared", v.compared},
+          {"of", v.job.is_evaluation() ? Json(v.there) : Json()},
           {"same", v.same()},
           {"differences", v.differences},
           {"machine", or_null(v.machine)}};
@@ -413,18 +415,20 @@ void require_same_sources(const RecordedJob& job, const Registry& registry) {
 Verification compare_job(Store& store, const RecordedJob& job, const fs::path& folder) {
   Verification result{.job = job};
   if (job.is_evaluation()) {
-    compare_evaluation(store, Events(folder / kLog), result);
+    compare_evaluation(store, Events(folder / kEventLog), result);
+    result.there =
+        rows_of<std::int64_t>(store, "SELECT count(*) FROM samples WHERE evaluation_id = ?1", job.id).front();
   } else {
-    compare_training(store, Events(folder / kLog), result);
+    compare_training(store, Events(folder / kEventLog), result);
   }
-  result.machine = other_machine(last_start(job.folder / kLog).value_or(Json::object()),
-                                 last_start(folder / kLog).value_or(Json::object()));
+  result.machine = other_machine(last_start(job.folder / kEventLog).value_or(Json::object()),
+                                 last_start(folder / kEventLog).value_or(Json::object()));
   return result;
 }
 
 bool is_complete(const fs::path& folder) {
   bool found = false;
-  for (const auto& event : Events(folder / kLog)) found |= event.value("type", "") == "job_completed";
+  for (const auto& event : Events(folder / kEventLog)) found |= event.value("type", "") == "job_completed";
   return found;
 }
 
@@ -497,14 +501,18 @@ std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJo
 
 constexpr std::size_t kDifferencesPrinted = 5;
 
+std::string compared_text(const Verification& v) {
+  return v.job.is_evaluation() ? fmt::format("{} of {} images", v.compared, v.there)
+                               : fmt::format("{} updates and checkpoints", v.compared);
+}
+
 void print_results(const std::vector<Verification>& results) {
   std::vector<Json> rows;
   for (const auto& r : results) {
     rows.push_back(
         {{"job", r.job.label},
          {"id", r.job.id},
-         {"compared",
-          fmt::format("{} {}", r.compared, r.job.kind == "train" ? "updates and checkpoints" : "images")},
+         {"compared", compared_text(r)},
          {"result", r.same() ? "same bits" : fmt::format("{} DIFFERENCES", r.differences.size())}});
   }
   print_rows(rows, {"job", "id", "compared", "result"});

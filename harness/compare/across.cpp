@@ -171,15 +171,13 @@ Families families_here(const ComparedRow& baseline, const std::vector<Comparison
   const auto checkpoints = evaluated_checkpoints(*baseline.store, experiment);
   auto families = table_families(scores, experiment, checkpoints, split, of_checkpoints);
   const auto prefix = baseline.prefix();
-  if (!of_checkpoints) {
-    auto questions = questions_of(asked);
-    std::erase_if(questions, [&](const auto& question) { return !question.method.starts_with(prefix); });
-    for (auto& question : questions) {
-      question.baseline.erase(0, prefix.size());
-      question.method.erase(0, prefix.size());
-    }
-    add_other_families(scores, experiment, checkpoints, split, questions, families);
+  auto others = questions_of(asked);
+  std::erase_if(others, [&](const auto& question) { return !question.method.starts_with(prefix); });
+  for (auto& question : others) {
+    question.baseline.erase(0, prefix.size());
+    question.method.erase(0, prefix.size());
   }
+  add_other_families(scores, experiment, checkpoints, split, others, of_checkpoints, families);
   for (auto* questions : {&families.table, &families.leaderboard, &families.panel, &families.pairs}) {
     for (auto& question : *questions) {
       question.baseline.insert(0, prefix);

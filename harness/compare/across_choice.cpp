@@ -103,6 +103,8 @@ std::vector<std::string> warnings_across(const std::vector<ComparedRow>& rows, c
   for (const auto& row : rows) {
     if (chooses_on(*row.experiment, split)) warnings.emplace_back(kChosenHere);
     if (auto scale = scale_warning_of(*row.experiment); !scale.empty()) warnings.push_back(std::move(scale));
+    if (auto note = fuller_note(*row.store, *row.experiment); !note.empty())
+      warnings.push_back(std::move(note));
     const auto checkpoints = row.selected(split);
     if (std::ranges::any_of(checkpoints, &EvaluatedCheckpoint::peeked))
       warnings.push_back(fmt::format(

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "core/error.h"
@@ -98,6 +100,49 @@ ComparedRow in_experiment_of(const ComparedRow& home, const ComparedRow& row) {
   return row;
 }
 
+/// A row of another experiment of the same database as `row`; which one does not matter.
+ComparedRow home_in(const StoredReproduction& record, const ComparedRow& row) {
+  auto home = row;
+  const auto own = fmt::format("{}:", row.side.experiment);
+  auto place = row.prefix();
+  if (place.ends_with(own)) place.resize(place.size() - own.size());
+  home.experiment = std::make_shared<Experiment>(record);
+  home.side.experiment = record.id;
+  home.side.table = record.table_id;
+  home.side.signature = record.signature;
+  home.side.name = fmt::format("{}{}:{}", place, record.id, row.side.row);
+  return home;
+}
+
+/// The rows as those of one experiment of their databases that has all of them, whichever the command named:
+/// of several the one with the most methods and seeds, whose p-values are adjusted for them. Nothing where
+/// there is none.
+std::vector<ComparedRow> in_the_fullest(const std::vector<ComparedRow>& rows) {
+  std::vector<std::string> wanted;
+  for (const auto& row : rows)
+    std::ranges::copy(selected_evaluations(row.checkpoints), std::back_inserter(wanted));
+  std::vector<ComparedRow> best;
+  std::tuple<std::size_t, std::size_t, std::int64_t> most;
+  std::set<const Store*> seen;
+  for (const auto& row : rows) {
+    if (!seen.insert(row.store).second) continue;
+    for (const auto& record : row.store->reproductions()) {
+      const std::set<std::string> held(record.evaluations.begin(), record.evaluations.end());
+      if (!std::ranges::all_of(wanted, [&](const std::string& id) { return held.contains(id); })) continue;
+      const std::tuple size(record.methods.size(), record.seeds.size(), record.id);
+      if (!best.empty() && size <= most) continue;
+      const auto home = home_in(record, row);
+      std::vector<ComparedRow> there;
+      for (const auto& one : rows) there.push_back(in_experiment_of(home, one));
+      if (!std::ranges::all_of(there, [&](const auto& one) { return are_of_one_experiment(home, one); }))
+        continue;
+      best = std::move(there);
+      most = size;
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 bool ComparedRow::is_base() const {
@@ -109,6 +154,11 @@ std::string ComparedRow::prefix() const {
 }
 
 std::vector<ComparedRow> in_one_experiment(std::vector<ComparedRow> rows) {
+  const auto is_of_the_first = [&](const ComparedRow& row) {
+    return are_of_one_experiment(rows.front(), row);
+  };
+  if (std::ranges::all_of(rows, is_of_the_first)) return rows;
+  if (auto all = in_the_fullest(rows); !all.empty()) return all;
   std::vector<ComparedRow> best = rows;
   std::ptrdiff_t most = 0;
   for (const auto& home : rows) {

@@ -31,7 +31,9 @@ bool are_of_one_experiment(const ComparedRow& a, const ComparedRow& b);
 
 /// The rows, the baseline first, as rows of one experiment where it has them all by their evaluations (two
 /// experiments may show the same runs, or one database be a copy of the other): its table judges their
-/// differences. Of several the one with the most rows; of rows that it does not have nothing changes.
+/// differences. Any experiment of the rows' databases that has all of them, the fullest of several; else of
+/// those that the rows are named of the one with the most rows, and of rows that it does not have nothing
+/// changes.
 std::vector<ComparedRow> in_one_experiment(std::vector<ComparedRow> rows);
 
 /// The databases that rows are looked for in: each is opened once, to read.

@@ -84,7 +84,8 @@ void for_each_method(const ComparisonReport& report, const std::function<void(Me
 }
 
 /// "better in", "these checkpoints differ in": the group of a sentence that a metric belongs to.
-std::string group_of(const ComparedMetric& metric) {
+/// `of_methods`: the sentence begins with their names alone.
+std::string group_of(const ComparedMetric& metric, bool of_methods) {
   const auto& r = metric.record.result;
   if (!r.delta) return "no complete pair in";
   if (metric.unequal)
@@ -93,22 +94,26 @@ std::string group_of(const ComparedMetric& metric) {
   if (!metric.board_verdict.empty()) return metric.board_verdict + " in";
   if (is_of_methods(metric)) return metric.verdict.differs ? metric.verdict.text + " in" : "not resolved in";
   if (r.crossed && r.crossed->of_runs_alone) return "not judged in";
+  if (of_methods)
+    return metric.verdict.differs ? "these checkpoints differ in"
+                                  : "no difference shown between these checkpoints in";
   return metric.verdict.differs ? "differ in" : "no difference shown in";
 }
 
 /// What was found of one method: "dual against ratio-norm: better in ocr_reward (+0.0219 [+0.0106, +0.0332]);
 /// not resolved in cer." Of checkpoints it says so.
 std::string sentence_of(Metrics metrics, const ComparisonReport& report) {
+  const bool of_methods = std::ranges::any_of(metrics, is_of_methods);
   std::vector<std::string> groups, parts;
   for (const bool differs : {true, false}) {
     for (const auto& metric : metrics) {
-      if (metric.verdict.differs == differs) groups.push_back(group_of(metric));
+      if (metric.verdict.differs == differs) groups.push_back(group_of(metric, of_methods));
     }
   }
   for (const auto& group : distinct_of(groups, std::identity())) {
     std::vector<std::string> names;
     for (const auto& metric : metrics) {
-      if (group_of(metric) != group) continue;
+      if (group_of(metric, of_methods) != group) continue;
       const MetricNumbers numbers(metric.record.result);
       const bool with_numbers = metric.record.result.delta && (metric.verdict.differs || metrics.size() == 1);
       names.push_back(with_numbers ? fmt::format("{} ({} {})", metric.record.metric,
@@ -118,7 +123,6 @@ std::string sentence_of(Metrics metrics, const ComparisonReport& report) {
     }
     parts.push_back(group + " " + join(names, ", "));
   }
-  const bool of_methods = std::ranges::any_of(metrics, is_of_methods);
   const auto who = fmt::format(fmt::runtime(of_methods ? "{} against {}" : "These checkpoints of {} and {}"),
                                metrics.front().record.method, report.baseline);
   return fmt::format("{}: {}.{}", who, join(parts, "; "),
@@ -212,7 +216,7 @@ void print_pairs(Metrics metrics, const ComparisonReport& report) {
     const auto wilcoxon = r.tests.wilcoxon ? std::optional(r.tests.wilcoxon->p_value) : std::nullopt;
     Json row = {{"metric", compared.record.metric},
                 {"pairs", r.n},
-                {report.unit, r.clusters},
+                {report.unit, is_of_methods(compared) ? r.crossed->clusters : r.clusters},
                 {"missing", r.n_missing},
                 {"W / T / L", fmt::format("{} / {} / {}", r.wins, r.ties, r.losses)},
                 {"win rate", win_rate_text(r.win_rate)},
@@ -228,6 +232,12 @@ void print_pairs(Metrics metrics, const ComparisonReport& report) {
     rows.push_back(std::move(row));
   }
   print_rows(rows, columns);
+  for (const auto& compared : metrics) {
+    if (!is_of_methods(compared) || compared.record.result.crossed->clusters_left_out == 0) continue;
+    put("{}: {} {} a value in some run, and interval, p and verdict are without them.\n",
+        compared.record.metric, counted(compared.record.result.crossed->clusters_left_out, "prompt"),
+        compared.record.result.crossed->clusters_left_out == 1 ? "lacks" : "lack");
+  }
 }
 
 /// Why nothing is said of the methods, if nothing is.

@@ -65,7 +65,9 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
                {"note", or_null(record.note)}};
   json["runs_spread"] = compared.at_runs.empty() ? Json() : Json(compared.by_yardstick ? "yardstick" : "own");
   if (report.effect) {
-    json["n_needed_for_effect"] = or_null(compared.needed_prompts);
+    // What prompts alone would take says nothing of methods.
+    const bool of_methods = compared.verdict.claim == Claim::kMethods;
+    json["n_needed_for_effect"] = of_methods ? Json() : or_null(compared.needed_prompts);
     json["runs_needed_for_effect"] = or_null(compared.needed_runs);
   }
   return json;

@@ -212,14 +212,14 @@ Families table_families(ScoreReader& scores, const Experiment& experiment,
 
 void add_other_families(ScoreReader& scores, const Experiment& experiment,
                         const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& split,
-                        std::span<const TableQuestion> asked, Families& families) {
+                        std::span<const TableQuestion> asked, bool of_checkpoints, Families& families) {
   if (experiment.is_training() || split != experiment.shown_split()) return;
   const auto is_row = [&](const std::string& name) { return holds(experiment.methods, name); };
   for (const auto& question : asked) {
     if (holds(families.table, question)) continue;
     if (families.panel.empty() && !experiment.table.names(question.metric))
-      families.panel = panel_questions(scores.store(), experiment, split);
-    if (families.pairs.empty() && question.metric == experiment.table.selection.metric &&
+      families.panel = panel_questions(scores, experiment, split, of_checkpoints);
+    if (!of_checkpoints && families.pairs.empty() && question.metric == experiment.table.selection.metric &&
         is_row(question.baseline) && is_row(question.method))
       families.pairs = letter_questions(scores, experiment, checkpoints, split);
   }
@@ -236,6 +236,7 @@ ComparisonReport compare_within(Store& store, const Experiment& experiment, cons
   require_sensible_effect(question.effect, experiment.table, report.metrics);
   report.split = chosen_split(question, experiment, checkpoints);
   report.warnings = warnings_of(experiment, report.split);
+  if (auto note = fuller_note(store, experiment); !note.empty()) report.warnings.push_back(std::move(note));
   if (over_training) report.unit = "seeds";
   report.table = experiment.table_id;
   report.experiment = experiment.id;
@@ -252,10 +253,9 @@ ComparisonReport compare_within(Store& store, const Experiment& experiment, cons
                       std::back_inserter(asked));
   }
   require_claim(store, experiment, question, asked);
-  if (of_checkpoints)
-    claim_checkpoints_only(asked);
-  else
-    add_other_families(scores, experiment, checkpoints, report.split, questions_of(asked), report.families);
+  if (of_checkpoints) claim_checkpoints_only(asked);
+  add_other_families(scores, experiment, checkpoints, report.split, questions_of(asked), of_checkpoints,
+                     report.families);
   for (const auto& record : asked) better.push_back(experiment.better(record.metric));
   if (!over_training && report.split != "validation")
     report.validation = records_of(stored_comparisons(store, experiment, "validation"), "validation");

@@ -31,7 +31,7 @@ Families table_families(ScoreReader& scores, const Experiment& experiment,
 /// time.
 void add_other_families(ScoreReader& scores, const Experiment& experiment,
                         const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& split,
-                        std::span<const TableQuestion> asked, Families& families);
+                        std::span<const TableQuestion> asked, bool of_checkpoints, Families& families);
 
 /// Rows of one experiment, judged as its table judges them. Throws Error (status 2) for a row, metric or
 /// split that it does not have.

@@ -16,17 +16,13 @@ namespace {
 
 constexpr const char* kKept = "collection.json";
 
-void require(bool holds, const std::string& what, const std::string& where, const std::string& hint = {}) {
-  if (!holds) throw Error(what, where, hint);
-}
-
 /// Rows are told apart by their task. `backbone_of`: the backbone that a table is made with.
 void require_different_tasks(const Collection& whole, const auto& backbone_of, const std::string& where) {
   std::set<std::string> tasks;
   for (const auto& table : whole.tables) {
     const auto task = for_backbone(table, backbone_of(table)).task;
-    require(tasks.insert(task).second, fmt::format("two tables have the task {}", task), where,
-            "rows are told apart by their task");
+    refuse_unless(tasks.insert(task).second, fmt::format("two tables have the task {}", task), where,
+                  "rows are told apart by their task");
   }
 }
 
@@ -34,16 +30,16 @@ void require_different_tasks(const Collection& whole, const auto& backbone_of, c
 void require_alike(const Collection& whole, const std::string& where) {
   const auto& first = whole.tables.front();
   const auto require_same = [&](const TableSpec& table, bool same, const char* what) {
-    require(same, fmt::format("{} and {} have different {}", first.id, table.id, what), where,
-            "tables of one collection agree in kind, methods, baseline and seeds");
+    refuse_unless(same, fmt::format("{} and {} have different {}", first.id, table.id, what), where,
+                  "tables of one collection agree in kind, methods, baseline and seeds");
   };
   std::set<std::string> ids, backbones;
   for (const auto& table : whole.tables) {
-    require(table.id != whole.id, fmt::format("table {} has the collection's own id", table.id), where);
-    require(ids.insert(table.id).second, fmt::format("names the table {} twice", table.id), where);
+    refuse_unless(table.id != whole.id, fmt::format("table {} has the collection's own id", table.id), where);
+    refuse_unless(ids.insert(table.id).second, fmt::format("names the table {} twice", table.id), where);
     for (const auto& [name, _] : table.backbones) backbones.insert(name);
-    require(!table.is_training(), fmt::format("table {} is one of training statistics", table.id), where,
-            "a collection joins tables of evaluations");
+    refuse_unless(!table.is_training(), fmt::format("table {} is one of training statistics", table.id),
+                  where, "a collection joins tables of evaluations");
     require_same(table, table.methods == first.methods, "methods");
     require_same(table, table.baseline == first.baseline, "baselines");
     require_same(table, table.seeds == first.seeds, "seeds");
@@ -90,10 +86,11 @@ Collection read_collection(const Json& document, const fs::path& file) {
                                               : name);
     whole.tables.push_back(load_table_spec(whole.names.back(), where));
   }
-  require(whole.tables.size() >= 2, "needs two tables or more", where);
+  refuse_unless(whole.tables.size() >= 2, "needs two tables or more", where);
   require_alike(whole, where);
   const Json& columns = fields.get("columns");
-  require(columns.is_array() && !columns.empty(), "must be a list of columns", fields.where() + ": columns");
+  refuse_unless(columns.is_array() && !columns.empty(), "must be a list of columns",
+                fields.where() + ": columns");
   for (std::size_t i = 0; i < columns.size(); ++i)
     whole.columns.push_back(
         read_column(whole, columns[i], fmt::format("{}: columns[{}]", fields.where(), i)));

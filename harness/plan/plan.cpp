@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/event_log.h"
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
@@ -214,6 +215,21 @@ RunPlan outside_run(const Plan& plan, const std::string& name, std::int64_t seed
   return run;
 }
 
+/// One training is not several, by whatever seeds its images are drawn.
+void require_different_checkpoints(const Plan& plan) {
+  std::map<std::pair<std::string, std::string>, std::int64_t> seed_of;
+  for (const auto& run : plan.runs) {
+    if (run.method != kOutsideMethod) continue;
+    const auto [known, is_new] =
+        seed_of.try_emplace({run.name, run.job.identity.at("imported").dump()}, run.seed);
+    if (is_new) continue;
+    throw Error(fmt::format("the runs of seeds {} and {} are the same checkpoints: one training, not two",
+                            known->second, run.seed),
+                "--adapter " + run.name,
+                "give each seed the run that was trained with it, or choose one of the --seeds");
+  }
+}
+
 }  // namespace
 
 void add_runs(Plan& plan, int first_index) {
@@ -235,6 +251,7 @@ void add_runs(Plan& plan, int first_index) {
     if (!plan.spec.is_training() && plan.spec.has_base) plan.runs.push_back(base_run(plan, plan.seeds[i]));
     for (const auto& name : plan.methods) plan.runs.push_back(run_of(name, i));
   }
+  require_different_checkpoints(plan);
   // Whether checkpoints from outside fit the backbone is known before anything is trained.
   std::ranges::stable_partition(plan.runs, [](const RunPlan& run) { return !run.is_trained(); });
   for (auto& run : plan.runs) {
@@ -465,7 +482,7 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
   job.paths = {{"weights", inputs.weights_path()},
                {"text_cache", workspace.text_cache_folder()},
                {"prompts", fs::absolute(inputs.evaluation_file).string()},
-               {"positions", fs::absolute(job.folder / "positions.json").string()},
+               {"positions", fs::absolute(job.folder / kPositionsFile).string()},
                {"scorer", scorer_path().string()}};
   add_scorer_paths(job.paths, scorers, *this);
   if (step > 0)

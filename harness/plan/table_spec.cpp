@@ -66,13 +66,10 @@ const MetricInfo* of_checkpoint(const std::string& column) {
   return found == kCheckpointColumns.end() ? find_budget_column(column) : &*found;
 }
 
-void require(bool holds, const std::string& what, const std::string& where, const std::string& hint = {}) {
-  if (!holds) throw Error(what, where, hint);
-}
-
 template <class T>
 void require_distinct(const std::vector<T>& values, const std::string& what, const std::string& where) {
-  require(std::set<T>(values.begin(), values.end()).size() == values.size(), what + " must differ", where);
+  refuse_unless(std::set<T>(values.begin(), values.end()).size() == values.size(), what + " must differ",
+                where);
 }
 
 /// The field under `key` where there is one; else `into` stays as it is.
@@ -87,25 +84,26 @@ void read(Fields& fields, const std::string& key, std::optional<T>& into) {
 
 void read_settings(Fields& fields, Json& into) {
   read(fields, "settings", into);
-  require(into.is_object(), "must be an object", fields.where() + ": settings");
+  refuse_unless(into.is_object(), "must be an object", fields.where() + ": settings");
 }
 
 /// A list of numbers, none of which may have a fraction.
 template <class T>
 std::vector<T> whole_numbers(Fields& fields, const std::string& key) {
   const Json& list = fields.get(key);
-  require(list.is_array() && std::ranges::all_of(list, [](const Json& e) { return e.is_number_integer(); }),
-          "must be a list of whole numbers", fields.where() + ": " + key);
+  refuse_unless(
+      list.is_array() && std::ranges::all_of(list, [](const Json& e) { return e.is_number_integer(); }),
+      "must be a list of whole numbers", fields.where() + ": " + key);
   return list.get<std::vector<T>>();
 }
 
 std::vector<int> read_checkpoints(Fields& fields) {
   const auto where = fields.where() + ": checkpoints";
   const auto checkpoints = whole_numbers<int>(fields, "checkpoints");
-  require(!checkpoints.empty(), "needs at least one checkpoint", where);
-  require(checkpoints.front() > 0, "checkpoints count updates from 1", where);
-  require(std::ranges::adjacent_find(checkpoints, std::greater_equal<>()) == checkpoints.end(),
-          "checkpoints must increase", where);
+  refuse_unless(!checkpoints.empty(), "needs at least one checkpoint", where);
+  refuse_unless(checkpoints.front() > 0, "checkpoints count updates from 1", where);
+  refuse_unless(std::ranges::adjacent_find(checkpoints, std::greater_equal<>()) == checkpoints.end(),
+                "checkpoints must increase", where);
   return checkpoints;
 }
 
@@ -119,14 +117,14 @@ void check_statistic(const StatisticSpec& statistic, const std::string& where) {
   if (statistic.of_method) return;
   const auto& name = statistic.name;
   const auto* known = find_statistic(name);
-  require(known != nullptr, fmt::format("no training stores a statistic \"{}\"", name), where,
-          suggestion(name, names_of(kStatistics)) +
-              "; one that a method of your own stores needs \"of_method\": true beside it");
-  require(statistic.timestep || known->of != kStep, fmt::format("\"{}\" has one value per timestep", name),
-          where, "add \"timestep\": K, from 0");
-  require(!statistic.timestep || known->of != kUpdate,
-          fmt::format("\"{}\" is a statistic of the whole update and has no timesteps", name), where,
-          "leave \"timestep\" out");
+  refuse_unless(known != nullptr, fmt::format("no training stores a statistic \"{}\"", name), where,
+                suggestion(name, names_of(kStatistics)) +
+                    "; one that a method of your own stores needs \"of_method\": true beside it");
+  refuse_unless(statistic.timestep || known->of != kStep,
+                fmt::format("\"{}\" has one value per timestep", name), where, "add \"timestep\": K, from 0");
+  refuse_unless(!statistic.timestep || known->of != kUpdate,
+                fmt::format("\"{}\" is a statistic of the whole update and has no timesteps", name), where,
+                "leave \"timestep\" out");
 }
 
 /// What is known of a column whatever its table says.
@@ -176,9 +174,9 @@ void require_as_known(const std::string& stated, const std::string& own, const c
                       const std::string& fact, const KnownColumn& known, const std::string& place) {
   const bool may_state =
       known.source.empty() || stated == own || (!known.is_fixed && (stated == "none" || own == "none"));
-  require(may_state,
-          fmt::format("\"{}\" contradicts {}, {} ({})", stated, known.info.name, fact, known.source),
-          place + "." + key, fmt::format("leave \"{}\" out", key));
+  refuse_unless(may_state,
+                fmt::format("\"{}\" contradicts {}, {} ({})", stated, known.info.name, fact, known.source),
+                place + "." + key, fmt::format("leave \"{}\" out", key));
 }
 
 /// Direction and unit of a column of a table, from what is known and what the table states.
@@ -216,7 +214,7 @@ ColumnSpec read_column(const Json& value, const ColumnReading& reading, const st
     read(fields, "on_policy_too", column.statistic.on_policy_too);
     read(fields, "of_method", column.statistic.of_method);
     check_statistic(column.statistic, where + (fields.has("stat") ? ": stat" : ": name"));
-    require(column.statistic.timestep.value_or(0) >= 0, "timesteps count from 0", where + ": timestep");
+    refuse_unless(column.statistic.timestep.value_or(0) >= 0, "timesteps count from 0", where + ": timestep");
   } else {
     read(fields, "std_of", column.std_of);
   }
@@ -234,15 +232,16 @@ ScaleSpec read_scale(const std::string& name, Fields fields) {
   read(fields, "note", scale.note);
   read(fields, "notes", scale.notes);
   read(fields, "judges", scale.judges);
-  require(scale.judges || !scale.note.empty(), "needs a note with the reason", fields.where() + ": judges");
+  refuse_unless(scale.judges || !scale.note.empty(), "needs a note with the reason",
+                fields.where() + ": judges");
   if (fields.has("checkpoints")) scale.checkpoints = read_checkpoints(fields);
   if (fields.has("limit")) {
     Fields limit = fields.object("limit");
     read(limit, "validation", scale.validation_limit);
     read(limit, "test", scale.test_limit);
     limit.finish();
-    require(scale.validation_limit.value_or(1) > 0 && scale.test_limit.value_or(1) > 0,
-            "limits must be positive", limit.where());
+    refuse_unless(scale.validation_limit.value_or(1) > 0 && scale.test_limit.value_or(1) > 0,
+                  "limits must be positive", limit.where());
   }
   if (fields.has("prompts")) {
     Fields prompts = fields.object("prompts");
@@ -258,7 +257,7 @@ ScaleSpec read_scale(const std::string& name, Fields fields) {
 
 int read_prompts_first(Fields& fields) {
   const int first = fields.required<int>("first");
-  require(first > 1, "must be at least 2", fields.where() + ": first");
+  refuse_unless(first > 1, "must be at least 2", fields.where() + ": first");
   return first;
 }
 
@@ -268,8 +267,8 @@ void read_own_set(Fields& fields, const char* key, std::string& name) {
   name = fields.required<std::string>(key);
   const auto where = fields.where() + ": " + key;
   require_own_prompt_set(name, where);
-  require(task_of_set(name) == kOcrPrompts, name + " holds records of GenEval, which have their own default",
-          where, "leave it out");
+  refuse_unless(task_of_set(name) == kOcrPrompts,
+                name + " holds records of GenEval, which have their own default", where, "leave it out");
 }
 
 void read_prompts(TableSpec& spec, Fields fields) {
@@ -280,7 +279,7 @@ void read_prompts(TableSpec& spec, Fields fields) {
   read(fields, "samples", spec.samples);
   read(fields, "with_images_only", spec.with_images_only);
   fields.finish();
-  require(spec.samples >= 1, "must be at least 1", fields.where() + ": samples");
+  refuse_unless(spec.samples >= 1, "must be at least 1", fields.where() + ": samples");
 }
 
 /// {"seed": S, "take": K} or {"first": K}
@@ -309,9 +308,9 @@ bool selects(const TableSpec& spec) {
 /// Where nothing is selected, as all rows are images of one checkpoint, every prompt may be for test.
 void require_two_splits(const SplitRule& rule, int prompts, bool selects, const std::string& where) {
   if (!selects && !rule.seed && rule.take == 0) return;
-  require(rule.take > 0 && rule.take < prompts,
-          fmt::format("must be between 1 and {}, so that both splits hold prompts", prompts - 1),
-          where + (rule.seed ? ": take" : ": first"));
+  refuse_unless(rule.take > 0 && rule.take < prompts,
+                fmt::format("must be between 1 and {}, so that both splits hold prompts", prompts - 1),
+                where + (rule.seed ? ": take" : ": first"));
 }
 
 void read_selection(TableSpec& spec, Fields fields) {
@@ -327,13 +326,13 @@ void read_metrics(TableSpec& spec, Fields fields) {
   spec.required_metrics = fields.required<std::vector<std::string>>("required");
   read(fields, "optional", spec.optional_metrics);
   fields.finish();
-  require(!spec.required_metrics.empty(), "needs at least one metric", fields.where() + ": required");
+  refuse_unless(!spec.required_metrics.empty(), "needs at least one metric", fields.where() + ": required");
   require_distinct(spec.metrics(), "metrics", fields.where());
 }
 
 void read_backbone_prompts(const TableSpec& spec, Fields& fields, BackboneSpec& changes) {
   if (!fields.has("prompts") && !fields.has("split")) return;
-  require(!spec.is_training(), "a training table evaluates no prompts", fields.where());
+  refuse_unless(!spec.is_training(), "a training table evaluates no prompts", fields.where());
   if (fields.has("prompts")) {
     auto prompts = fields.object("prompts");
     changes.prompts_first = read_prompts_first(prompts);
@@ -349,8 +348,8 @@ BackboneSpec read_backbone_changes(const TableSpec& spec, Fields& fields) {
   read(fields, "title", changes.title);
   read(fields, "task", changes.task);
   read(fields, "notes", changes.notes);
-  require(!spec.is_training() || !(fields.has("stands_in") || fields.has("metrics")),
-          "a training table has no metrics", fields.where());
+  refuse_unless(!spec.is_training() || !(fields.has("stands_in") || fields.has("metrics")),
+                "a training table has no metrics", fields.where());
   read_backbone_prompts(spec, fields, changes);
   if (fields.has("stands_in")) {
     Fields stands_in = fields.object("stands_in");
@@ -384,19 +383,19 @@ void read_shown(TableSpec& spec, Fields fields) {
   require_choice(checkpoints, {"selected", "every"}, "choice of checkpoints",
                  fields.where() + ": checkpoints");
   spec.shown.every_checkpoint = checkpoints == "every";
-  require(!spec.shown.every_checkpoint || spec.shown.split == "validation",
-          "only the selected checkpoint may see the test split", fields.where() + ": checkpoints",
-          "\"split\": \"validation\" shows every checkpoint");
+  refuse_unless(!spec.shown.every_checkpoint || spec.shown.split == "validation",
+                "only the selected checkpoint may see the test split", fields.where() + ": checkpoints",
+                "\"split\": \"validation\" shows every checkpoint");
 }
 
 void read_grid(TableSpec& spec, Fields fields) {
   read(fields, "pick", spec.grid.pick);
   read(fields, "rows", spec.grid.rows);
   fields.finish();
-  require(!spec.grid.pick.empty(), "needs at least one group", fields.where() + ": pick");
+  refuse_unless(!spec.grid.pick.empty(), "needs at least one group", fields.where() + ": pick");
   for (const auto& group : spec.grid.pick)
     require_choice(group, grid_group_names(), "group", fields.where() + ": pick");
-  require(spec.grid.rows >= 1 && spec.grid.rows <= 200, "must be 1 to 200", fields.where() + ": rows");
+  refuse_unless(spec.grid.rows >= 1 && spec.grid.rows <= 200, "must be 1 to 200", fields.where() + ": rows");
 }
 
 /// {"groups": true, "second_view": "nfe_total"}
@@ -406,8 +405,8 @@ void read_leaderboard(TableSpec& spec, Fields fields) {
   if (fields.has("second_view")) {
     const auto view = fields.required<std::string>("second_view");
     require_choice(view, {"nfe_total"}, "second view", fields.where() + ": second_view");
-    require(spec.tests(), "tests a further checkpoint of each run, and this table tests none",
-            fields.where() + ": second_view", "leave it out, or show the test split");
+    refuse_unless(spec.tests(), "tests a further checkpoint of each run, and this table tests none",
+                  fields.where() + ": second_view", "leave it out, or show the test split");
     board.second_view = true;
   }
   fields.finish();
@@ -417,7 +416,7 @@ void read_window(TableSpec& spec, Fields fields) {
   read(fields, "last", spec.window.last);
   read(fields, "unit", spec.window.unit);
   fields.finish();
-  require(spec.window.last > 0, "must be positive", fields.where() + ": last");
+  refuse_unless(spec.window.last > 0, "must be positive", fields.where() + ": last");
   require_choice(spec.window.unit, {"updates", "epochs"}, "unit", fields.where() + ": unit");
 }
 
@@ -434,7 +433,7 @@ void read_row(TableSpec& spec, const Json& value, const std::string& where) {
     arm.method = fields.has("adapters") ? kOutsideMethod : kImagesMethod;
     arm.name = fields.required<std::string>("name");
     arm.places = fields.required<std::vector<std::string>>(outside);
-    require(!arm.places.empty(), "needs a folder or file for each run", where + ": " + outside);
+    refuse_unless(!arm.places.empty(), "needs a folder or file for each run", where + ": " + outside);
   } else {
     arm.method = fields.required<std::string>("method");
     arm.name = fields.optional<std::string>("name", arm.method);
@@ -443,15 +442,15 @@ void read_row(TableSpec& spec, const Json& value, const std::string& where) {
   const auto paper = fields.optional<std::string>("paper", "");
   fields.finish();
   // "base" is the row of the starting weights.
-  require(!arm.name.empty() && arm.name != "base" && arm.name.find_first_of(",=") == std::string::npos,
-          "must be a name without , and = other than base", where + ": name");
+  refuse_unless(!arm.name.empty() && arm.name != "base" && arm.name.find_first_of(",=") == std::string::npos,
+                "must be a name without , and = other than base", where + ": name");
   if (!paper.empty()) spec.paper_rows[arm.name] = paper;
   spec.methods.push_back(arm.name);
   spec.arms[arm.name] = std::move(arm);
 }
 
 void read_rows(TableSpec& spec, const Json& rows, const std::string& where) {
-  require(rows.is_array(), "must be a list of methods", where);
+  refuse_unless(rows.is_array(), "must be a list of methods", where);
   for (std::size_t i = 0; i < rows.size(); ++i) read_row(spec, rows[i], fmt::format("{}[{}]", where, i));
 }
 
@@ -462,21 +461,21 @@ void read_equal_rows(TableSpec& spec, Fields& fields) {
   if (value.is_boolean()) {
     if (value.get<bool>()) spec.equal_rows = spec.methods;
   } else {
-    require(value.is_array(), "must be true or a list of rows", where);
+    refuse_unless(value.is_array(), "must be true or a list of rows", where);
     spec.equal_rows = fields.required<std::vector<std::string>>("equal_rows");
     for (const auto& row : spec.equal_rows) require_choice(row, spec.methods, "row", where);
     require_distinct(spec.equal_rows, "rows", where);
   }
   if (value == false) return;
-  require(!spec.is_training(), "belongs to evaluation tables: a training table compares no images", where,
-          "leave it out");
-  require(spec.equal_rows.size() >= 2, "needs at least two rows", where);
+  refuse_unless(!spec.is_training(), "belongs to evaluation tables: a training table compares no images",
+                where, "leave it out");
+  refuse_unless(spec.equal_rows.size() >= 2, "needs at least two rows", where);
   const auto& first = spec.equal_rows.front();
   for (const auto& row : spec.equal_rows) {
-    require(spec.arm(row).method == spec.arm(first).method,
-            fmt::format("equal rows are of one method: \"{}\" is {} and \"{}\" is {}", first,
-                        spec.arm(first).method, row, spec.arm(row).method),
-            where, "name rows of one method whose settings differ by nothing that matters");
+    refuse_unless(spec.arm(row).method == spec.arm(first).method,
+                  fmt::format("equal rows are of one method: \"{}\" is {} and \"{}\" is {}", first,
+                              spec.arm(first).method, row, spec.arm(row).method),
+                  where, "name rows of one method whose settings differ by nothing that matters");
   }
 }
 
@@ -485,7 +484,8 @@ void read_tuning(TableSpec& spec, Fields& fields) {
   const auto where = fields.where() + ": tuning";
   const Json& value = fields.get("tuning");
   const auto put = [&](const std::string& row, const Json& runs, const std::string& place) {
-    require(runs.is_number_integer() && runs.get<std::int64_t>() >= 0, "must be a number of runs", place);
+    refuse_unless(runs.is_number_integer() && runs.get<std::int64_t>() >= 0, "must be a number of runs",
+                  place);
     spec.tuning[row] = runs.get<std::int64_t>();
   };
   if (!value.is_object()) {
@@ -516,14 +516,14 @@ ClaimSpec read_claim(const Json& value, const std::string& where) {
 }
 
 void require_row(const TableSpec& spec, const std::string& row, const std::string& where) {
-  require(
+  refuse_unless(
       std::ranges::count(spec.methods, row) > 0,
       fmt::format("names the row \"{}\", which is not among this table's methods", row), where,
       fmt::format("methods: {}; give other claims, or \"claims\": [] for none", join(spec.methods, ", ")));
 }
 
 void read_claims(TableSpec& spec, const Json& claims, const std::string& where) {
-  require(claims.is_array(), "must be a list of claims", where);
+  refuse_unless(claims.is_array(), "must be a list of claims", where);
   const auto columns = names_of(spec.columns);
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const auto place = fmt::format("{}[{}]", where, i);
@@ -584,21 +584,21 @@ std::string column_hint(const TableSpec& spec, const std::string& name,
 
 void check_whole(const TableSpec& spec) {
   const auto where = spec.file.string();
-  require(!spec.methods.empty(), "needs at least one method", where + ": methods");
+  refuse_unless(!spec.methods.empty(), "needs at least one method", where + ": methods");
   require_distinct(spec.methods, "methods", where + ": methods");
-  require(!spec.seeds.empty(), "needs at least one seed", where + ": seeds");
+  refuse_unless(!spec.seeds.empty(), "needs at least one seed", where + ": seeds");
   require_distinct(spec.seeds, "seeds", where + ": seeds");
   constexpr std::int64_t kLargestSeed = 0xFFFFFFFF;
-  require(std::ranges::all_of(spec.seeds, [](auto seed) { return seed >= 0 && seed <= kLargestSeed; }),
-          fmt::format("seeds are 0 to {}", kLargestSeed), where + ": seeds");
-  require(std::ranges::count(spec.methods, spec.baseline) > 0,
-          in_quotes(spec.baseline) + " is not among the methods", where + ": baseline",
-          suggestion(spec.baseline, spec.methods) +
-              "; a table that extends another one has its baseline until it gives one");
+  refuse_unless(std::ranges::all_of(spec.seeds, [](auto seed) { return seed >= 0 && seed <= kLargestSeed; }),
+                fmt::format("seeds are 0 to {}", kLargestSeed), where + ": seeds");
+  refuse_unless(std::ranges::count(spec.methods, spec.baseline) > 0,
+                in_quotes(spec.baseline) + " is not among the methods", where + ": baseline",
+                suggestion(spec.baseline, spec.methods) +
+                    "; a table that extends another one has its baseline until it gives one");
   for (const auto& [name, arm] : spec.arms) {
-    require(arm.is_trained() || !spec.is_training(),
-            fmt::format("row \"{}\" was made elsewhere: there are no statistics of its training", name),
-            where + ": methods", "such rows are for evaluation tables");
+    refuse_unless(arm.is_trained() || !spec.is_training(),
+                  fmt::format("row \"{}\" was made elsewhere: there are no statistics of its training", name),
+                  where + ": methods", "such rows are for evaluation tables");
   }
   if (spec.is_training()) return;
   if (std::ranges::count(spec.required_metrics, spec.selection.metric) == 0)
@@ -613,27 +613,28 @@ void check_whole(const TableSpec& spec) {
     const auto& column = spec.columns[i];
     if (column.is_statistic()) {
       const bool is_checkpoints_own = column.name == "clip_fraction" || of_checkpoint(column.name) != nullptr;
-      require(!is_checkpoints_own && std::ranges::count(column_names, column.name) == 0 &&
-                  !is_metric(spec, column.name),
-              fmt::format("\"{}\" is the name of a column of its own", column.name), place + ": name");
+      refuse_unless(!is_checkpoints_own && std::ranges::count(column_names, column.name) == 0 &&
+                        !is_metric(spec, column.name),
+                    fmt::format("\"{}\" is the name of a column of its own", column.name), place + ": name");
     } else if (column.std_of.empty()) {
       if (std::ranges::count(column_names, column.name) == 0) require_no_misspelling_of(spec, column.name);
-      require(!is_metric(spec, column.name) || spec.names(column.name),
-              fmt::format("shows the metric {}, which is not among the table's metrics ({})", column.name,
-                          join(spec.metrics(), ", ")),
-              place, "name it in metrics.required or metrics.optional, or give \"columns\" without it");
-      require(std::ranges::count(column_names, column.name) > 0,
-              fmt::format("unknown column \"{}\"", column.name), place + ": name",
-              column_hint(spec, column.name, column_names));
+      refuse_unless(!is_metric(spec, column.name) || spec.names(column.name),
+                    fmt::format("shows the metric {}, which is not among the table's metrics ({})",
+                                column.name, join(spec.metrics(), ", ")),
+                    place, "name it in metrics.required or metrics.optional, or give \"columns\" without it");
+      refuse_unless(std::ranges::count(column_names, column.name) > 0,
+                    fmt::format("unknown column \"{}\"", column.name), place + ": name",
+                    column_hint(spec, column.name, column_names));
     } else {
       require_choice(column.std_of, spec.metrics(), "metric of this table", place + ": std_of");
-      require(std::ranges::count(column_names, column.name) == 0,
-              fmt::format("\"{}\" is the name of a column of its own", column.name), place + ": name");
+      refuse_unless(std::ranges::count(column_names, column.name) == 0,
+                    fmt::format("\"{}\" is the name of a column of its own", column.name), place + ": name");
     }
   }
   require_distinct(names_of(spec.columns), "names of columns", where + ": columns");
-  require(!spec.document.contains("window") || std::ranges::any_of(spec.columns, &ColumnSpec::is_statistic),
-          "no column of this table is a training statistic", where + ": window", "leave it out");
+  refuse_unless(
+      !spec.document.contains("window") || std::ranges::any_of(spec.columns, &ColumnSpec::is_statistic),
+      "no column of this table is a training statistic", where + ": window", "leave it out");
 }
 
 /// The only rule takes the checkpoint of the highest mean.
@@ -690,12 +691,12 @@ constexpr std::size_t kLongestList = 1000;          // seeds, rows, columns, not
 void check_sizes(const Json& value, const std::string& where) {
   if (value.is_string()) {
     const auto size = value.get_ref<const std::string&>().size();
-    require(size <= kLongestText, fmt::format("has {} bytes", size), where,
-            fmt::format("a text of a table has at most {}", kLongestText));
+    refuse_unless(size <= kLongestText, fmt::format("has {} bytes", size), where,
+                  fmt::format("a text of a table has at most {}", kLongestText));
   }
   if (value.is_array()) {
-    require(value.size() <= kLongestList, fmt::format("has {} entries", value.size()), where,
-            fmt::format("a list of a table has at most {}", kLongestList));
+    refuse_unless(value.size() <= kLongestList, fmt::format("has {} entries", value.size()), where,
+                  fmt::format("a list of a table has at most {}", kLongestList));
     for (std::size_t i = 0; i < value.size(); ++i) check_sizes(value[i], fmt::format("{}[{}]", where, i));
   }
   if (!value.is_object()) return;
@@ -714,8 +715,8 @@ fs::path base_of(const std::string& base, const fs::path& file) {
     return find_data_file("tables/" + base + ".json");
   }
   const auto base_file = file.parent_path() / base;
-  require(fs::exists(base_file), fmt::format("there is no file {}", base_file.string()), where,
-          "a path is relative to the file that names it; or give a table's id");
+  refuse_unless(fs::exists(base_file), fmt::format("there is no file {}", base_file.string()), where,
+                "a path is relative to the file that names it; or give a table's id");
   return base_file;
 }
 
@@ -735,17 +736,17 @@ void take_out(const Json& settings, Json& table) {
 Json resolved(Json document, const fs::path& file, std::vector<std::string> above) {
   if (!document.is_object() || !document.contains("extends")) return document;
   const auto where = file.string() + ": extends";
-  require(document["extends"].is_string(), "must be the id of a table or a file", where);
+  refuse_unless(document["extends"].is_string(), "must be the id of a table or a file", where);
   const auto base = base_of(document["extends"].get<std::string>(), file);
   above.push_back(fs::weakly_canonical(file).string());
   const auto next = fs::weakly_canonical(base).string();
-  require(std::find(above.begin(), above.end(), next) == above.end(),
-          fmt::format("the table extends itself: {} -> {}", join(above, " -> "), next), where,
-          "extend another table, or give all of it here");
+  refuse_unless(std::find(above.begin(), above.end(), next) == above.end(),
+                fmt::format("the table extends itself: {} -> {}", join(above, " -> "), next), where,
+                "extend another table, or give all of it here");
   document.erase("extends");
   auto whole = resolved(read_table_document(base), base, std::move(above));
-  require(document.contains("id") && document["id"] != whole.value("id", Json()),
-          "a table that extends another needs an id of its own", file.string() + ": id");
+  refuse_unless(document.contains("id") && document["id"] != whole.value("id", Json()),
+                "a table that extends another needs an id of its own", file.string() + ": id");
   if (document.contains("settings") && document["settings"].is_object())
     take_out(document["settings"], whole);
   // Other rows are not equal because those in their place were.
@@ -764,9 +765,10 @@ void require_head(const Fields& fields) {
         "name one of them" + (has_names ? ": " + join(tables.get<std::vector<std::string>>(), ", ") : ""));
   }
   for (const char* key : {"id", "task", "backbone"}) {
-    require(fields.has(key), fmt::format("\"{}\" is missing", key), fields.where(),
-            "give it; a table that changes another one also names that one, in \"extends\" (`harness list "
-            "tables`)");
+    refuse_unless(
+        fields.has(key), fmt::format("\"{}\" is missing", key), fields.where(),
+        "give it; a table that changes another one also names that one, in \"extends\" (`harness list "
+        "tables`)");
   }
 }
 
@@ -831,21 +833,24 @@ bool is_table_file(const std::string& id_or_file) {
 Json read_table_document(const fs::path& file) {
   std::error_code unknown;  // what cannot be asked cannot be read either
   const auto size = fs::file_size(file, unknown);
-  require(unknown || size <= kLargestFile, fmt::format("has {} bytes", size), file.string(),
-          fmt::format("a table has at most {}", kLargestFile));
+  refuse_unless(unknown || size <= kLargestFile, fmt::format("has {} bytes", size), file.string(),
+                fmt::format("a table has at most {}", kLargestFile));
   return read_json(file);
 }
 
 void require_table_id(const std::string& id, const std::string& where) {
-  require(is_file_name(id),
-          "must be letters, digits, '-', '_' and '.', beginning with a letter or digit: it names a folder",
-          where);
+  refuse_unless(
+      is_file_name(id),
+      "must be letters, digits, '-', '_' and '.', beginning with a letter or digit: it names a folder",
+      where);
   constexpr std::size_t kLongestId = 100;
-  require(id.size() <= kLongestId,
-          fmt::format("has {} letters, and at most {} are allowed: it names a folder", id.size(), kLongestId),
-          where);
-  require(!is_taken_in_workspace(id), fmt::format("\"{}\" is the name of something else in a workspace", id),
-          where, "choose another: the table's files go to a folder of this name");
+  refuse_unless(
+      id.size() <= kLongestId,
+      fmt::format("has {} letters, and at most {} are allowed: it names a folder", id.size(), kLongestId),
+      where);
+  refuse_unless(!is_taken_in_workspace(id),
+                fmt::format("\"{}\" is the name of something else in a workspace", id), where,
+                "choose another: the table's files go to a folder of this name");
 }
 
 TableSpec read_table_spec(const fs::path& file) {
@@ -855,16 +860,16 @@ TableSpec read_table_spec(const fs::path& file) {
 TableSpec with_outside_rows(const TableSpec& spec, const std::vector<std::string>& given, const char* option,
                             const char* key) {
   if (given.empty()) return spec;
-  require(!spec.is_training(), "is not for training tables: they compare statistics of the training", option,
-          "leave it out");
+  refuse_unless(!spec.is_training(), "is not for training tables: they compare statistics of the training",
+                option, "leave it out");
   Json document = spec.document;
   Json& rows = document.at("methods");
   const auto own = rows.size();
   for (const auto& text : given) {
     const auto [name, places] = name_and_place(text, option);
-    require(std::ranges::count(spec.methods, name) == 0,
-            fmt::format("{} is a row of the table already", in_quotes(name)), option,
-            "give the row another name");
+    refuse_unless(std::ranges::count(spec.methods, name) == 0,
+                  fmt::format("{} is a row of the table already", in_quotes(name)), option,
+                  "give the row another name");
     auto row = own;
     while (row < rows.size() && rows[row].at("name") != name) ++row;
     if (row == rows.size()) rows.push_back({{"name", name}, {key, Json::array()}});
@@ -891,10 +896,10 @@ std::string absolute_places(const std::string& given) {
 
 std::pair<std::string, std::string> name_and_place(const std::string& text, const std::string& option) {
   const auto equals = text.find('=');
-  require(equals != std::string::npos && equals > 0 && equals + 1 < text.size(),
-          fmt::format("{} is no NAME=DIR", in_quotes(text)), option);
+  refuse_unless(equals != std::string::npos && equals > 0 && equals + 1 < text.size(),
+                fmt::format("{} is no NAME=DIR", in_quotes(text)), option);
   auto name = text.substr(0, equals);
-  require(
+  refuse_unless(
       name != kBaseMethod && name.find(',') == std::string::npos,
       fmt::format("{} cannot be a row's name", in_quotes(name)), option,
       "choose another: base stands for the starting weights that a table trains from, and commas separate rows");
@@ -944,9 +949,9 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   read(fields, "levels_compare", spec.levels_compare);
   if (!spec.is_training()) {
     read_prompts(spec, fields.object("prompts"));
-    require(spec.task != kGenevalPrompts || spec.default_prompts + spec.default_training_prompts == "",
-            "are lines of text, and this task takes records of GenEval",
-            fields.where() + ": prompts: default", "leave it out");
+    refuse_unless(spec.task != kGenevalPrompts || spec.default_prompts + spec.default_training_prompts == "",
+                  "are lines of text, and this task takes records of GenEval",
+                  fields.where() + ": prompts: default", "leave it out");
     spec.split = read_split(fields.object("split"));
     require_two_splits(spec.split, spec.prompts_first, selects(spec), fields.where() + ": split");
     read_metrics(spec, fields.object("metrics"));
@@ -962,7 +967,8 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   if (fields.has("window")) read_window(spec, fields.object("window"));
   spec.checkpoints = read_checkpoints(fields);
   const Json& columns = fields.get("columns");
-  require(columns.is_array() && !columns.empty(), "must be a list of columns", fields.where() + ": columns");
+  refuse_unless(columns.is_array() && !columns.empty(), "must be a list of columns",
+                fields.where() + ": columns");
   const ColumnReading reading{.kind = spec.kind, .metrics = spec.metric_catalogue, .source = source};
   for (std::size_t i = 0; i < columns.size(); ++i)
     spec.columns.push_back(
@@ -1015,10 +1021,10 @@ TableSpec load_table_spec(const std::string& id_or_file, const std::string& wher
 void check_timesteps(const TableSpec& spec, std::int64_t steps) {
   for (std::size_t i = 0; i < spec.columns.size(); ++i) {
     const auto& timestep = spec.columns[i].statistic.timestep;
-    require(!timestep || *timestep < steps,
-            fmt::format("there is no timestep {}: {} steps are trained, counted from 0", timestep.value_or(0),
-                        steps),
-            fmt::format("{}: columns[{}]: timestep", spec.file.string(), i));
+    refuse_unless(!timestep || *timestep < steps,
+                  fmt::format("there is no timestep {}: {} steps are trained, counted from 0",
+                              timestep.value_or(0), steps),
+                  fmt::format("{}: columns[{}]: timestep", spec.file.string(), i));
   }
 }
 
@@ -1031,9 +1037,9 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
   registry.backbone(spec.backbone, where + ": backbone");
   const auto tasks = names_of(registry.tasks);
   const bool rewards_a_metric = spec.task.starts_with("maximize:") || spec.task.starts_with("minimize:");
-  require(!rewards_a_metric || std::ranges::count(tasks, spec.task) > 0,
-          fmt::format("no external scorer gives the metric of the task \"{}\"", spec.task), where + ": task",
-          "give the parent of its folder with --scorers DIR");
+  refuse_unless(!rewards_a_metric || std::ranges::count(tasks, spec.task) > 0,
+                fmt::format("no external scorer gives the metric of the task \"{}\"", spec.task),
+                where + ": task", "give the parent of its folder with --scorers DIR");
   require_choice(spec.task, tasks, "task", where + ": task");
   std::vector<std::string> given;
   for (const auto& evaluator : registry.evaluators)

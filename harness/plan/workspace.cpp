@@ -89,7 +89,7 @@ void require_no_record(const fs::path& file) {
   const auto name = file.filename().string();
   const bool is_of_workspace = is_in(folder, "journal.log") &&
                                (name.starts_with(kDatabaseName) || name == "journal.log" || name == ".lock");
-  const bool is_of_job = is_in(folder, "events.log") || is_in(folder.parent_path(), "events.log");
+  const bool is_of_job = is_in(folder, kEventLog) || is_in(folder.parent_path(), kEventLog);
   if (is_of_workspace || is_of_job)
     throw Error("is a record of a workspace", file.string(), "name another file to write");
 }
@@ -140,7 +140,7 @@ Workspace find_workspace(const WorkspaceChoice& choice, Joining joining) {
     workspace.folder = folder_with(*choice.db);
   }
   workspace.db = choice.db ? fs::path(*choice.db) : workspace.folder / kDatabaseName;
-  if (workspace.db.filename() == workspace.journal().filename() || workspace.db.filename() == "events.log")
+  if (workspace.db.filename() == workspace.journal().filename() || workspace.db.filename() == kEventLog)
     throw Error("is a log, not a results database", workspace.db.string(),
                 fmt::format("name the database, {}, or the workspace with --out", kDatabaseName));
   require_database_place(workspace.db);
@@ -183,8 +183,7 @@ bool has_records(const Workspace& workspace) {
   if (fs::exists(workspace.journal(), absent)) return true;
   for (fs::directory_iterator at(workspace.folder, absent), end; !absent && at != end; at.increment(absent)) {
     std::error_code unknown;
-    if (is_job_id(at->path().filename().string()) && fs::exists(at->path() / "job.json", unknown))
-      return true;
+    if (is_job_id(at->path().filename().string()) && fs::exists(at->path() / kJobFile, unknown)) return true;
   }
   return false;
 }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/event_log.h"
 #include "core/files.h"
 #include "core/host.h"
 #include "core/json.h"
@@ -22,11 +23,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kContinues = "HARNESS_CONTINUATION";
 /// A network file system may show the end of a log later than Slurm the end of its job; of a job that failed
 /// nothing more is to come.
 constexpr std::chrono::seconds kLogPatience{60}, kFailedLogPatience{1};
-constexpr std::chrono::minutes kSlurmPatience{5};  // while its controller starts anew, say
 
 fs::path whole(const fs::path& path) {
   return fs::absolute(path).lexically_normal();
@@ -89,11 +88,12 @@ std::optional<std::string> submit(const Task& task, const SlurmRequest& request,
 void hand_over(const Task& task, const SlurmRequest& request, const fs::path& worker, SlurmQueue& queue,
                HandedOver& handed) {
   const bool is_new = queue.find_living(slurm_job_name(request.id, request.folder)) == nullptr;
-  if (is_new && handed.is_full) return;
+  // Of an attempt before, nothing is waited for.
+  if (is_new && handed.is_full) return forget_submission(request.folder);
   const auto job = submit(task, request, worker, queue, !handed.jobs.empty());
   if (!job) {
     handed.is_full = true;
-    return;
+    return forget_submission(request.folder);
   }
   handed.jobs.push_back(*job);
   if (is_new) handed.newest = HandedOver::NewJob{.id = *job, .folder = request.folder};
@@ -109,7 +109,18 @@ Error failure_of(const Task& task, const fs::path& folder, const Submission& bef
   const auto what = fmt::format(
       "{} (job {} of Slurm)", was_stopped ? "was told to stop, and saved what it had" : end.text, before.job);
   hooks.failed(task, what);
-  return death_of(task, what, folder / "worker.log");
+  return death_of(task, what, folder / kWorkerLog);
+}
+
+/// A run whose selection is refused keeps no other one from going on.
+std::optional<Task> next_task(PlanRunner& runner, HandedOver& handed) {
+  for (;;) {
+    try {
+      return runner.next();
+    } catch (const SelectionRefused& refused) {
+      handed.failures.emplace_back(refused);
+    }
+  }
 }
 
 /// Gives the place of the newest job to the continuation, which asks for it again. False where there is none,
@@ -124,13 +135,14 @@ bool make_room(HandedOver& handed) {
   return true;
 }
 
-/// Submits the script that goes on once one of the jobs has ended; the id.
+/// Submits the script that goes on once one of the jobs has ended, or without any in a few minutes; the id.
 std::string submit_behind(HandedOver& handed, const fs::path& script, const std::vector<std::string>& options,
                           std::chrono::seconds pause) {
   std::string why;
   for (const auto until = Clock::now() + kSlurmPatience;;) {
     auto words = options;
-    words.push_back("--dependency=afterany:" + join(handed.jobs, "?afterany:"));
+    words.push_back(handed.jobs.empty() ? std::string("--begin=now+300")
+                                        : "--dependency=afterany:" + join(handed.jobs, "?afterany:"));
     if (const auto id = submit_script(script, words, why)) return *id;
     if (is_submit_limit(why) && make_room(handed)) continue;
     if (Clock::now() > until)
@@ -148,10 +160,6 @@ std::string continuation_script(const std::string& command, const std::string& a
 }
 
 }  // namespace
-
-bool is_continuation() {
-  return is_set(kContinues);
-}
 
 std::set<std::string> wanted_of(const Plan& plan) {
   std::set<std::string> wanted = {fmt::format("{} at {}", plan.spec.id, plan.scale.name)};
@@ -192,10 +200,11 @@ void hand_to_slurm(PlanRunner& runner, const fs::path& worker, const SlurmExecut
                    const SchedulerHooks& hooks, HandedOver& handed) {
   SlurmQueue queue;
   read_patiently(queue);
-  while (const auto task = runner.next()) {
+  while (const auto task = next_task(runner, handed)) {
     const auto request = request_of(*task);
     const auto before = read_submission(request.folder);
-    if (!is_continuation() || !before || queue.find_living(before->name) != nullptr) {
+    const auto is_at_work = [&] { return queue.find_living(before->name) != nullptr; };
+    if (!is_continuation() || !before || is_at_work()) {
       hand_over(*task, request, worker, queue, handed);
       continue;
     }
@@ -203,20 +212,32 @@ void hand_to_slurm(PlanRunner& runner, const fs::path& worker, const SlurmExecut
     const bool may_be_done = job == nullptr || job->state == "COMPLETED" || job->state == "COMPLETING";
     const auto until = handed.begin + (may_be_done ? kLogPatience : kFailedLogPatience);
     if (completes_by(until, *task, hooks)) continue;
-    handed.failures.push_back(failure_of(*task, request.folder, *before, job, hooks));
+    read_patiently(queue);
+    if (is_at_work()) {  // it was going back to the queue
+      hand_over(*task, request, worker, queue, handed);
+      continue;
+    }
+    handed.failures.push_back(failure_of(*task, request.folder, *before, queue.find(before->job), hooks));
   }
 }
 
 std::vector<std::string> continuation_options(const Workspace& workspace, const std::string& arguments) {
-  std::vector<std::string> options = {
-      "--job-name=" + continuation_name(workspace),
-      "--open-mode=append",
-      "--output=" + shell_word(whole(workspace.folder / "continue.log").string()),
-      "--ntasks=1",
-      "--cpus-per-task=1",
-      "--time=30"};
+  std::vector<std::string> options = {"--job-name=" + continuation_name(workspace),
+                                      "--open-mode=append",
+                                      "--output=" + slurm_pattern(whole(workspace.folder / "continue.log")),
+                                      "--ntasks=1",
+                                      "--cpus-per-task=1",
+                                      "--time=30"};
   if (arguments.find("--mem") == std::string::npos) options.emplace_back("--mem-per-cpu=2G");
   return options;
+}
+
+std::string put_off_continuation(const Workspace& workspace, const std::string& arguments) {
+  HandedOver none;
+  const auto id = submit_behind(none, whole(workspace.folder / "continue.sh"),
+                                continuation_options(workspace, arguments), SlurmQueue().interval());
+  write_submission(whole(workspace.folder), {.job = id, .name = continuation_name(workspace)});
+  return id;
 }
 
 std::string submit_continuation(const Workspace& workspace, const Continuation& continuation,

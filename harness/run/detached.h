@@ -14,9 +14,6 @@
 
 namespace harness {
 
-/// Whether we are the job that a detached command has left in the queue to go on.
-bool is_continuation();
-
 /// What Slurm has of a command's plans.
 struct HandedOver {
   struct NewJob {
@@ -57,6 +54,9 @@ void require_no_other_continuation(const Workspace& workspace, const std::set<st
 /// waits and wants all that it wants (somebody has typed the command again) where it is.
 std::string submit_continuation(const Workspace& workspace, const Continuation& continuation,
                                 const std::string& arguments, HandedOver& handed);
+
+/// For a continuation that finds another command at work: it comes back in five minutes; the id.
+std::string put_off_continuation(const Workspace& workspace, const std::string& arguments);
 
 /// What its job asks for, over what --slurm (`arguments`) says for all jobs.
 std::vector<std::string> continuation_options(const Workspace& workspace, const std::string& arguments);

@@ -76,7 +76,8 @@ std::vector<std::string> executor_names() {
 
 void require_executor(const std::string& executor) {
   if (executor == kLocal) return;
-  if (executor == kSlurmExecutor) return require_slurm("--executor slurm");
+  if (executor == kSlurmExecutor)
+    return require_slurm("--executor slurm", is_continuation() ? kSlurmPatience : std::chrono::minutes(0));
   if (environment("SLURM_JOB_ID").empty()) {
     throw Error("this is not inside an allocation of Slurm", "--executor srun",
                 "start the command from a batch script (sbatch), or after salloc");

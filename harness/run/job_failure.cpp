@@ -42,7 +42,7 @@ std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended,
   if (ended.signal != 0) return std::nullopt;
   const auto status = ended.code == static_cast<int>(Status::kUsage) ? Status::kUsage : Status::kFailed;
   std::optional<Error> found;
-  for (const auto& event : Events(task.folder / "events.log", log_begin)) {
+  for (const auto& event : Events(task.folder / kEventLog, log_begin)) {
     const auto type = event.value("type", "");
     if (type == "job_started") found.reset();
     if (type != "job_failed") continue;

@@ -72,7 +72,7 @@ void wait_for_left_workers(const Plan& plan, const std::function<void(const std:
   const auto begin = std::chrono::steady_clock::now();
   bool said = false;
   for (const auto& folder : job_folders(plan)) {
-    const auto log = folder / "events.log";
+    const auto log = folder / kEventLog;
     while (fs::exists(log) && event_log_is_held(log)) {
       if (!std::exchange(said, true)) say("waiting for a worker of an earlier run to end");
       if (std::chrono::steady_clock::now() - begin > kPatience) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/event_log.h"
 #include "core/processes/port.h"
 #include "core/text.h"
 #include "harness/run/job_failure.h"
@@ -71,7 +72,7 @@ LocalJob::LocalJob(asio::io_context& io, const SchedulerSettings& settings, Task
       root_(words_of(settings, task), {.environment = environment_of(0, settings, port),
                                        .in = kPipe,
                                        .out = kPipe,
-                                       .err = open_to_append(task.folder / "worker.log").get(),
+                                       .err = open_to_append(task.folder / kWorkerLog).get(),
                                        .own_group = true}),
       is_launched_(!settings.launcher.empty()),
       output_(io, root_.out.release()),

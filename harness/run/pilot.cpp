@@ -148,7 +148,8 @@ Pilot pilot_of(Store& store, const Experiment& experiment, const PilotChoice& ch
   }
   auto families = families_of(experiment.table, experiment.effective.baseline, compared_arms(experiment),
                               experiment.methods, named_by_table(experiment.table, known));
-  if (!experiment.table.names(pilot.metric)) families.panel = panel_questions(store, experiment, pilot.split);
+  if (!experiment.table.names(pilot.metric))
+    families.panel = panel_questions(scores, experiment, pilot.split, false);
   count_claims(families, pilot);
   return pilot;
 }

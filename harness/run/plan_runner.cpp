@@ -9,6 +9,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/source_sums/build_info.h"
+#include "harness/slurm/command.h"
 #include "results/store/rows.h"
 
 namespace harness {
@@ -28,7 +29,7 @@ void own_files(const fs::path& folder) {
 }
 
 Fields identity_of(const Job& job) {
-  return {job.identity, (job.folder / "job.json").string() + ": identity"};
+  return {job.identity, (job.folder / kJobFile).string() + ": identity"};
 }
 
 /// Whether a `reproduce` that went to its end made its table of this evaluation.
@@ -40,7 +41,7 @@ bool is_in_experiment(Store& store, const std::string& evaluation) {
 /// job.json says what the folder is for; only paths and options may change between two starts.
 void write_job_file(const Job& job, const Shares& shares, const std::string& device) {
   make_folder(job.folder);
-  const auto file = job.folder / "job.json";
+  const auto file = job.folder / kJobFile;
   const auto text = job_document(job, shares, device).dump(1) + "\n";
   if (fs::exists(file) && read_file(file) == text) return;
   write_file_atomically(file, text);
@@ -117,8 +118,8 @@ void require_own_folders(const Plan& plan, Store& store) {
   for (const auto& run : plan.runs) {
     const auto known = store.run(run.job.id);
     // A workspace that was moved or copied has its folders with it.
-    if (!known || fs::exists(run.job.folder / "job.json")) continue;
-    if (!fs::exists(fs::path(known->folder) / "job.json")) continue;
+    if (!known || fs::exists(run.job.folder / kJobFile)) continue;
+    if (!fs::exists(fs::path(known->folder) / kJobFile)) continue;
     throw Error(fmt::format("run {} ({}) is recorded in this DB with another folder, {}", run.job.id,
                             run.job.label, known->folder),
                 plan.workspace.db.string(),
@@ -206,7 +207,7 @@ void PlanRunner::catch_up(const JobRecord& job) {
   if (is_done(job.id)) return;
   const auto status = store_.job_state(job.id);
   const bool was_read = status && status->log_offset > 0;
-  if (was_read || fs::exists(job.folder / "events.log")) ingest(job);
+  if (was_read || fs::exists(job.folder / kEventLog)) ingest(job);
 }
 
 bool PlanRunner::complete(const Task& task) {
@@ -234,7 +235,7 @@ void PlanRunner::require_same_build(const fs::path& worker, bool goes_on_here) {
   std::string build;
   for (const auto& [id, job] : jobs_) {
     if (is_done(id)) continue;
-    const auto start = last_start(job.folder / "events.log");
+    const auto start = last_start(job.folder / kEventLog);
     if (!start) continue;
     if (build.empty()) build = sha256_file(worker);
     if (const auto began = start->value("build", ""); began != build) {
@@ -251,10 +252,20 @@ void PlanRunner::require_same_build(const fs::path& worker, bool goes_on_here) {
 }
 
 std::optional<Task> PlanRunner::next() {
+  if (auto task = next_import()) return task;
   for (const auto& run : plan_.runs) {
     if (auto task = next_of(run)) return task;
   }
   return next_of_second_view();
+}
+
+/// Checkpoints from outside, which may turn out to be of another network: better now than after hours.
+std::optional<Task> PlanRunner::next_import() {
+  for (const auto& run : plan_.runs) {
+    if (run.method != kOutsideMethod || is_done(run.job.id)) continue;
+    if (started_.insert(run.job.id).second) return prepare_training(run);
+  }
+  return std::nullopt;
 }
 
 std::optional<Task> PlanRunner::next_of_second_view() {
@@ -272,6 +283,7 @@ std::optional<Task> PlanRunner::next_of_second_view() {
 }
 
 std::optional<Task> PlanRunner::next_of(const RunPlan& run) {
+  if (refused_.contains(run.job.id)) return std::nullopt;
   if (!is_done(run.job.id)) {
     if (!started_.insert(run.job.id).second) return std::nullopt;
     return prepare_training(run);
@@ -315,7 +327,7 @@ Task PlanRunner::prepare_evaluation(const RunPlan& run, Job job) {
   }
   write_job_file(job, shares_, plan_.device);
   own_files(job.folder / "images");
-  write_file_atomically(job.folder / "positions.json", canonical_json(Json(plan_.positions(job.split))));
+  write_file_atomically(job.folder / kPositionsFile, canonical_json(Json(plan_.positions(job.split))));
   return {.id = job.id,
           .label = job.label,
           .folder = job.folder,
@@ -415,8 +427,10 @@ void PlanRunner::select_within(const RunPlan& run, const std::vector<int>& steps
   second_views_[run.job.id].emplace_back(static_cast<int>(choice.step), store_.record_selection(selection));
 }
 
-/// False where all evaluations that lack scores were run by this process or belong to a finished experiment.
+/// False where all evaluations that lack scores were run by this process, or those before it in Slurm's
+/// queue, or belong to a finished experiment.
 bool PlanRunner::score_again(const RunPlan& run, const Choice& choice) {
+  if (is_continuation()) return false;
   bool asked = false;
   for (const auto& [step, count] : choice.missing) {
     const auto id = plan_.evaluation(run, static_cast<int>(step), plan_.spec.selection.split).id;
@@ -436,16 +450,18 @@ void PlanRunner::refuse_selection(const RunPlan& run, const Choice& choice) {
     return is_in_experiment(
         store_, plan_.evaluation(run, static_cast<int>(missing.first), plan_.spec.selection.split).id);
   });
-  throw Error(fmt::format("no checkpoint is selected on the {} split: {}; at most {:g} % may be missing",
-                          plan_.spec.selection.split, missing_text(choice, plan_.spec.selection.metric),
-                          100 * kMostMissing),
-              run.job.label,
-              is_held ? "`harness query failures` shows the reasons. A finished experiment holds these "
-                        "scores, so that they stay as they are: begin the runs anew with --fresh, or in "
-                        "another folder with --out"
-                      : "`harness query failures` shows the reasons; once their cause is gone, repeat the "
-                        "command: it scores these images again and goes on, and nothing is trained again",
-              Status::kFailed);
+  refused_.insert(run.job.id);
+  throw SelectionRefused(
+      fmt::format("no checkpoint is selected on the {} split: {}; at most {:g} % may be missing",
+                  plan_.spec.selection.split, missing_text(choice, plan_.spec.selection.metric),
+                  100 * kMostMissing),
+      run.job.label,
+      is_held ? "`harness query failures` shows the reasons. A finished experiment holds these "
+                "scores, so that they stay as they are: begin the runs anew with --fresh, or in "
+                "another folder with --out"
+              : "`harness query failures` shows the reasons; once their cause is gone, repeat the "
+                "command: it scores these images again and goes on, and nothing is trained again",
+      Status::kFailed);
 }
 
 std::optional<int> PlanRunner::selected_step(const RunPlan& run) const {

@@ -6,12 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/selection.h"
 #include "harness/run/scheduler.h"
 #include "results/store/store.h"
 
 namespace harness {
+
+/// So many scores are missing that no checkpoint can be selected.
+struct SelectionRefused : Error {
+  using Error::Error;
+};
 
 /// Says which job of a plan comes next, brings in what workers wrote, selects checkpoints. All state is in
 /// the DB and the run folders: a new PlanRunner on the same plan goes on where the last one stopped.
@@ -38,6 +44,7 @@ class PlanRunner {
 
  private:
   bool is_done(const std::string& job_id);
+  std::optional<Task> next_import();
   std::optional<Task> next_of(const RunPlan& run);
   std::optional<Task> next_of_second_view();
   std::optional<Task> next_evaluation(const RunPlan& run, const std::vector<int>& steps,
@@ -66,6 +73,7 @@ class PlanRunner {
   Shares shares_;
   std::map<std::string, JobRecord> jobs_;              ///< by id, all that were touched
   std::set<std::string> done_, started_;               ///< job ids
+  std::set<std::string> refused_;                      ///< runs without a selection, which go no further
   std::set<std::string> ran_;                          ///< evaluations that were handed out to a worker
   std::map<std::string, std::uint64_t> scored_again_;  ///< finished ones to score again -> their logs' size
   using Selected = std::pair<int, std::int64_t>;       ///< step, selection id

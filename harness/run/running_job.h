@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/event_log.h"
 #include "core/processes/process.h"
 #include "harness/run/task.h"
 #include "harness/slurm/log_end.h"
@@ -23,7 +24,7 @@ class RunningJob {
   using OnLine = std::function<void(RunningJob&, std::string_view)>;
 
   explicit RunningJob(Task its_task)
-      : task(std::move(its_task)), log_begin(end_of_log(task.folder / "events.log")) {}
+      : task(std::move(its_task)), log_begin(end_of_log(task.folder / kEventLog)) {}
   virtual ~RunningJob() = default;
   RunningJob(const RunningJob&) = delete;
   RunningJob& operator=(const RunningJob&) = delete;
@@ -43,7 +44,7 @@ class RunningJob {
     return status.ok() ? "ended without completing its job" : "died with " + status.text();
   }
   /// Where the reason may stand.
-  virtual std::filesystem::path log() const { return task.folder / "worker.log"; }
+  virtual std::filesystem::path log() const { return task.folder / kWorkerLog; }
 
   const Task task;
   std::uint64_t log_begin;  ///< bytes of its event log that earlier attempts have left

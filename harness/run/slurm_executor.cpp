@@ -35,12 +35,12 @@ struct Work {
 };
 
 Work work_of(const fs::path& folder) {
-  const auto identity = read_json(folder / "job.json").at("identity");
+  const auto identity = read_json(folder / kJobFile).at("identity");
   if (identity.value("kind", "") == "import")
     return {.total = static_cast<double>(identity.at("imported").size()), .unit = "checkpoints"};
   if (identity.value("kind", "") != "train")
-    return {.total = static_cast<double>(read_json(folder / "positions.json").size()) *
-                     identity.value("samples", 1),
+    return {.total =
+                static_cast<double>(read_json(folder / kPositionsFile).size()) * identity.value("samples", 1),
             .unit = "images"};
   const auto& settings = identity.at("settings");
   const double an_epoch = settings.value("prompts_per_epoch", 0.0) * settings.value("group_size", 0.0);
@@ -67,6 +67,7 @@ class SlurmJob : public RunningJob {
     if (Clock::now() - looked_ < kLookEvery) return;
     looked_ = Clock::now();
     if (!submission_ && answers_ != queue_.answers()) ask_for_it();
+    if (is_not_told_) tell_it_to_stop();
     read_log();
     say();
   }
@@ -102,7 +103,7 @@ class SlurmJob : public RunningJob {
 
   void ask_to_stop() override {
     if (std::exchange(is_asked_to_stop_, true) || !submission_) return;
-    cancel_submission(task.folder, *submission_);
+    tell_it_to_stop();
   }
 
   void kill() override {
@@ -127,7 +128,17 @@ class SlurmJob : public RunningJob {
     if (!submission_ && is_submit_limit(trouble_)) full_at_ = answers_;
     if (!submission_) return;
     offset_ = log_begin = submission_->log_begin;
-    if (is_asked_to_stop_) cancel_submission(task.folder, *submission_);
+    if (is_asked_to_stop_) tell_it_to_stop();
+  }
+
+  /// Again at the next look where Slurm did not take it.
+  void tell_it_to_stop() {
+    try {
+      cancel_submission(task.folder, *submission_);
+      is_not_told_ = false;
+    } catch (const Error& error) {
+      if (!std::exchange(is_not_told_, true)) on_line_(*this, fmt::format("note {}", error.what()));
+    }
   }
 
   bool is_in_queue() const {
@@ -135,7 +146,7 @@ class SlurmJob : public RunningJob {
   }
 
   void read_log() {
-    const auto log = task.folder / "events.log";
+    const auto log = task.folder / kEventLog;
     std::error_code absent;
     const auto size = fs::file_size(log, absent);
     if (absent || size <= offset_) return;
@@ -196,7 +207,7 @@ class SlurmJob : public RunningJob {
   std::int64_t answers_ = -1;  ///< of the queue that were taken into account
   int ended_answers_ = 0;      ///< that call it ended, one after the other
   bool is_complete_ = false, was_lost_ = false, has_warned_ = false;
-  bool is_asked_to_stop_ = false, is_killed_ = false;
+  bool is_asked_to_stop_ = false, is_not_told_ = false, is_killed_ = false;
 };
 
 /// From one resume point to the next: an epoch.
@@ -221,7 +232,8 @@ SlurmRequest slurm_request(SlurmRequest job, const Plan& plan, const Shares& sha
   job.on_gpus = plan.device_kind != "cpu";
   if (rates.measured || !job.on_gpus) job.memory_mb = rates.peak_memory_mb;
   if (!rates.measured) job.seconds.reset();
-  job.unit_seconds = seconds_of_an_epoch(plan, rates);
+  const bool is_evaluation = job.folder.filename().string().starts_with(kEvaluationPrefix);
+  job.unit_seconds = is_evaluation ? std::optional(0.0) : seconds_of_an_epoch(plan, rates);
   job.arguments = arguments;
   return job;
 }

@@ -101,7 +101,7 @@ class Adoption {
   void training() {
     const auto job = training_job(run_);
     store_.record_job(job);
-    if (fs::exists(run_.folder / kLog)) store_.ingest(job);
+    if (fs::exists(run_.folder / kEventLog)) store_.ingest(job);
     require_done(store_, job.id, run_.folder, "training");
     require_checkpoints(store_, run_);
   }
@@ -132,7 +132,7 @@ class Adoption {
   void evaluations() {
     std::vector<fs::path> folders;
     for (const auto& entry : fs::directory_iterator(run_.folder)) {
-      if (entry.is_directory() && entry.path().filename().string().starts_with("eval-") &&
+      if (entry.is_directory() && entry.path().filename().string().starts_with(kEvaluationPrefix) &&
           fs::exists(entry.path() / kJobFile))
         folders.push_back(entry.path());
     }
@@ -143,12 +143,12 @@ class Adoption {
   void evaluation(const fs::path& folder) {
     const auto name = folder.filename().string();
     const auto job = read_job(folder, name.substr(name.rfind('-') + 1));
-    const auto positions = read_json(folder / "positions.json").get<std::vector<int>>();
+    const auto positions = read_json(folder / kPositionsFile).get<std::vector<int>>();
     auto row = evaluation_row(job, static_cast<std::int64_t>(positions.size()));
     if (row.run_id != run_.id)
       throw Error("is an evaluation of run " + row.run_id, folder.string(), "take it out of the folder");
     if (positions_checksum(positions) != row.split_sha256)
-      throw Error("is not the list of prompts that was evaluated", (folder / "positions.json").string(),
+      throw Error("is not the list of prompts that was evaluated", (folder / kPositionsFile).string(),
                   "copy the folder again");
     // Which checkpoint may be tested is decided by the table's selection.
     if (row.split == "test" && !selection_) {
@@ -161,7 +161,7 @@ class Adoption {
     store_.record_evaluation(row);
     const auto record = evaluation_job(job);
     store_.record_job(record);
-    if (fs::exists(folder / kLog)) store_.ingest(record);
+    if (fs::exists(folder / kEventLog)) store_.ingest(record);
     require_done(store_, record.id, folder,
                  fmt::format("evaluation on {} at checkpoint {}", row.split, row.step));
     const auto images =

@@ -78,7 +78,7 @@ void require_sound_log(const fs::path& log) {
 
 void require_sound_logs(const fs::path& folder) {
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.path().filename() != kLog) continue;
+    if (entry.path().filename() != kEventLog) continue;
     require_sound_log(entry.path());
   }
 }

@@ -5,15 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "core/event_log.h"
 #include "datasets/prompt_set.h"
 #include "harness/plan/plan.h"
 
 namespace harness {
 
 // Files of a run's folder (core/EVENTS.md) that came from elsewhere.
-
-inline constexpr const char *kJobFile = "job.json", *kLog = "events.log", *kPositionsFile = "positions.json",
-                            *kWorkerLog = "worker.log";
 
 /// What job.json asked for. Throws Error unless it is named by the hash of its identity and `id` is that
 /// name.

@@ -214,9 +214,13 @@ void require_whole(const std::vector<std::string>& left_out, const Workspace& wo
               "restore the logs from a copy, or repeat with --force to do without them", Status::kFailed);
 }
 
+bool is_writable(const fs::path& folder) {
+  return ::access(folder.c_str(), W_OK) == 0;
+}
+
 /// Where a DB may be written for the time of a check.
 fs::path scratch_folder(const Workspace& workspace) {
-  return ::access(workspace.folder.c_str(), W_OK) == 0 ? workspace.folder : fs::temp_directory_path();
+  return is_writable(workspace.folder) ? workspace.folder : fs::temp_directory_path();
 }
 
 /// What check_database finds.
@@ -274,15 +278,28 @@ std::optional<JournalText> journal_to_compare(const Workspace& workspace, Store&
   return journal;
 }
 
-void check_rows(const Workspace& workspace, Store& store, Checked& checked) {
-  const auto notes_before = checked.notes.size();
-  std::optional<WorkspaceLock> lock;
+/// Keeps other commands out while rows are compared, where we may write; false if one works there.
+bool keeps_others_out(const Workspace& workspace, std::optional<WorkspaceLock>& lock, Checked& checked) {
+  const auto not_compared = [&](const std::string& reason) {
+    checked.notes.push_back(fmt::format("rows were not compared with the logs: {}", reason));
+    return false;
+  };
+  if (!is_writable(workspace.folder)) {
+    const auto holder = WorkspaceLock::holder(workspace);
+    return !holder || not_compared(fmt::format("another harness works here ({})", *holder));
+  }
   try {
     lock.emplace(workspace);
   } catch (const Error& error) {
-    checked.notes.push_back(fmt::format("rows were not compared with the logs: {}", error.problem()));
-    return;
+    return not_compared(error.problem());
   }
+  return true;
+}
+
+void check_rows(const Workspace& workspace, Store& store, Checked& checked) {
+  const auto notes_before = checked.notes.size();
+  std::optional<WorkspaceLock> lock;
+  if (!keeps_others_out(workspace, lock, checked)) return;
   const auto journal = journal_to_compare(workspace, store, checked);
   if (!journal) return;
   const auto own = store.own_runs(workspace.folder, *journal);

@@ -20,7 +20,7 @@ constexpr const char* kRm = "harness runs rm";
 /// True for a run's folder in this workspace that the DB knows nothing of, under exactly this name.
 bool is_stray(const Workspace& workspace, const std::string& id) {
   const bool is_name = !id.empty() && id.find('/') == std::string::npos && id.front() != '.';
-  return is_name && fs::exists(workspace.run_folder(id) / "job.json");
+  return is_name && fs::exists(workspace.run_folder(id) / kJobFile);
 }
 
 /// True for a DB in its workspace's own folder.
@@ -42,11 +42,11 @@ void require_own_rows(const Removal& removal, const Workspace& workspace, bool f
   const auto ours = runs_in_journal(workspace.journal());
   if (ours.mentioned.contains(removal.id)) return;
   // A copied workspace has the folder that was recorded elsewhere, whatever became of its journal.
-  if (is_at_home(workspace) && fs::exists(workspace.run_folder(removal.id) / "job.json")) return;
+  if (is_at_home(workspace) && fs::exists(workspace.run_folder(removal.id) / kJobFile)) return;
   const fs::path recorded = removal.run->folder;
   const auto elsewhere = recorded.parent_path();
   std::error_code absent;
-  if (fs::exists(recorded / "job.json") && !fs::equivalent(recorded, removal.folder, absent))
+  if (fs::exists(recorded / kJobFile) && !fs::equivalent(recorded, removal.folder, absent))
     refuse_foreign(removal, elsewhere, workspace);
   if (force || !fs::exists(workspace.journal()) || fs::exists(removal.folder)) return;
   throw Error(fmt::format("run {} was not made in the workspace {}: its folder was recorded as {}",
@@ -68,7 +68,7 @@ void require_no_rows(const Removal& removal, const Workspace& workspace) {
 void require_free(const Removal& removal) {
   if (!fs::is_directory(removal.folder)) return;
   for (const auto& entry : fs::recursive_directory_iterator(removal.folder)) {
-    if (entry.path().filename() != "events.log" || !event_log_is_held(entry.path())) continue;
+    if (entry.path().filename() != kEventLog || !event_log_is_held(entry.path())) continue;
     throw Error(fmt::format("run {} is held by a living process", removal.text()), entry.path().string(),
                 "wait for it, or stop it", Status::kFailed);
   }
@@ -79,7 +79,7 @@ std::map<std::string, std::uint64_t> logs_of(Store& store, const std::string& ru
   std::map<std::string, std::uint64_t> logs;
   const auto add = [&](const std::string& job, const fs::path& folder) {
     const auto status = store.job_state(job);
-    if (status && status->log_offset > 0) logs[(folder / "events.log").string()] = status->log_offset;
+    if (status && status->log_offset > 0) logs[(folder / kEventLog).string()] = status->log_offset;
   };
   add(run, {});
   for (const auto& evaluation : store.evaluations(run))

@@ -233,6 +233,15 @@ std::optional<Experiment> fuller_experiment(const std::vector<StoredReproduction
   return std::nullopt;
 }
 
+std::string fuller_note(Store& store, const Experiment& experiment) {
+  const auto fuller = fuller_experiment(store.reproductions(), experiment);
+  if (!fuller) return {};
+  return fmt::format(
+      "Experiment {} holds these runs and more ({} on {}); its verdicts rest on all of them, and its p-values are "
+      "adjusted for all its methods: quote verdicts from there.",
+      fuller->id, counted(fuller->methods.size(), "method"), counted(fuller->seeds.size(), "seed"));
+}
+
 Experiment find_experiment(Store& store, const ExperimentFilter& filter) {
   auto records = store.reproductions();
   const auto last =

@@ -86,6 +86,9 @@ bool is_fuller(const Experiment& fuller, const Experiment& other);
 std::optional<Experiment> fuller_experiment(const std::vector<StoredReproduction>& records,
                                             const Experiment& experiment);
 
+/// That there is one, whose verdicts are those to quote; empty where there is none.
+std::string fuller_note(Store& store, const Experiment& experiment);
+
 /// The last experiment that fits; where methods are asked for, one that is_fuller takes its place. Throws
 /// Error (status 2) with the nearest table, or what there is.
 Experiment find_experiment(Store& store, const ExperimentFilter& filter);

@@ -112,16 +112,19 @@ ChartSeries marks(std::string label, std::size_t color, std::vector<ChartPoint> 
           .points = std::move(points)};
 }
 
-Chart panel_of(const char* title, const char* y_label, std::vector<ChartSeries> series) {
-  return {
-      .title = title, .x_label = kStepLabel, .y_label = y_label, .log_y = true, .series = std::move(series)};
+Chart panel_of(std::string title, const char* y_label, std::vector<ChartSeries> series) {
+  return {.title = std::move(title),
+          .x_label = kStepLabel,
+          .y_label = y_label,
+          .log_y = true,
+          .series = std::move(series)};
 }
 
-Chart estimator_panel(const std::vector<AuditRow>& fresh) {
+Chart estimator_panel(const std::string& title, const std::vector<AuditRow>& fresh) {
   std::vector<AuditRow> with_velocities = fresh;
   std::erase_if(with_velocities, [](const AuditRow& row) { return !row.lambda_velocity; });
   const auto velocity = [](const AuditRow& row) { return *row.lambda_velocity; };
-  return panel_of("Estimators of \u03bb_{center}", "nats",
+  return panel_of(title, "nats",
                   {line("from the means", kFirst, over_seeds(fresh, predicted_drift)),
                    marks("from the velocities", kSecond, over_seeds(with_velocities, velocity), -kApart),
                    marks("from Var(y)", kThird, over_seeds(fresh, &AuditRow::lambda_ratio_var), kApart)});
@@ -152,18 +155,19 @@ Figure law_audit(Store& store, const Experiment& experiment, const std::string& 
         "list experiments`");
   }
   Figure figure{.name = name,
-                .title = "Path-variance law, predicted and measured",
+                .title = fmt::format("Path-variance law under {}, predicted and measured", method),
                 .notes = {scope_note(experiment, method), kFormulas, kEstimators, inflation_note(reused)}};
-  const auto panel = [&](const char* title, const char* y_label, auto predicted, auto measured) {
-    return panel_of(title, y_label,
+  const auto titled = [&](const char* what) { return fmt::format("{}: {}", method, what); };
+  const auto panel = [&](const char* what, const char* y_label, auto predicted, auto measured) {
+    return panel_of(titled(what), y_label,
                     {line("predicted, fresh", kFirst, over_seeds(fresh, predicted)),
                      marks("measured, fresh", kFirst, over_seeds(fresh, measured)),
                      line("predicted, reused", kSecond, over_seeds(reused, predicted)),
                      marks("measured, reused", kSecond, over_seeds(reused, measured))});
   };
-  figure.charts.push_back(panel("Drift", "nats", predicted_drift, measured_drift));
-  figure.charts.push_back(panel("Variance", "nats^{2}", predicted_variance, measured_variance));
-  figure.charts.push_back(estimator_panel(fresh));
+  figure.charts.push_back(panel("drift", "nats", predicted_drift, measured_drift));
+  figure.charts.push_back(panel("variance", "nats^{2}", predicted_variance, measured_variance));
+  figure.charts.push_back(estimator_panel(titled("estimators of \u03bb_{center}"), fresh));
   figure.notes.front() += range_note(figure);
   figure.notes.emplace_back("Estimators at one step are set apart sideways.");
   return figure;

@@ -1,6 +1,5 @@
 #include "harness/show/guardrails.h"
 
-#include "harness/show/comparisons.h"
 #include "results/table/table.h"
 
 namespace harness {
@@ -42,10 +41,15 @@ std::optional<GuardrailPanel> guardrail_panel_of(const Experiment& experiment,
   return guardrail_panel(*rule, question, comparisons, judged_by_table(spec, comparisons));
 }
 
-std::vector<TableQuestion> panel_questions(Store& store, const Experiment& experiment,
-                                           const std::string& split) {
-  const auto panel =
-      guardrail_panel_of(experiment, records_of(stored_comparisons(store, experiment, split), split));
+std::vector<TableQuestion> panel_questions(ScoreReader& scores, const Experiment& experiment,
+                                           const std::string& split, bool of_checkpoints) {
+  if (!experiment.guardrail_rule) return {};
+  auto comparisons = stored_comparisons(scores.store(), experiment, split);
+  // Early versions stored no intervals over runs.
+  complete_comparisons(scores, experiment, split, comparisons, false);
+  if (of_checkpoints)
+    for (auto& comparison : comparisons) comparison.values.judges_methods = false;
+  const auto panel = guardrail_panel_of(experiment, records_of(comparisons, split));
   std::vector<TableQuestion> questions;
   if (!panel) return questions;
   for (const auto& effect : panel->effects) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/show/comparisons.h"
 #include "harness/show/experiments.h"
 #include "results/verdict/guardrails.h"
 #include "results/verdict/multiplicity.h"
@@ -15,9 +16,10 @@ namespace harness {
 std::optional<GuardrailPanel> guardrail_panel_of(const Experiment& experiment,
                                                  std::span<const ComparisonRecord> comparisons);
 
-/// The differences that the guardrails of a split judge by themselves, as one family.
-std::vector<TableQuestion> panel_questions(Store& store, const Experiment& experiment,
-                                           const std::string& split);
+/// The differences that the guardrails of a split judge by themselves, as one family; of_checkpoints: by what
+/// is claimed of checkpoints, whatever the runs allow.
+std::vector<TableQuestion> panel_questions(ScoreReader& scores, const Experiment& experiment,
+                                           const std::string& split, bool of_checkpoints);
 
 /// Alarms of all splits in the order of `comparisons`.
 std::vector<AlarmRecord> alarms_of(const Experiment& experiment,

@@ -266,6 +266,24 @@ int not_positive(const ChartSeries& series) {
       std::ranges::count_if(series.points, [](const auto& point) { return !(point.y > 0); }));
 }
 
+/// Steps with too few samples are shown, not judged.
+std::string law_rule(Store& store, const Experiment& experiment) {
+  constexpr auto kSql = R"sql(
+    SELECT count(*) FILTER (WHERE samples >= ?2), count(*), max(samples)
+    FROM reproduction_runs AS member JOIN v_law_audit AS audit ON audit.run_id = member.run_id
+    WHERE member.reproduction_id = ?1 AND audit.fresh = 1)sql";
+  const auto [judged, all, most] =
+      rows_of<std::int64_t, std::int64_t, std::int64_t>(store, kSql, experiment.id, kLawEnoughSamples)
+          .front();
+  return fmt::format(
+      "A run breaks the law where a step with at least {} samples is more than {} standard errors (dashed "
+      "lines) and {:.0f} % away.{}",
+      kLawEnoughSamples, kLawBreakZ, kLawBreakShare * 100,
+      judged == all ? std::string()
+      : judged == 0 ? fmt::format(" Here no step has more than {}, and none is judged.", most)
+                    : fmt::format(" Of the steps here {} of {} have as many.", judged, all));
+}
+
 ChartGroup law_group(Store& store, const Experiment& experiment, const std::string& method) {
   const auto steps = law_steps(store, experiment, method);
   auto drift = law_chart("Drift: \u03bb_{center} and \u22122 E[y]", "nats", steps, &LawStep::drift),
@@ -405,9 +423,7 @@ std::vector<ChartGroup> law_charts(Store& store, const Experiment& experiment) {
        .notes = {
            "The law predicts mean and variance of the mean-reduced log-ratio y on fresh off-policy samples. "
            "Bars: two standard errors, seeds averaged.",
-           fmt::format("A run breaks the law where a step with at least {} samples is more than {} "
-                       "standard errors (dashed lines) and {:.0f} % away.",
-                       kLawEnoughSamples, kLawBreakZ, kLawBreakShare * 100)}});
+           law_rule(store, experiment)}});
   return groups;
 }
 

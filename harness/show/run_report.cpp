@@ -43,7 +43,7 @@ struct Session {
 
 /// The starts of the job whose log lies in `folder`, in order. Throws Error for a damaged log.
 std::vector<Session> sessions_of(const fs::path& folder) {
-  const auto log = folder / "events.log";
+  const auto log = folder / kEventLog;
   std::vector<Session> sessions;
   for (const auto& event : Events(log)) {
     const auto type = event.value("type", std::string());
@@ -419,7 +419,7 @@ fs::path folder_of(const Store& store, const StoredRun& run) {
 
 std::string live_state(Store& store, const StoredRun& run, const std::map<std::string, std::string>& known) {
   if (const auto found = known.find(run.id); found != known.end()) return found->second;
-  const auto log = folder_of(store, run) / "events.log";
+  const auto log = folder_of(store, run) / kEventLog;
   if (run.state == JobState::kDone) return "done";
   if (event_log_is_held(log)) return "running";
   if (run.state == JobState::kPlanned && !fs::exists(log)) return run_state_name(RunState::kWaiting);

@@ -154,7 +154,7 @@ class Reading {
       protocol.evaluates = protocol.evaluates || other.is_base();
       std::error_code absent;
       others_begun =
-          others_begun || (!other.is_base() && fs::exists(workspace_.run_folder(id) / "job.json", absent));
+          others_begun || (!other.is_base() && fs::exists(workspace_.run_folder(id) / kJobFile, absent));
       for (const auto& evaluation : other.evaluations) {
         protocol.images[evaluation.split] = evaluation.n;
         protocol.tests = protocol.tests || evaluation.split == "test";
@@ -201,7 +201,7 @@ class Reading {
     for (auto& job : run.jobs) {
       if (job.id.empty()) continue;
       const auto folder = folder_of(run, known, job);
-      const auto log = folder / "events.log";
+      const auto log = folder / kEventLog;
       if (job.part == RunPart::kTrain) {
         read_training(log, run, job);
       } else {

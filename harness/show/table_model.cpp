@@ -369,12 +369,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   model.notes = experiment.effective.notes;
   model.notes.insert(model.notes.end(), spec.notes.begin(), spec.notes.end());
   for (auto& note : notes_of_jobs(store, experiment, split)) model.notes.push_back(std::move(note));
-  if (const auto fuller = fuller_experiment(store.reproductions(), experiment)) {
-    model.notes.push_back(fmt::format(
-        "Experiment {} holds these runs and more ({} on {}); its verdicts rest on all of them, and its p-values are "
-        "adjusted for all its methods: quote verdicts from there.",
-        fuller->id, counted(fuller->methods.size(), "method"), counted(fuller->seeds.size(), "seed")));
-  }
+  model.fuller_note = fuller_note(store, experiment);
   if (spec.is_training()) {
     fill_training_table(store, experiment, window_unit, model);
   } else {
@@ -385,7 +380,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
     model.leaderboard = leaderboard_of(scores, experiment, model, model.comparisons);
     // All comparisons guard; the table itself shows those of the metrics that it names.
     model.guardrails = guardrail_panel_of(experiment, records_of(model.comparisons, model.split));
-    if (model.guardrails) keep_named_metrics(experiment, model.comparisons);
+    keep_named_metrics(experiment, model.comparisons);
     add_validation(store, experiment, model);
     model.yardstick = yardstick_for(store, experiment, split);
     model.calibration = latest_calibration(store, experiment, split);

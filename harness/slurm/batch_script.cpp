@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "core/error.h"
+#include "core/event_log.h"
 #include "core/sha256.h"
 #include "core/text.h"
 
@@ -33,18 +34,23 @@ bool says(const SlurmRequest& request, const char* beginning) {
   return request.arguments.find(beginning) != std::string::npos;
 }
 
-/// A path in a file name pattern of Slurm's.
-std::string pattern_of(const std::filesystem::path& path) {
+}  // namespace
+
+std::string slurm_pattern(const std::filesystem::path& path) {
   std::string text;
   for (const char c : path.string()) text += c == '%' ? std::string("%%") : std::string(1, c);
   return text;
 }
 
-}  // namespace
+std::string script_option(const std::string& option) {
+  const auto at = option.find('=');
+  return at == std::string::npos ? option : option.substr(0, at + 1) + shell_word(option.substr(at + 1));
+}
 
 std::string slurm_job_name(const std::string& id, const std::filesystem::path& folder) {
   constexpr std::size_t kDigits = 8;
-  return fmt::format("{}{}-{}", kJobNames, id, sha256_hex(folder.string()).substr(0, kDigits));
+  const auto place = std::filesystem::weakly_canonical(folder).string();  // by whatever name it was called
+  return fmt::format("{}{}-{}", kJobNames, id, sha256_hex(place).substr(0, kDigits));
 }
 
 std::vector<std::string> batch_options(const SlurmRequest& request) {
@@ -54,7 +60,7 @@ std::vector<std::string> batch_options(const SlurmRequest& request) {
       "--kill-on-invalid-dep=yes",
       "--requeue",
       "--open-mode=append",
-      "--output=" + shell_word(pattern_of(request.folder / "worker.log")),
+      script_option("--output=" + slurm_pattern(request.folder / kWorkerLog)),
       fmt::format("--signal=TERM@{}", lead_seconds(request)),
       fmt::format("--ntasks={}", request.ranks),
       fmt::format("--cpus-per-task={}", request.threads),
@@ -69,7 +75,9 @@ std::vector<std::string> batch_options(const SlurmRequest& request) {
     options.push_back(fmt::format("--mem-per-cpu={:.0f}M", std::ceil(each)));
   }
   if (request.seconds) {
-    const auto minutes = static_cast<int>(std::ceil(kTimeMargin * *request.seconds / 60));
+    constexpr double kStart = 60;
+    const double wanted = kTimeMargin * *request.seconds + kStart + lead_seconds(request);
+    const auto minutes = static_cast<int>(std::ceil(wanted / 60));
     options.push_back(fmt::format("--time={}", std::max(kShortestMinutes, minutes)));
   }
   if (!request.arguments.empty()) options.push_back(request.arguments);
@@ -81,17 +89,19 @@ std::string batch_script(const SlurmRequest& request, const std::filesystem::pat
   std::string script = "#!/bin/bash\n";
   for (const auto& option : batch_options(request)) script += "#SBATCH " + option + "\n";
   const auto folder = shell_word(request.folder.string()), program = shell_word(worker.string());
-  script += fmt::format(R"(# Written by harness. By hand: sbatch {0}/job.sh
+  script += fmt::format(R"sh(# Written by harness. By hand: sbatch {0}/job.sh
 export HARNESS_DETACHED=1 HARNESS_TAKE_OVER=1 HARNESS_LOG_BEGIN={2} CUBLAS_WORKSPACE_CONFIG=:4096:8
-rm -f {0}/{3}
+# What is written there is the number of a job that is not to go on.
+is_cancelled() {{ [ -s {0}/{3} ] && [ "$(cat {0}/{3})" = "$SLURM_JOB_ID" ]; }}
+is_cancelled && exit 130
 srun --kill-on-bad-exit=1 ${{SLURM_CPUS_PER_TASK:+--cpus-per-task=$SLURM_CPUS_PER_TASK}} {1} run {0}
 status=$?
 # Told to save before the end of its time, or because the node is wanted: once more, if it came further.
-if [ $status = 130 ] && [ ! -e {0}/{3} ] && {1} advanced {0}; then
+if [ $status = 130 ] && ! is_cancelled && {1} advanced {0}; then
   scontrol requeue "$SLURM_JOB_ID" && sleep 60
 fi
 exit $status
-)",
+)sh",
                         folder, program, log_begin, kStopMarker);
   return script;
 }

@@ -46,7 +46,10 @@ std::optional<int> gpus_per_node(const std::string& arguments);
 /// Whether they say anything of GPUs.
 bool asks_for_gpus(const std::string& arguments);
 
-/// While it is in the job's folder its script does not go back to the queue.
-inline constexpr const char* kStopMarker = "stop";
+/// A path as a file name pattern of Slurm's.
+std::string slurm_pattern(const std::filesystem::path& path);
+
+/// A word of sbatch's command line as it stands in a line of #SBATCH.
+std::string script_option(const std::string& option);
 
 }  // namespace harness

@@ -5,7 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <map>
+#include <regex>
+#include <set>
 #include <string_view>
+#include <thread>
 
 #include "core/error.h"
 #include "core/host.h"
@@ -19,6 +24,10 @@ constexpr std::string_view kWhichSlurm = "SLURM_CONF=", kPrefix = "SLURM_";
 
 }  // namespace
 
+bool is_continuation() {
+  return is_set(kContinues);
+}
+
 std::vector<std::string> slurm_words(std::vector<std::string> words) {
   std::vector<std::string> all = {"env"};
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -30,13 +39,46 @@ std::vector<std::string> slurm_words(std::vector<std::string> words) {
   return all;
 }
 
-Finished run_slurm(std::vector<std::string> words, int in) {
+Finished run_slurm(std::vector<std::string> words, int in, const std::vector<std::string>& without) {
   constexpr int kNoSuchProgram = 127;  // as env says it
   const auto program = words.front();
-  auto finished = run_program(slurm_words(std::move(words)), {.in = in, .err = kPipe});
+  words = slurm_words(std::move(words));
+  for (const auto& variable : without) words.insert(words.begin() + 1, {"-u", variable});
+  auto finished = run_program(words, {.in = in, .err = kPipe, .own_group = true});
   if (finished.status.code != kNoSuchProgram) return finished;
   throw Error(fmt::format("the command {} cannot be started", program), "--executor slurm",
               "put Slurm's commands on PATH");
+}
+
+std::vector<std::string> overruling_variables(const std::string& script) {
+  static const std::map<std::string, std::string> kShort = {
+      {"A", "account"},   {"C", "constraint"}, {"G", "gpus"}, {"J", "job-name"},
+      {"p", "partition"}, {"q", "qos"},        {"t", "time"}};
+  static const std::map<std::string, std::vector<std::string>> kOtherNames = {
+      {"time", {"TIMELIMIT"}},
+      {"requeue", {"NO_REQUEUE"}},
+      {"output", {"OUTPUT", "ERROR", "INPUT"}},
+      {"job-name", {"JOB_NAME", "ARRAY_INX", "WAIT"}},  // what a job of ours never is
+      {"mem", {"MEM_PER_NODE", "MEM_PER_CPU", "MEM_PER_GPU"}},
+      {"mem-per-cpu", {"MEM_PER_NODE", "MEM_PER_CPU", "MEM_PER_GPU"}}};
+  static const std::regex kOption(R"((?:^|\s)-(?:-([a-z][a-z-]*)|([A-Za-z])))");
+  std::set<std::string> found;
+  for (const auto& line : split(script, '\n')) {
+    if (!line.starts_with("#SBATCH ")) continue;
+    for (std::sregex_iterator option(line.begin(), line.end(), kOption), end; option != end; ++option) {
+      auto name = (*option)[1].str();
+      if (const auto letter = kShort.find((*option)[2].str()); letter != kShort.end()) name = letter->second;
+      if (const auto others = kOtherNames.find(name); others != kOtherNames.end()) {
+        for (const auto& other : others->second) found.insert("SBATCH_" + other);
+      } else if (!name.empty()) {
+        std::ranges::transform(name, name.begin(), [](unsigned char letter) {
+          return letter == '-' ? '_' : static_cast<char>(std::toupper(letter));
+        });
+        found.insert("SBATCH_" + name);
+      }
+    }
+  }
+  return {found.begin(), found.end()};
 }
 
 std::string said_by_slurm(const std::string& text) {
@@ -70,15 +112,23 @@ std::string not_now(const std::string& why) {
   return (is_submit_limit(why) ? "Slurm takes no more jobs for now: " : "Slurm does not answer: ") + why;
 }
 
-void require_slurm(const std::string& option) {
+void require_slurm(const std::string& option, std::chrono::seconds patience) {
   if (!program_on_path("sbatch")) {
     throw Error("the command sbatch cannot be started", option,
                 "put Slurm's commands on PATH, or use --executor local");
   }
-  const auto answer = run_slurm({"squeue", "--me", "--noheader", "--states=PENDING"});
-  if (answer.status.ok()) return;
-  throw Error("Slurm does not answer: " + said_by_slurm(answer.err), option,
-              "see whether `squeue` works here");
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kPause{5};
+  for (const auto until = Clock::now() + patience;;) {
+    const auto answer = run_slurm({"squeue", "--me", "--noheader", "--states=PENDING"});
+    if (answer.status.ok()) return;
+    const auto why = said_by_slurm(answer.err);
+    if (!may_pass(why) || Clock::now() + kPause > until) {
+      throw Error("Slurm does not answer: " + why, option, "see whether `squeue` works here",
+                  may_pass(why) ? Status::kFailed : Status::kUsage);
+    }
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 }  // namespace harness

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -7,10 +8,19 @@
 
 namespace harness {
 
+/// Set in the job that a detached command has left in the queue to go on.
+inline constexpr const char* kContinues = "HARNESS_CONTINUATION";
+bool is_continuation();
+
 /// Runs one of Slurm's commands to its end, without what an allocation that we are in has told us about
-/// itself (it is not about the jobs that we ask for). Throws Error (status 2) where Slurm's commands are not
-/// on PATH. `in`: its standard input, as of ProcessOptions.
-Finished run_slurm(std::vector<std::string> words, int in = kOurs);
+/// itself (it is not about the jobs that we ask for) and the environment variables `without`. What a terminal
+/// signals to us does not reach it. Throws Error (status 2) where Slurm's commands are not on PATH. `in`: its
+/// standard input, as of ProcessOptions.
+Finished run_slurm(std::vector<std::string> words, int in = kOurs,
+                   const std::vector<std::string>& without = {});
+
+/// The environment variables of sbatch that would overrule what lines of #SBATCH ask for.
+std::vector<std::string> overruling_variables(const std::string& script);
 
 /// The words that run_slurm runs, for a process of one's own.
 std::vector<std::string> slurm_words(std::vector<std::string> words);
@@ -29,7 +39,11 @@ bool is_submit_limit(const std::string& message);
 /// What an sbatch that did not go through for now has said (`why`), in a sentence.
 std::string not_now(const std::string& why);
 
-/// Throws Error (status 2) where there are none of Slurm's commands, or no controller answers.
-void require_slurm(const std::string& option);
+/// How long Slurm may not answer: its controller starts anew, say.
+inline constexpr std::chrono::minutes kSlurmPatience{5};
+
+/// Throws Error (status 2) where there are none of Slurm's commands, or (status 1) where no controller has
+/// answered for so long.
+void require_slurm(const std::string& option, std::chrono::seconds patience = {});
 
 }  // namespace harness

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/event_log.h"
 #include "core/files.h"
 #include "core/json.h"
 #include "core/text.h"
@@ -86,11 +87,16 @@ std::optional<std::string> submit_script(const fs::path& script, const std::vect
   std::vector<std::string> words = {"sbatch", "--parsable"};
   words.insert(words.end(), options.begin(), options.end());
   words.push_back(script.string());
+  const auto overruling = overruling_variables(read_file(script));
   // Once more where a limit was reached: those that filled it may have ended by now.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const auto sent = run_slurm(words);
+    const auto sent = run_slurm(words, kOurs, overruling);
     if (sent.status.ok()) return number_of_job(sent.out, script);
     why = said_by_slurm(sent.err);
+    if (sent.status.signal != 0) {
+      why = "sbatch ended by " + sent.status.text();
+      return std::nullopt;
+    }
     const bool is_full = is_submit_limit(why);
     if (may_pass(why) || (is_full && has_room_to_come())) return std::nullopt;
     if (!is_full) break;
@@ -101,7 +107,8 @@ std::optional<std::string> submit_script(const fs::path& script, const std::vect
 void require_acceptable(const std::vector<std::string>& options) {
   std::string script = "#!/bin/bash\n";
   for (const auto& option : options) script += "#SBATCH " + option + "\n";
-  const auto answer = run_slurm({"sbatch", "--test-only"}, memory_file(script + "true\n").get());
+  const auto answer = run_slurm({"sbatch", "--test-only"}, memory_file(script + "true\n").get(),
+                                overruling_variables(script));
   const auto why = said_by_slurm(answer.err);
   if (!answer.status.ok() && !may_pass(why)) refuse(why, "--slurm");
 }
@@ -110,7 +117,7 @@ std::optional<Submission> submit_or_adopt(const SlurmRequest& request, const fs:
                                           const SlurmQueue& queue, std::string& why) {
   const auto& folder = request.folder;
   Submission submission{
-      .job = {}, .name = slurm_job_name(request.id, folder), .log_begin = end_of_log(folder / "events.log")};
+      .job = {}, .name = slurm_job_name(request.id, folder), .log_begin = end_of_log(folder / kEventLog)};
   std::error_code absent;
   fs::remove(folder / kStopMarker, absent);
   if (const auto* known = queue.find_living(submission.name)) {
@@ -158,12 +165,16 @@ SlurmEnd end_of_job(const std::string& id, const QueuedJob* job) {
 void cancel_submission(const fs::path& folder, const Submission& submission) {
   std::optional<Error> unmarked;  // where the disk is full the job is to end all the same
   try {
-    write_file(folder / kStopMarker, "");
+    write_file(folder / kStopMarker, submission.job);
   } catch (const Error& error) {
     unmarked = error;
   }
-  run_slurm({"scancel", "--state=PENDING", submission.job});
-  run_slurm({"scancel", "--signal=TERM", submission.job});
+  const auto waiting = run_slurm({"scancel", "--state=PENDING", submission.job}),
+             running = run_slurm({"scancel", "--signal=TERM", submission.job});
+  if (const auto why = said_by_slurm(running.err);
+      !waiting.status.ok() && !running.status.ok() && why.find("Invalid job id") == std::string::npos)
+    throw Error(fmt::format("job {} of Slurm was not reached: {}", submission.job, why), folder.string(),
+                "repeat the command", Status::kFailed);
   if (unmarked) throw Error(*unmarked);
 }
 

@@ -14,6 +14,7 @@
 #include "core/text.h"
 #include "harness/plan/asked_runs.h"
 #include "harness/plan/plan_check.h"
+#include "harness/run/detached.h"
 #include "harness/run/gpu_identity.h"
 #include "harness/run/left_jobs.h"
 #include "harness/run/record.h"
@@ -21,6 +22,7 @@
 #include "harness/runs/removal.h"
 #include "harness/show/artifacts.h"
 #include "harness/show/table_model.h"
+#include "harness/slurm/command.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/width.h"
 #include "harness/work/dry_run.h"
@@ -169,7 +171,8 @@ std::vector<Prepared> prepare(const WorkOptions& options, const Plans& plans, St
     if (prepared.back().finished) continue;
     unfinished.push_back(&plan);
     prepared.back().resources = check_plan(plan, shares_of(options.dealing, plan));
-    try_scorers(plan);
+    // They were tried where the command was typed; a continuation has neither their memory nor their GPU.
+    if (!is_continuation()) try_scorers(plan);
     require_nobody_at_work(options, plan, progress);
     require_free_memory(options, plan, store, prepared.back().resources);
     require_own_folders(plan, store);
@@ -217,17 +220,26 @@ bool detach(const WorkOptions& options, const Plans& plans, std::vector<Prepared
   return true;
 }
 
-/// A continuation may start while the command before it still ends.
-WorkspaceLock lock_workspace(const Workspace& workspace) {
+/// A continuation may start while the command before it still ends. Where somebody has typed the command
+/// again and waits for its jobs, it comes back later: false.
+bool take_lock(const Workspace& workspace, const std::string& slurm, std::optional<WorkspaceLock>& lock) {
   constexpr int kAttempts = 60;
-  for (int attempt = 1; is_continuation() && attempt < kAttempts; ++attempt) {
+  for (int attempt = 1; is_continuation(); ++attempt) {
     try {
-      return WorkspaceLock(workspace);
-    } catch (const Error&) {
-      std::this_thread::sleep_for(std::chrono::seconds(1));
+      lock.emplace(workspace);
+      return true;
+    } catch (const Error& error) {
+      if (attempt < kAttempts) {
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+        continue;
+      }
+      tell("{}: job {} of Slurm looks again in 5 minutes\n", error.problem(),
+           put_off_continuation(workspace, slurm));
+      return false;
     }
   }
-  return WorkspaceLock(workspace);
+  lock.emplace(workspace);
+  return true;
 }
 
 /// The tables, grid and figures of one experiment.
@@ -256,11 +268,12 @@ int carry_out(WorkOptions options, const MakePlans& make_plans) {
   if (options.dry_run) return dry_run(options, plans);
   if (!gpu) plans = make_plans(workspace, ask_for_gpu(options.dealing, options.device, workspace));
   make_folder(workspace.folder);
-  const auto lock = lock_workspace(workspace);
+  std::optional<WorkspaceLock> lock;
+  if (!take_lock(workspace, options.dealing.slurm, lock)) return 0;
   forget_stop_request(workspace);
   Progress progress;
   auto store = open_workspace(workspace, [&](const std::string& text) { progress.say(text); });
-  for (const auto& note : {lock.note(), store.notice()}) {
+  for (const auto& note : {lock->note(), store.notice()}) {
     if (!note.empty()) progress.say("note: " + note);
   }
   auto prepared = prepare(options, plans, store, progress);

@@ -49,8 +49,11 @@ Json dry_run(const WorkOptions& options, const Plan& plan, const Json& resources
   auto document = dry_run_json(plan, jobs, rates, shares);
   document["detectable"] = planned_power(plan, claims, known);
   if (options.dealing.is_on_slurm()) document["slurm"] = batch_lines(options, plan, jobs, rates);
-  if (options.detach)
-    document["slurm"]["(the one that goes on)"] = continuation_options(plan.workspace, options.dealing.slurm);
+  if (options.detach) {
+    auto& lines = document["slurm"]["(the one that goes on)"] = Json::array();
+    for (const auto& option : continuation_options(plan.workspace, options.dealing.slurm))
+      lines.push_back(script_option(option));
+  }
   if (!options.json) {
     print_dry_run(plan, jobs, rates, shares);
     put("{}", planned_power_text(document["detectable"]));

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/host.h"
 #include "core/text.h"
 #include "harness/plan/worker_request.h"
 #include "harness/run/estimate.h"
@@ -27,8 +28,10 @@ void check_work(WorkOptions& options) {
 
 std::string resume_command() {
   std::string command;
-  for (const auto& word : split(read_file("/proc/self/cmdline"), '\0')) {
-    if (word.empty() || word == "--fresh") continue;
+  auto words = split(read_file("/proc/self/cmdline"), '\0');
+  if (!words.empty() && words.back().empty()) words.pop_back();  // behind the last \0
+  for (const auto& word : words) {
+    if (word == "--fresh") continue;
     command += (command.empty() ? "" : " ") + shell_word(word);
   }
   return command;
@@ -77,6 +80,9 @@ PlanWork::PlanWork(const WorkOptions& options, const Plan& plan, const Json& res
   settings_.jobs = shares_.jobs;
   settings_.ranks = shares_.ranks;
   settings_.launcher = launcher_words(options.dealing.executor, plan, shares_);
+  // An allocation that ends is told so in time, and an epoch may take minutes.
+  if (!settings_.launcher.empty() && environment("HARNESS_STOP_MS").empty())
+    settings_.stop_limit = std::chrono::minutes(10);
   settings_.gpus = gpus_of(options.dealing, plan);
   runner_.require_same_build(settings_.worker, settings_.launcher.empty() && !options.dealing.is_on_slurm());
 }

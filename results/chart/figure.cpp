@@ -43,25 +43,45 @@ void add_keys(const Chart& chart, std::vector<Key>& keys) {
   }
 }
 
-/// Keys in lines of at most `width`; its height is that of its lines.
-Drawing legend(const std::vector<Key>& keys, double width, bool centred) {
+/// Something drawn, kKeyWidth wide at most, and what it is.
+using Explained = std::pair<Drawing, std::string>;
+
+/// In lines of at most `width`; its height is that of its lines.
+Drawing legend(const std::vector<Explained>& entries, double width, bool centred) {
   std::vector<std::pair<Drawing, double>> lines(1);  // with their widths
-  for (const auto& key : keys) {
-    const double needed = kKeyWidth + text_width(Role::kKey, key.label) + kGap;
+  for (const auto& [mark, label] : entries) {
+    const double needed = kKeyWidth + text_width(Role::kKey, label) + kGap;
     if (lines.back().second > 0 && lines.back().second + needed > width + kGap) lines.emplace_back();
     auto& [line, used] = lines.back();
-    line.add(key_drawing(key.color, key.look, kMark), used, -1);
-    line.words({Role::kKey}, {used + kKeyWidth, 9.5}, Anchor::kStart, key.label);
+    line.add(mark, used, -1);
+    line.words({Role::kKey}, {used + kKeyWidth, 9.5}, Anchor::kStart, label);
     used += needed;
   }
   Drawing out{.width = width};
-  if (keys.empty()) return out;
+  if (entries.empty()) return out;
   for (const auto& [line, used] : lines) {
     out.add(line, centred ? (width - used + kGap) / 2 : 0, out.height);
     out.height += kLegendRow;
   }
   out.height += 4;
   return out;
+}
+
+Drawing legend(const std::vector<Key>& keys, double width, bool centred) {
+  std::vector<Explained> entries;
+  for (const auto& key : keys) entries.emplace_back(key_drawing(key.color, key.look, kMark), key.label);
+  return legend(entries, width, centred);
+}
+
+/// What is in the forests beside estimates and their intervals.
+Drawing legend_of(const std::vector<Forest>& forests, double width) {
+  std::vector<Explained> entries;
+  const auto is_printed = [](const ForestRow& row) { return row.printed.has_value(); };
+  if (std::ranges::any_of(forests, [&](const Forest& f) { return std::ranges::any_of(f.rows, is_printed); }))
+    entries.emplace_back(printed_key(kMark), "printed in the paper");
+  if (std::ranges::any_of(forests, [](const Forest& f) { return !f.guides.empty(); }))
+    entries.emplace_back(guide_key(), "smallest change that counts as harmful");
+  return legend(entries, width, true);
 }
 
 /// Below the plot room for the numbers of its axis, beside it for those of the other, and where axes have
@@ -271,6 +291,9 @@ void draw_charts(const Figure& figure, double width, double& y, Drawing& out) {
 
 /// A block a baseline.
 void draw_forests(const Figure& figure, double width, double& y, Drawing& out) {
+  const auto key = legend_of(figure.forests, width);
+  out.add(key, 0, y);
+  y += key.height;
   std::vector<std::string> baselines;
   for (const auto& forest : figure.forests) {
     if (std::ranges::find(baselines, forest.baseline) == baselines.end())
@@ -282,7 +305,7 @@ void draw_forests(const Figure& figure, double width, double& y, Drawing& out) {
       if (forest.baseline == baseline) forests.push_back(&forest);
     }
     auto block = block_of_forests(forests, width);
-    if (baselines.size() > 1) block.heading = "Against " + baseline;
+    block.heading = "Against " + baseline;
     draw_block(block, width, y, out);
   }
 }

@@ -42,6 +42,13 @@ Scale scale_of(const Forest& forest, const ForestFrame& frame) {
   return scale;
 }
 
+/// The paper's estimate.
+void draw_printed(Spot at, double mark, Drawing& out) {
+  const double half = 6.5 * mark;
+  out.area({Role::kPrinted},
+           {{at.x, at.y - half}, {at.x + half, at.y}, {at.x, at.y + half}, {at.x - half, at.y}});
+}
+
 void draw_row(const ForestRow& row, const std::vector<double>& guides, const Scale& scale, double top,
               Drawing& out) {
   const auto& frame = scale.frame;
@@ -64,9 +71,7 @@ void draw_row(const ForestRow& row, const std::vector<double>& guides, const Sca
   if (row.delta)
     out.circle({Role::kEstimate, row.look}, {scale.at(*row.delta), middle}, 3.8 * frame.mark, row.tooltip);
   if (row.printed) {
-    const double x = scale.at(*row.printed), half = 6.5 * frame.mark;
-    out.area({Role::kPrinted},
-             {{x, middle - half}, {x + half, middle}, {x, middle + half}, {x - half, middle}});
+    draw_printed({scale.at(*row.printed), middle}, frame.mark, out);
     std::get<Shape>(out.items.back()).tooltip = "paper: " + row.printed_text;
   }
 }
@@ -183,6 +188,18 @@ std::vector<Forest> guardrail_forests(const TableModel& model) {
     forests.push_back(std::move(forest));
   }
   return forests;
+}
+
+Drawing printed_key(double mark) {
+  Drawing out{.width = 28, .height = 14};
+  draw_printed({14, 7}, mark, out);
+  return out;
+}
+
+Drawing guide_key() {
+  Drawing out{.width = 28, .height = 14};
+  out.line({Role::kGuide}, {{14, 2}, {14, 12}});
+  return out;
 }
 
 Drawing forest_drawing(const Forest& forest, const ForestFrame& frame) {

@@ -55,4 +55,8 @@ struct ForestFrame {
 
 Drawing forest_drawing(const Forest& forest, const ForestFrame& frame = {});
 
+/// For a legend, with the size of key_drawing's: the paper's estimate, a guide.
+Drawing printed_key(double mark);
+Drawing guide_key();
+
 }  // namespace harness

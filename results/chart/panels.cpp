@@ -42,7 +42,7 @@ void share_extent(std::vector<Chart>& charts) {
 }
 
 std::vector<Chart> panels_of(const Chart& all, const std::string& baseline, const std::string& what) {
-  constexpr std::size_t kOwnColor = 0, kBaselineColor = 1;
+  constexpr std::size_t kBaselineColor = 0, kOwnColor = 1;
   std::vector<Chart> panels;
   for (const auto& own : all.series) {
     if (own.points.empty() || own.color == kNeutralColor) continue;

@@ -199,17 +199,16 @@ ORDER BY images DESC, runs.method, runs.seed, checkpoint, evaluations.split, met
 )sql",
                            .nothing = "no failed value is stored"};
 
-const SavedQuery kLawAudit{.name = "law",
-                           .summary =
-                               "path-variance law by timestep: measured mean and variance of the log-ratio "
-                               "against the predicted ones",
-                           .params = {kAnyMethod,
-                                      {"seed", "", "default: all"},
-                                      {"fresh",
-                                       "",
-                                       "1: samples that no update had used; 0: reused ones (default: both)",
-                                       {"0", "1"}}},
-                           .sql = kNamed + R"sql(
+const SavedQuery kLawAudit{
+    .name = "law",
+    .summary =
+        "path-variance law by timestep: measured mean and variance of the log-ratio "
+        "against the predicted ones; a run is judged by steps of 100 fresh samples or more",
+    .params =
+        {kAnyMethod,
+         {"seed", "", "default: all"},
+         {"fresh", "", "1: samples that no update had used; 0: reused ones (default: both)", {"0", "1"}}},
+    .sql = kNamed + R"sql(
 SELECT runs.table_id, runs.scale, runs.method, law.seed, timestep, fresh, samples, lambda_center, lambda_velocity,
        lambda_ratio_mean, lambda_ratio_var, lambda_var, log_ratio_mean, predicted_mean, mean_z, log_ratio_var, predicted_var, var_z, ratio_median, predicted_median,
        clip_fraction, run_id
@@ -218,9 +217,9 @@ JOIN named AS runs ON runs.id = run_id
 WHERE :method IN ('', runs.method, runs.trained_by) AND :seed IN ('', law.seed) AND :fresh IN ('', fresh)
 ORDER BY runs.method, law.seed, run_id, fresh DESC, timestep
 )sql",
-                           .nothing =
-                               "no off-policy update recorded a step (methods on the forward process "
-                               "record none)"};
+    .nothing =
+        "no off-policy update recorded a step (methods on the forward process "
+        "record none)"};
 
 const SavedQuery kSelections{.name = "selections",
                              .summary = "which checkpoint of each run may see the test split, and why",

@@ -338,8 +338,10 @@ std::optional<Interval> bca_interval(std::vector<double> deltas, const ClusterSu
 std::optional<double> standard_error(const ClusterSums& sums) {
   if (sums.size() < 2) return std::nullopt;
   const auto clusters = static_cast<double>(sums.size());
-  const double squares = squares_about(0, residuals(sums)), size = squares_about(0, sums.differences());
-  if (squares <= kRounding * kRounding * size) return 0;  // equal differences, up to rounding
+  // Equal differences, up to the rounding of what they are differences of.
+  const double squares = squares_about(0, residuals(sums)),
+               size = squares_about(0, sums.baseline) + squares_about(0, sums.method);
+  if (squares <= kRounding * kRounding * size) return 0;
   return std::sqrt(clusters / (clusters - 1) * squares) / total(sums.count);
 }
 

@@ -26,7 +26,9 @@ std::string reason(const PairedComparison& comparison, Claim claim, const Verdic
     return comparison.clusters < 2 ? fmt::format(": fewer than two {}", settings.unit) : ": no interval";
   if (interval->excludes_zero() && !agrees(interval, *comparison.delta))
     return ": values are missing, and the mean difference lies on the other side of 0";
-  if (!interval->excludes_zero() || !settings.adjusted_p) return {};
+  if (!interval->excludes_zero()) return {};
+  if (!p_value_of(comparison, claim)) return ": the same difference on every pair, which gives no p";
+  if (!settings.adjusted_p) return {};
   if (*settings.adjusted_p < 1 - settings.confidence)
     return fmt::format(": not over {} alone", settings.unit);
   return fmt::format(" (p {:.2g}{})", *settings.adjusted_p,
@@ -80,7 +82,8 @@ Verdict verdict_of(const PairedComparison& comparison, Better better, const Verd
     return verdict;
   }
   const auto interval = interval_of(comparison, verdict.claim);
-  const bool significant = !settings.adjusted_p || *settings.adjusted_p < 1 - settings.confidence;
+  const auto p = settings.adjusted_p ? settings.adjusted_p : p_value_of(comparison, verdict.claim);
+  const bool significant = p && (!settings.adjusted_p || *p < 1 - settings.confidence);
   verdict.differs = agrees(interval, *comparison.delta) && significant && differs_over_prompts(comparison) &&
                     (!of_methods || has_enough_prompts(*comparison.crossed));
   if (verdict.differs) {

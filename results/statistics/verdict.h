@@ -28,9 +28,9 @@ std::optional<double> p_value_of(const PairedComparison& comparison, std::option
 /// What a reader may conclude from one comparison.
 struct Verdict {
   Claim claim = Claim::kCheckpoints;
-  /// The interval of the claim lies on the mean difference's side of 0 and the adjusted p-value is below 1 -
-  /// confidence; of methods the interval over prompts lies there as well: what is claimed of methods must be
-  /// true of these checkpoints.
+  /// The interval of the claim lies on the mean difference's side of 0, there is a p-value, and adjusted it
+  /// is below 1 - confidence; of methods the interval over prompts lies there as well: what is claimed of
+  /// methods must be true of these checkpoints.
   bool differs = false;
   /// "better", "not resolved (p 0.08 after Holm)", "these checkpoints differ"; of statistics of the training,
   /// which has no checkpoints, "not judged: 2 of 3 training runs" or "not judged at this scale".

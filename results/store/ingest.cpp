@@ -322,7 +322,7 @@ void require_same_beginning(const std::filesystem::path& log, std::uint64_t offs
 }  // namespace
 
 IngestReport Store::ingest(const JobRecord& job, const LogRange& range) {
-  const auto log = (range.folder.empty() ? job.folder : range.folder) / "events.log";
+  const auto log = (range.folder.empty() ? job.folder : range.folder) / kEventLog;
   constexpr std::uint64_t kBatch = 8u << 20;
   IngestReport report;
   for (bool more = true; more;) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "core/event_log.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "results/store/journal_history.h"
@@ -68,7 +69,7 @@ bool is_recorded_elsewhere(Store& store, const fs::path& workspace, const Journa
   const auto history = history_of(journal.records);
   return std::ranges::any_of(history.runs, [&](const std::string& id) {
     const auto run = store.run(id);
-    if (!run || !fs::exists(fs::path(run->folder) / "job.json")) return false;
+    if (!run || !fs::exists(fs::path(run->folder) / kJobFile)) return false;
     std::error_code missing;
     return !fs::equivalent(run->folder, workspace / id, missing);
   });
@@ -128,8 +129,8 @@ std::set<std::string> Store::own_runs(const fs::path& workspace, const JournalTe
   const bool is_alone = journal.empty() ? is_at_home(path(), workspace) && known <= 1 : !shared;
   std::set<std::string> own;
   for (const auto& run : runs()) {
-    const bool is_here = fs::exists(workspace / run.id / "job.json");
-    const bool is_elsewhere = !is_here && fs::exists(fs::path(run.folder) / "job.json");
+    const bool is_here = fs::exists(workspace / run.id / kJobFile);
+    const bool is_elsewhere = !is_here && fs::exists(fs::path(run.folder) / kJobFile);
     if (is_here || (!is_elsewhere && (is_alone || recorded.contains(run.id)))) own.insert(run.id);
   }
   return own;

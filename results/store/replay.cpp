@@ -96,7 +96,7 @@ class Replay {
     store_.record_job(job);
     const auto end = ends_.find(job.id);
     const LogRange range{.folder = place_of(job), .end = end == ends_.end() ? LogRange{}.end : end->second};
-    if (!fs::exists(range.folder / "events.log")) return;
+    if (!fs::exists(range.folder / kEventLog)) return;
     try {
       store_.ingest(job, range);
     } catch (const Error& error) {

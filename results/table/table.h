@@ -148,6 +148,7 @@ struct TableModel {
   std::vector<TableComparison> comparisons;
   std::map<std::string, std::string> not_run;     ///< metric -> reason
   std::vector<std::string> notes;                 ///< further footnotes, a sentence each
+  std::string fuller_note = {};                   ///< that other verdicts than these are to be quoted
   std::optional<PaperTable> paper;                ///< the paper's table that this one reproduces
   std::string paper_task;                         ///< which task of it, where it holds several
   std::map<std::string, std::string> paper_rows;  ///< the paper's name for a row where it is not ours

@@ -112,9 +112,26 @@ std::string harm_sentence(const TableModel& model, const AlarmRecord& alarm) {
                      size_text(alarm.minimal_effect, guardrail));
 }
 
+/// What statements about the methods lack: "3 training runs", "16 prompts".
+struct Missing {
+  std::int64_t least;
+  const char *of, *each;
+
+  std::string text() const { return fmt::format("{} {}", least, of); }
+  std::string text_of_each() const { return text() + each; }
+};
+
+Missing what_is_missing(const GuardrailPanel& panel) {
+  const bool has_runs = std::ranges::any_of(panel.effects, [](const GuardrailEffect& effect) {
+    return claim_of_runs(effect.record.result) == Claim::kMethods;
+  });
+  return has_runs ? Missing{kFewestPrompts, "prompts", ""}
+                  : Missing{kFewestRuns, "training runs", " per method"};
+}
+
 /// A sentence a method for all its alarms, or for what there is to watch of its checkpoints.
-std::vector<std::string> sentences_of(const TableModel& model, const std::vector<AlarmRecord>& alarms,
-                                      bool of_checkpoints) {
+std::vector<std::string> sentences_of(const TableModel& model, const GuardrailPanel& panel,
+                                      const std::vector<AlarmRecord>& alarms, bool of_checkpoints) {
   return texts_of(distinct_of(alarms, &AlarmRecord::method), [&](const std::string& method) {
     const auto& first = *std::ranges::find(alarms, method, &AlarmRecord::method);
     const auto reward = change_text(first.reward_delta, first.reward_ci95, column_of(model, first.reward));
@@ -126,7 +143,7 @@ std::vector<std::string> sentences_of(const TableModel& model, const std::vector
           "These checkpoints of {}: {} against {}, while {}. Look at the images; {}.", method, reward,
           first.baseline, join(harms, ", and "),
           model.scale_warning.empty()
-              ? fmt::format("statements about the method need at least {} training runs", kFewestRuns)
+              ? fmt::format("statements about the method need at least {}", what_is_missing(panel).text())
               : fmt::format("scale {} allows no statement about the method", model.scale));
     }
     return fmt::format(
@@ -187,7 +204,7 @@ std::string silence(const TableModel& model, const GuardrailPanel& panel) {
   };
   if (judges_methods(panel)) return "No guardrail alarm: " + no("method");
   const auto why = model.scale_warning.empty()
-                       ? fmt::format("an alarm needs at least {} training runs per method", kFewestRuns)
+                       ? fmt::format("an alarm needs at least {}", what_is_missing(panel).text_of_each())
                        : fmt::format("scale {} raises none", model.scale);
   return fmt::format("No guardrail alarm: {}.{}", why,
                      panel.watch.empty() ? " Nothing to watch either: " + no("checkpoint") : "");
@@ -211,10 +228,10 @@ std::vector<std::string> legend_of(const TableModel& model, const GuardrailPanel
       "Guardrails: changes beside {}, as method \u2212 baseline, paired, with intervals as above{}.", reward,
       for_operator(fmt::format(" (rule version {})", panel.rule_version)))};
   if (!judges_methods(panel)) {
-    legend.push_back(fmt::format(
-        "{}: changes concern only these checkpoints; nothing is bold, and no alarm is raised.",
-        model.scale_warning.empty() ? fmt::format("Fewer than {} training runs per method", kFewestRuns)
-                                    : "Scale " + model.scale));
+    legend.push_back(
+        fmt::format("{}: changes concern only these checkpoints; nothing is bold, and no alarm is raised.",
+                    model.scale_warning.empty() ? "Fewer than " + what_is_missing(panel).text_of_each()
+                                                : "Scale " + model.scale));
     legend.push_back(fmt::format("Rose, fell: {}.", family_text(model, panel)));
     return legend;
   }
@@ -248,10 +265,11 @@ GuardrailView guardrail_view(const TableModel& model) {
   if (!model.parts.empty()) return alarms_of_parts(model);
   if (!model.guardrails || model.guardrails->effects.empty()) return {};
   const auto& panel = *model.guardrails;
-  GuardrailView view{.alarms = sentences_of(model, panel.alarms, false), .legend = legend_of(model, panel)};
+  GuardrailView view{.alarms = sentences_of(model, panel, panel.alarms, false),
+                     .legend = legend_of(model, panel)};
   for (auto& note : view.legend) note = shown_note(model, note);
   if (view.alarms.empty()) view.words.push_back(silence(model, panel));
-  std::ranges::move(sentences_of(model, panel.watch, true), std::back_inserter(view.words));
+  std::ranges::move(sentences_of(model, panel, panel.watch, true), std::back_inserter(view.words));
   for (const auto& baseline : distinct_of(std::vector{panel.base, model.baseline}, std::identity())) {
     auto table = table_against(model, panel, baseline);
     if (!table.rows.empty()) view.tables.emplace_back(baseline, std::move(table));

@@ -135,7 +135,8 @@ Notes checkpoints_notes(const TableModel& model) {
   const auto runs = paired_runs(model, Claim::kCheckpoints);
   const bool one = runs.most == 1;
   const auto head =
-      fmt::format("{} training run{} per method", one ? "One" : runs_text(runs), one ? "" : "s");
+      fmt::format("{} training run{} per method{}", one ? "One" : runs_text(runs), one ? "" : "s",
+                  model.images_are_given ? " (each given folder counts as one)" : "");
   const auto need = model.scale_warning.empty()
                         ? for_operator(fmt::format(" Statements about methods need at least {} runs (`{}`).",
                                                    kFewestRuns, model.more_runs))
@@ -518,13 +519,17 @@ std::vector<std::string> result_notes(const TableModel& model) {
                 not_run,
                 missing_notes(model),
                 training_notes(model),
-                model.notes});
+                model.notes,
+                {model.fuller_note}});
 }
 
 std::vector<std::string> general_difference_notes(const TableModel& model) {
   if (!model.parts.empty()) return of_parts(model, general_difference_notes);
   if (model.comparisons.empty()) return {};
-  return noted({{model.chosen_on_split ? kChosenHere : "", pairing_note(model)},
+  // Where the results above say so, it is not said again.
+  const bool has_results = model.show.parts.empty() || std::ranges::count(model.show.parts, "results") > 0;
+  return noted({{has_results ? "" : model.fuller_note},
+                {model.chosen_on_split ? kChosenHere : "", pairing_note(model)},
                 methods_notes(model),
                 checkpoints_notes(model),
                 noise_notes(model)});

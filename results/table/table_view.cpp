@@ -225,7 +225,8 @@ void drop_restated(const TableModel& model, std::size_t first, ViewTable& table)
   }
 }
 
-/// Seed, split and n are shown only where they differ between rows.
+/// Seed, split and n are shown only where they differ between rows, and which images of a run only where
+/// there are several.
 ViewTable results_view(const TableModel& model) {
   auto table = by_task(model, whole_results);
   const std::size_t task = first_column(model);
@@ -233,6 +234,7 @@ ViewTable results_view(const TableModel& model) {
     table.columns.at(task + kFixedColumns + i).title = column_title(model.columns[i]);
   if (!model.show.with_restated && model.show.columns.empty())
     drop_restated(model, task + kFixedColumns, table);
+  if (model.images_are_given && is_uniform(table, task + 4)) drop_column(table, task + 4);
   if (values_of(model, &TableRow::n).size() <= 1) drop_column(table, task + 3);
   if (values_of(model, &TableRow::split).size() <= 1) drop_column(table, task + 2);
   if (seeds_of(model).size() <= 1 || (is_pooled(model) && is_uniform(table, task + 1)))
@@ -361,15 +363,20 @@ std::string subtitle(const TableModel& model) {
   const auto seeds = seeds_of(model);
   const auto counts = values_of(model, &TableRow::n);
   const bool several = seeds.size() > 1;
-  std::vector<std::string> parts{backbone_text(model), "scale " + model.scale};
+  std::vector<std::string> parts{"Images as given"};
+  if (!model.images_are_given) parts = {backbone_text(model), "scale " + model.scale};
   if (model.over_training) {
     parts.push_back("training statistics");
   } else if (!model.split.empty()) {
     parts.push_back(model.split + " split");
   }
   if (counts.size() == 1 && !model.over_training)
-    parts.push_back(fmt::format("n = {}{}", *counts.begin(), several ? " per seed" : ""));
-  if (!seeds.empty()) parts.push_back(seeds_in_words(seeds));
+    parts.push_back(fmt::format("n = {}{}", *counts.begin(),
+                                !several                 ? ""
+                                : model.images_are_given ? " per run"
+                                                         : " per seed"));
+  if (!seeds.empty())
+    parts.push_back(model.images_are_given ? counted(std::ssize(seeds), "run") : seeds_in_words(seeds));
   return join(parts, " \u00b7 ");
 }
 

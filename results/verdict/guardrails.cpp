@@ -113,13 +113,27 @@ const JudgedDifference* find_judged(std::span<const JudgedDifference> judged,
   return nullptr;
 }
 
+/// Too few prompts for a claim about methods leave what is to be watched of the checkpoints.
+bool has_too_few_prompts(const PairedComparison& result) {
+  return claim_of_runs(result) == Claim::kMethods && !result.crossed->of_runs_alone &&
+         result.crossed->clusters < kFewestPrompts;
+}
+
+std::vector<ComparisonRecord> of_what_can_be_judged(std::span<const ComparisonRecord> comparisons) {
+  std::vector<ComparisonRecord> records(comparisons.begin(), comparisons.end());
+  for (auto& record : records)
+    if (has_too_few_prompts(record.result)) record.result.judges_methods = false;
+  return records;
+}
+
 /// The effects with the verdicts of the table, where it has one.
 void add_effects(std::span<const ComparisonRecord> comparisons, std::span<const JudgedDifference> judged,
                  GuardrailPanel& panel) {
   for (const auto& record : comparisons) {
     if (!is_named(panel.metrics, record.metric)) continue;
     GuardrailEffect effect{.record = record};
-    if (const auto* verdict = find_judged(judged, record)) {
+    const auto* verdict = has_too_few_prompts(record.result) ? nullptr : find_judged(judged, record);
+    if (verdict != nullptr) {
       effect.judged_by_table = true;
       effect.adjusted_p = verdict->adjusted_p;
       effect.claim = verdict->claim;
@@ -268,8 +282,9 @@ GuardrailRule read_guardrail_rule(const Json& document, const std::string& where
 }
 
 GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestion& question,
-                               std::span<const ComparisonRecord> comparisons,
+                               std::span<const ComparisonRecord> of_table,
                                std::span<const JudgedDifference> judged) {
+  const auto comparisons = of_what_can_be_judged(of_table);
   GuardrailPanel panel{.rule_version = rule.version,
                        .split = comparisons.empty() ? "" : comparisons.front().split,
                        .reward = question.reward,

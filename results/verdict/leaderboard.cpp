@@ -27,8 +27,9 @@ bool has_second_view(const LeaderboardEvidence& row) {
 
 /// Whether the second view's interval lies on the other side of 0.
 bool is_reversed(const LeaderboardEvidence& row) {
-  return has_second_view(row) && interval_of(*row.at_evaluations)->excludes_zero() &&
-         *row.at_evaluations->delta * *row.at_images->delta < 0;
+  if (!has_second_view(row)) return false;
+  const auto interval = *interval_of(*row.at_evaluations);  // with missing values the mean may lie elsewhere
+  return *row.at_images->delta > 0 ? interval.high < 0 : interval.low > 0;
 }
 
 /// What the difference shows where it is one between methods.

@@ -104,6 +104,17 @@ TEST(Across, IsTheComparisonThatOneTableOfBothWouldHaveMade) {
   for (const char* field : {"n", "n_missing", "clusters", "delta", "ci95", "ci95_seeds", "runs", "wins",
                             "ties", "losses", "p_value", "tests", "claim", "validation_delta", "note"})
     EXPECT_EQ(a.at(field), b.at(field)) << field;
+  // Now one table has them both, and a fuller one after it: the names that were typed do not choose.
+  for (const auto& rows :
+       {Words{"1:ratio-norm", "2:dual"}, {"2:dual", "1:ratio-norm"}, {"3:dual", "1:ratio-norm"}})
+    EXPECT_EQ(compared(place, with(rows, {"--metric", "exact_match"})).at("experiment"), 3);
+  place.ok(smoke(kSeeds));
+  const auto judged = [&](const Words& rows) {
+    return compared(place, with(rows, {"--metric", "ocr_reward"})).at("comparisons").at(0).at("p_holm");
+  };
+  EXPECT_EQ(judged({"1:ratio-norm", "4:dual"}), judged({"4:ratio-norm", "2:dual"}));
+  EXPECT_EQ(judged({"1:ratio-norm", "3:dual"}), judged({"4:ratio-norm", "4:dual"}));
+  place.ok({"compare", "3:ratio-norm", "3:dual"}, {"Experiment 4 holds these runs and more"});
 }
 
 TEST(Across, OtherTrainingSettingsLeaveTheseCheckpointsAlone) {

@@ -289,6 +289,25 @@ TEST_F(DbCheck, FindingsAreTheAnswerAndStandardErrorHasOneLineOfSummaryAndHint) 
   }
 }
 
+TEST_F(DbCheck, ComparesRowsInAFolderThatNobodyMayWrite) {
+  if (shell("unshare -m mount -t tmpfs none /mnt 2>&1").status != 0)
+    GTEST_SKIP() << "needs the right to mount (unshare -m)";
+  ok(smoke({"--methods", "ratio-norm"}));
+  const auto checked = [&] {
+    return shell(
+        "unshare -m sh -c 'mount --bind runs runs && mount -o remount,bind,ro runs && exec " HARNESS_BINARY_DIR
+        "/harness db check' 2>&1",
+        {.folder = place.folder(), .environment = place.environment});
+  };
+  const auto sound = checked();
+  EXPECT_EQ(sound.status, 0) << sound.out;
+  EXPECT_THAT(sound.out, HasSubstr("every row as in the logs"));
+  place.sql("UPDATE metrics SET value = value + 1 WHERE name = 'ocr_reward'");
+  const auto changed = checked();
+  EXPECT_EQ(changed.status, 1) << changed.out;
+  EXPECT_THAT(changed.out, HasSubstr("metrics"));
+}
+
 std::set<std::string> experiments(Workplace& place, const Words& where = {}) {
   std::set<std::string> names;
   for (const auto& experiment : place.json(with({"list", "experiments", "--json"}, where)))

@@ -343,7 +343,7 @@ TEST_F(Figure, TheLawAuditIsOfTheMethodAskedFor) {
   ok(kSmoke);
   ok({"figure", "law-audit", "--method", "ratio-norm", "-o", "figures"});
   EXPECT_THAT(read_file(place.folder() / "figures/law-audit-ratio-norm.svg"),
-              HasSubstr("Path-variance law, predicted and measured"));
+              HasSubstr("Path-variance law under RatioNorm, predicted and measured"));
   fails(2, {"figure", "law-audit", "--method", "ratio-nrom"}, {"did you mean \"ratio-norm\""});
   fails(2, {"figure", "law-audit-zclip", "--method", "dual", "--table", "sd35-ocr"});
 }

@@ -4,9 +4,11 @@
 
 #include "core/host.h"
 #include "core/text.h"
+#include "harness/slurm/batch_script.h"
 #include "harness/slurm/command.h"
 #include "harness/slurm/log_end.h"
 #include "tests/harness/workplace.h"
+#include "tests/refusals.h"
 
 // `--executor slurm` with scripts in place of Slurm's commands, which keep a file for each job of the queue.
 // Tables on a real one are in tests/cluster.
@@ -16,6 +18,7 @@ namespace {
 
 constexpr const char* kSbatch = R"sh(
 for script; do :; done
+printf '%s\n' "$@" >>asked
 [ ! -e will_be_deaf ] || mv will_be_deaf deaf
 if [ "$(ls queue | wc -l)" -ge "$(cat limit)" ]; then
   echo "$script" >>refused
@@ -29,7 +32,9 @@ name=$(for word; do echo "$word"; done | sed -n 's/^--job-name=//p')
 [ -n "$name" ] || name=$(sed -n 's/^#SBATCH --job-name=//p' "$script")
 echo "$id|$name|PENDING||Priority" >queue/$id
 if [ -e starts ]; then
-  { bash "$script"; rm -f queue/$id; } >/dev/null 2>&1 </dev/null &
+  # In a group of its own, before this one's ends.
+  setsid sh -c ': >"begun$2"; bash "$1"; rm -f "queue/$2"' - "$script" "$id" >/dev/null 2>&1 </dev/null &
+  until [ -e begun$id ]; do sleep 0.01; done
 fi
 echo $id
 )sh";
@@ -113,6 +118,43 @@ TEST_F(ScriptedSlurm, ADetachedTableKeepsItsPlaceInTheQueueUnlessAnotherCommandW
   EXPECT_GT(queue().size(), before.size());
 }
 
+TEST_F(ScriptedSlurm, AWorkspaceMayHaveAnyNameAndSeveralOfThem) {
+  const auto odd = place.folder() / "j\u00f6rg's 5 % runs";
+  fs::create_directories(odd);
+  ok(on_slurm({"--detach", "--slurm", "", "--out", odd.string()}));
+  const auto asked = read_file(slurm_ / "asked");
+  EXPECT_THAT(asked,
+              HasSubstr("--output=" + (place.folder() / "j\u00f6rg's 5 %% runs/continue.log").string()));
+  EXPECT_THAT(read_file(odd / "continue.sh"), HasSubstr("--slurm '' --out"));
+  const auto before = queue();
+  fs::create_directory_symlink(odd, place.folder() / "link");
+  ok(on_slurm({"--detach", "--out", (place.folder() / "link").string()}));
+  EXPECT_EQ(queue(), before);
+}
+
+TEST_F(ScriptedSlurm, ThatTakesNoMoreIsNotThoughtToHaveWhatItHadBefore) {
+  ok(on_slurm({"--detach"}));
+  fs::remove_all(slurm_ / "queue");
+  fs::create_directories(slurm_ / "queue");
+  set_limit(2);
+  ok(on_slurm({"--detach"}), {}, {"Slurm takes no more jobs for now"});
+  EXPECT_EQ(queue().size(), 2U);
+  int noted = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(runs))
+    noted += entry.path().filename() == "submission.json" && entry.path().parent_path() != runs ? 1 : 0;
+  EXPECT_EQ(noted, 1) << "beside that of the job that goes on";
+}
+
+TEST_F(ScriptedSlurm, AJobThatIsNotReachedIsNotCancelled) {
+  ok(on_slurm({"--detach"}));
+  place.write_text("slurm/bin/scancel",
+                   "#!/bin/sh\necho 'scancel: error: Unable to contact slurm controller' >&2\nexit 1\n");
+  fs::permissions(slurm_ / "bin/scancel", fs::perms::owner_all);
+  const auto run = place.rows("SELECT id FROM runs WHERE method = 'ratio-norm'").at(0).at("id");
+  fails(1, {"runs", "cancel", run.get<std::string>()},
+        {"was not reached: Unable to contact slurm controller; repeat the command"});
+}
+
 TEST_F(ScriptedSlurm, FreshIsRefusedWhileThereAreJobsOfTheRuns) {
   ok(on_slurm({"--detach"}));
   fails(2, on_slurm({"--fresh"}), {"Slurm has a job that works on this: queued (", "harness runs cancel"});
@@ -154,6 +196,45 @@ TEST_F(ScriptedSlurm, ThatDoesNotAnswerForAMomentStopsNoHandingOver) {
   ok(on_slurm({"--detach"}));
   EXPECT_FALSE(fs::exists(slurm_ / "deaf"));
   EXPECT_EQ(continuations(), 1);
+}
+
+TEST(BatchJob, HasTimeToSaveBesideThatForItsWork) {
+  const SlurmRequest request{
+      .id = "0123456789abcdef", .folder = "/tmp/runs/0123456789abcdef", .seconds = 60, .unit_seconds = 400};
+  EXPECT_THAT(batch_options(request), testing::Contains("--signal=TERM@600"));
+  EXPECT_THAT(batch_options(request), testing::Contains("--time=13"));
+}
+
+TEST(BatchJob, WhoseNumberIsInTheStopMarkerDoesNotStart) {
+  const TemporaryFolder place;
+  const auto folder = place.path() / "a job's";
+  fs::create_directories(folder);
+  write_file_atomically(place.path() / "srun", "#!/bin/sh\necho started\n");
+  fs::permissions(place.path() / "srun", fs::perms::owner_all);
+  write_file_atomically(folder / "job.sh", batch_script({.id = "x", .folder = folder}, "worker", 0));
+  const auto ran = [&] {
+    return shell(fmt::format("PATH={}:$PATH SLURM_JOB_ID=7 bash {}", place.path().string(),
+                             shell_word((folder / "job.sh").string())));
+  };
+  EXPECT_EQ(ran().out, "started\n");
+  write_file_atomically(folder / "stop", "6");
+  EXPECT_EQ(ran().out, "started\n") << "another job";
+  write_file_atomically(folder / "stop", "7");
+  EXPECT_EQ(ran().out, "");
+  EXPECT_EQ(ran().status, 130);
+}
+
+TEST(Sbatch, IsNotOverruledByTheEnvironmentInWhatAScriptAsksFor) {
+  const auto found = overruling_variables(
+      "#!/bin/bash\n#SBATCH --time=10\n#SBATCH -p gpu --account=lab\n#SBATCH --job-name=x\necho --qos=y\n");
+  for (const char* name : {"SBATCH_TIMELIMIT", "SBATCH_PARTITION", "SBATCH_ACCOUNT", "SBATCH_JOB_NAME"})
+    EXPECT_THAT(found, testing::Contains(name));
+  EXPECT_THAT(found, Not(testing::Contains("SBATCH_QOS")));
+}
+
+TEST(Slurm, IsNotReachedByASignalOfTheTerminal) {
+  const auto group = run_slurm({"sh", "-c", "ps -o pgid= -p $$"}).out;
+  EXPECT_NE(std::string(trim(group)), std::to_string(::getpgrp()));
 }
 
 TEST(SubmitLimit, IsToldFromLimitsThatNoJobsEndLifts) {

@@ -32,6 +32,7 @@ TEST_F(Verify, EveryTestedCheckpointGivesTheSameBitsAgainAndNothingIsWritten) {
   ASSERT_GE(document.at("jobs").size(), 2u);
   for (const auto& job : document.at("jobs")) {
     EXPECT_EQ(job.at("compared"), 5);
+    EXPECT_GT(job.at("of"), 5);
     EXPECT_EQ(job.at("same"), true) << job.dump();
     EXPECT_THAT(job.at("name").get<std::string>(), HasSubstr("on test"));
   }

@@ -131,6 +131,15 @@ TEST(GuardrailPanel, HoldsNeitherTheRewardNorWhatRestatesAMetricNorARelative) {
   EXPECT_THAT(metrics_of("jpeg_kb"), ElementsAre("ocr_reward", "mystery"));
 }
 
+TEST(GuardrailPanel, OnTooFewPromptsForAnAlarmThereIsSomethingToWatch) {
+  auto all = hacked({-0.08, -0.045});
+  EXPECT_EQ(panel_of(all).alarms.size(), 1U);
+  for (auto& one : all) one.result.crossed->clusters = 15;
+  const auto panel = panel_of(all);
+  EXPECT_THAT(panel.alarms, testing::IsEmpty());
+  EXPECT_EQ(panel.watch.size(), 1U);
+}
+
 TEST(GuardrailPanel, IsAdjustedOverAllItsDifferences) {
   auto all = hacked({-0.08, -0.045});
   all.push_back(record("base", "dual", "dark_share", 0.3, 0.01, {0.001, 0.019}, 0.03));

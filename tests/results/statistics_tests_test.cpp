@@ -335,6 +335,10 @@ TEST(Verdict, SaysWhatMayBeConcluded) {
        "not resolved (p 0.06)"},
       {{}, Better::kUp, {}, "no complete pair"},
       {with_ties(comparison(0, 0, 0), 762), Better::kUp, {}, not_shown + ": equal on every pair"},
+      {comparison(1, 1, 1),
+       Better::kUp,
+       {},
+       not_shown + ": the same difference on every pair, which gives no p"},
       {of_one_pair(), Better::kUp, {.unit = "seeds"}, not_shown + ": fewer than two seeds"}};
   const std::set<std::string> of_methods = {"better", "worse", "higher", "lower"};
   for (const auto& row : rows) {

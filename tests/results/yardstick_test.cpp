@@ -41,7 +41,8 @@ EqualPair equal_pair(const std::vector<double>& shifts) {
 /// Equal rows with these means of runs.
 EqualPair equal_runs(const std::vector<double>& means) {
   return pair_of(means.size(), [&](std::size_t run, double sign) {
-    return std::pair(means[run] + sign * 0.01, means[run] + sign * 0.01);
+    const double value = means[run] + sign * 0.01 * static_cast<double>(run + 1);  // no shift is constant
+    return std::pair(value, value);
   });
 }
 

@@ -331,6 +331,7 @@ TEST_F(Chain, WhatAMethodCannotTrainWithIsRefusedBeforeAnythingRuns) {
       {"mix-grpo --set mix-grpo.window=30", "setting window is 30, more than the 4 steps before window_to"},
       {"mix-grpo --set mix-grpo.preset=flow-factory",
        "setting preset must be one of harness, unirl, upstream, not \"flow-factory\""},
+      {"ratio-norm --set grid=model", "grid: is \"model\", and glyph has no grid of its own"},
       {"rloo --set group_size=1", "setting group_size must be a whole number between 2 and"}};
   for (const auto& [methods, problem] : cases) {
     SCOPED_TRACE(methods);

@@ -156,18 +156,21 @@ TEST_F(FromOutside, WhatIsNoCheckpointIsRefusedBeforeAnythingRuns) {
   expect_refused(at("twice/a-7") + "," + (places / "twice/b-7").string(), "step 7 is there twice");
   expect_refused(at("twice/c-{step}"), "nothing is there with a number for {step}");
   expect_refused(at("twice/a-7"), "1 run for 2 seeds", "--seeds 1,2");
+  expect_refused(at("twice/a-7"), "the runs of seeds 1 and 2 are the same checkpoints",
+                 "--seeds 1,2 --adapter " + at("twice/a-7"));
   expect_refused(at("both/adapter_config.json"), "is no .safetensors file");
   expect_refused("mine", "\"mine\" is no NAME=DIR");
   expect_refused("base=x", "\"base\" cannot be a row's name");
   expect_refused("ratio-norm=x", "\"ratio-norm\" is a row of the table already");
 }
 
-TEST_F(FromOutside, AnAdapterOfAnotherModelIsNamedBeforeAnythingIsTrained) {
+TEST_F(FromOutside, AnAdapterOfAnotherModelIsNamedBeforeAnyOtherWork) {
   const auto of_sd3 = kTree / "tests/data/parity/lora_sd3/adapter";
-  const auto done = shell(reproduce("other", "--adapter mine=" + of_sd3.string() + " 2>&1"));
+  const auto done = shell(reproduce("other", "--jobs 1 --adapter mine=" + of_sd3.string() + " 2>&1"));
   EXPECT_EQ(done.status, 2) << done.out;
   EXPECT_PROBLEM(done.out, "take in mine (seed 42): ");
-  EXPECT_EQ(done.out.find("train "), std::string::npos) << done.out;
+  for (const char* job : {"train ", "evaluate "})
+    EXPECT_EQ(done.out.find(job), std::string::npos) << done.out;
 }
 
 }  // namespace

@@ -90,6 +90,7 @@ class GrpoLoop {
     while (update_ < settings_.updates) {
       if (ranks_.any(hooks_.should_stop())) {
         if (ranks_.of_root(ranks_.is_root() && hooks_.may_save())) save_resume_point();
+        ranks_.any(false);  // a launcher kills all once one has gone: not before the root has saved
         return {.done = false, .law = {}, .rounding = {}};
       }
       const auto epoch = source_.next(update_ / settings_.updates_of_an_epoch() + 1);
