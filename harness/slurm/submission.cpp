@@ -171,8 +171,10 @@ void cancel_submission(const fs::path& folder, const Submission& submission) {
   }
   const auto waiting = run_slurm({"scancel", "--state=PENDING", submission.job}),
              running = run_slurm({"scancel", "--signal=TERM", submission.job});
-  if (const auto why = said_by_slurm(running.err);
-      !waiting.status.ok() && !running.status.ok() && why.find("Invalid job id") == std::string::npos)
+  const auto why = said_by_slurm(running.err);
+  const bool has_ended = why.find("Invalid job id") != std::string::npos ||
+                         why.find("already completing or completed") != std::string::npos;
+  if (!waiting.status.ok() && !running.status.ok() && !has_ended)
     throw Error(fmt::format("job {} of Slurm was not reached: {}", submission.job, why), folder.string(),
                 "repeat the command", Status::kFailed);
   if (unmarked) throw Error(*unmarked);
