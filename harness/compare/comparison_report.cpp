@@ -478,8 +478,10 @@ void add_comparisons(const std::vector<ComparisonRecord>& records, const std::ve
   report.families.asked = questions_of(records);
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto family = family_of(report.families.asked[i], report.families);
-    ComparedMetric metric{
-        .record = records[i], .adjusted_p = family.adjusted_p(), .adjusted_over = family.size()};
+    ComparedMetric metric{.record = records[i],
+                          .adjusted_p = family.adjusted_p(),
+                          .adjusted_over = family.size(),
+                          .family = family.name};
     const auto other = std::ranges::find_if(
         report.validation, [&](const auto& record) { return is_same_question(record, records[i]); });
     if (other != report.validation.end()) metric.validation_delta = other->result.delta;

@@ -20,6 +20,7 @@ struct ComparedMetric {
   std::optional<double> validation_delta = {};  ///< nothing where that split is shown
   std::optional<double> adjusted_p = {};        ///< Holm
   std::size_t adjusted_over = 0;                ///< as many differences
+  std::string family = {};                      ///< Family::name
   std::optional<double> detectable = {};        ///< smallest true difference found, of the claim that is made
   /// The same with more training runs; from two runs on, or with one where there is a yardstick.
   std::vector<DetectableAtRuns> at_runs = {};

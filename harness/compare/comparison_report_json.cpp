@@ -54,6 +54,7 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
                {"test", r.test},
                {"p_holm", or_null(compared.adjusted_p)},
                {"holm_over", compared.adjusted_over},
+               {"holm_of", compared.family},
                {"tests", tests_json(r.tests)},
                {"detectable", or_null(compared.detectable)},
                {"detectable_at_runs", std::move(at_runs)},

@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace harness {
 namespace {
@@ -87,10 +88,16 @@ bool Families::are_rows_of(const TableQuestion& question) const {
 }
 
 Family family_of(const TableQuestion& question, const Families& families) {
-  for (const auto* own : {&families.leaderboard, &families.table, &families.panel, &families.pairs}) {
-    if (const auto place = place_in(*own, question); place < own->size()) return {*own, place};
+  const std::pair<const char*, const std::vector<TableQuestion>*> own[] = {
+      {"leaderboard", &families.leaderboard},
+      {"table", &families.table},
+      {"panel", &families.panel},
+      {"pairs", &families.pairs}};
+  for (const auto& [name, questions] : own) {
+    if (const auto place = place_in(*questions, question); place < questions->size())
+      return {.questions = *questions, .place = place, .name = name};
   }
-  Family family{{question}};
+  Family family{.questions = {question}, .place = 0, .name = "asked"};
   const auto add = [&](const TableQuestion& other) {
     if (!holds(family.questions, other)) family.questions.push_back(other);
   };
@@ -99,6 +106,7 @@ Family family_of(const TableQuestion& question, const Families& families) {
     std::ranges::for_each(families.asked, add);
     return family;
   }
+  family.name = "rows";
   const auto& rows = families.rows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::size_t j = i + 1; j < rows.size(); ++j)

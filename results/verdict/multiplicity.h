@@ -56,6 +56,7 @@ struct Families {
 struct Family {
   std::vector<TableQuestion> questions;
   std::size_t place = 0;
+  std::string name = {};  ///< "leaderboard", "table", "panel", "pairs" or, as family_of says, "rows", "asked"
 
   std::size_t size() const { return family_size(questions); }
   std::optional<double> adjusted_p() const { return holm_over_table(questions)[place]; }

@@ -681,6 +681,7 @@ TEST_F(Reproduce, ALeaderboardTestsOnceAViewAndSaysWhatEachRunSpent) {
       const auto c = place.json({"compare", first, second, "--metric", "ocr_reward", "--json"});
       EXPECT_EQ(c.at("comparisons").at(0).at("resolved"), !share) << first << ", " << second;
       EXPECT_EQ(c.at("comparisons").at(0).at("holm_over"), 3) << "all pairs, as the letters";
+      EXPECT_EQ(c.at("comparisons").at(0).at("holm_of"), "pairs");
     }
   }
   place.fails(2, {"table", "mine", "--part", "leaderboard", "--columns", "cer"},
