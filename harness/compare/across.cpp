@@ -22,6 +22,10 @@ namespace {
 
 constexpr const char* kWhere = "harness compare";
 
+bool has_images(const ComparedRow& row) {
+  return is_of_images(*row.experiment, row.side.row);
+}
+
 /// One method against the baseline.
 class RowPair {
  public:
@@ -32,10 +36,8 @@ class RowPair {
         runs_(run_pairs(baseline, method, split)),
         prompts_(baseline, method, runs_.pairs) {
     prompts_.count(runs_.seeds);
-    const auto is_given = [](const ComparedRow& row) {
-      return row.experiment->table.arm(row.side.row).is_images();
-    };
-    if (is_given(baseline) || is_given(method)) runs_.seeds.same_noise = 0;
+    has_images_ = has_images(baseline) || has_images(method);
+    if (has_images_) runs_.seeds.same_noise = 0;
   }
 
   /// Throws Error where there is nothing to compare.
@@ -63,7 +65,9 @@ class RowPair {
                                         const BootstrapSettings& settings) {
     std::vector<PairedMetric> pairs;
     for (const auto& metric : metrics)
-      pairs.push_back({.pairs = prompts_.values(metric), .better = baseline_.experiment->better(metric)});
+      pairs.push_back({.pairs = prompts_.values(metric),
+                       .better = baseline_.experiment->better(metric),
+                       .runs_are_paired = !has_images_});
     auto results = compare_paired(pairs, settings);
     const bool judges = baseline_.experiment->judges_methods() && method_.experiment->judges_methods();
     const auto note =
@@ -106,6 +110,7 @@ class RowPair {
   const ComparedRow& baseline_;
   const ComparedRow& method_;
   std::string split_;
+  bool has_images_ = false;  ///< that were drawn elsewhere, of either side
   RunPairs runs_;
   PromptPairs prompts_;
 };
@@ -216,6 +221,7 @@ ComparisonReport compare_across(const std::vector<ComparedRow>& rows, const Comp
     require_evaluations(row);
     report.sides.push_back(row.side);
   }
+  report.has_images = std::ranges::any_of(rows, has_images);
   report.split = split_across(rows, question);
   report.metrics = metrics_across(rows, report.split, question);
   require_sensible_effect(question.effect, baseline.experiment->table, report.metrics);

@@ -256,7 +256,11 @@ std::string why_not_of_methods(const ComparisonReport& report) {
 void print_interval_legend(const ComparisonReport& report) {
   const bool by_seed = report.unit == "seeds";
   put("Differences: method \u2212 baseline, {}.\n",
-      by_seed ? "paired by seed" : "at the selected checkpoints, paired by prompt, sample and seed");
+      by_seed ? "paired by seed"
+      : report.has_images
+          ? "paired by prompt and sample; runs that were drawn elsewhere are not paired, and "
+            "interval and p do not depend on which stands beside which (the columns by seed do)"
+          : "at the selected checkpoints, paired by prompt, sample and seed");
   if (by_seed && any(report, is_of_methods)) {
     put("Interval and p: Student's t over the training runs.\n");
   } else if (any(report, is_of_methods)) {

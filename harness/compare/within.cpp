@@ -238,6 +238,8 @@ ComparisonReport compare_within(Store& store, const Experiment& experiment, cons
   report.warnings = warnings_of(experiment, report.split);
   if (auto note = fuller_note(store, experiment); !note.empty()) report.warnings.push_back(std::move(note));
   if (over_training) report.unit = "seeds";
+  report.has_images = std::ranges::any_of(
+      question.rows(), [&](const std::string& row) { return is_of_images(experiment, row); });
   report.table = experiment.table_id;
   report.experiment = experiment.id;
   report.more_runs = experiment.more_runs();

@@ -181,7 +181,8 @@ void add_images_note(const Plan& plan, std::vector<std::string>& notes) {
   for (const auto& row : rows) notes.push_back(images_text(plan, row));
   if (plan.seeds.size() > 1) {
     notes.push_back(fmt::format(
-        "That the {} folders of a row are as many training runs is the statement of who gave them.",
+        "That the {} folders of a row are as many training runs is the statement of who gave them; those of two "
+        "rows are not paired.",
         plan.seeds.size()));
   }
   notes.push_back(fmt::format(

@@ -139,6 +139,10 @@ void complete_comparisons(ScoreReader& scores, const Experiment& experiment, con
   }
 }
 
+bool is_of_images(const Experiment& experiment, const std::string& row) {
+  return row != kBaseMethod && !experiment.is_training() && experiment.table.arm(row).is_images();
+}
+
 std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experiment& experiment,
                                               const std::vector<EvaluatedCheckpoint>& checkpoints,
                                               const std::string& baseline, const std::string& method,
@@ -149,10 +153,11 @@ std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experim
   const auto rows = over_training ? training_rows(scores.store(), experiment) : std::vector<TableRow>{};
   std::vector<PairedMetric> pairs;
   for (const auto& metric : metrics) {
-    pairs.push_back({.pairs = over_training
-                                  ? seed_pairs(rows, baseline, method, metric)
-                                  : paired_values(scores, checkpoints, baseline, method, split, metric),
-                     .better = experiment.better(metric)});
+    pairs.push_back(
+        {.pairs = over_training ? seed_pairs(rows, baseline, method, metric)
+                                : paired_values(scores, checkpoints, baseline, method, split, metric),
+         .better = experiment.better(metric),
+         .runs_are_paired = !is_of_images(experiment, baseline) && !is_of_images(experiment, method)});
   }
   auto results = compare_paired(pairs, settings);
   const auto note = movement_note(mean_movement(scores.store(), experiment, baseline),

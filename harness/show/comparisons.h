@@ -41,6 +41,10 @@ Movement mean_movement(Store& store, const Experiment& experiment, const std::st
 inline constexpr const char* kUnequalMovement = "unequal movement";
 std::optional<std::string> movement_note(const Movement& a, const Movement& b);
 
+/// Whether the images of a row were drawn elsewhere: nobody knows here what its runs have in common with
+/// those of another row, and they are not paired.
+bool is_of_images(const Experiment& experiment, const std::string& row);
+
 /// One comparison a metric, as `compare` and the table make them.
 std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experiment& experiment,
                                               const std::vector<EvaluatedCheckpoint>& checkpoints,

@@ -144,19 +144,30 @@ bool is_constant(const CrossedSquares& squares, std::span<const std::vector<doub
   return spread <= kRounding * kRounding * size;
 }
 
-/// Adds what the sums of squares say to the means of the runs.
-void add_estimate(CrossedComparison& result, const CrossedSquares& squares, double confidence) {
+/// Adds what the sums of squares say; run_square: MS_S.
+void add_estimate(CrossedComparison& result, const CrossedSquares& squares, double run_square,
+                  double confidence) {
   const auto s = static_cast<double>(result.runs), g = static_cast<double>(result.clusters);
-  const double run_square = run_mean_square(result.per_run, result.delta, g);
   const double prompt_square = squares.prompts / (g - 1), residual = squares.residual / ((s - 1) * (g - 1));
   result.components = {.run = std::max(0.0, run_square - residual) / g,
                        .prompt = std::max(0.0, prompt_square - residual) / s,
                        .residual = residual};
-  result.parts = variance_parts(result.per_run, result.clusters, prompt_square, residual);
+  result.parts = {.runs = run_square / (s * g), .prompts = std::max(0.0, prompt_square - residual) / (s * g)};
   if (result.parts.total() > 0)
     add_interval(result, confidence);
   else
     result.state = CrossedState::kNoSpread;
+}
+
+/// Of one side of the pairs, as if the other were 0.
+CrossedSquares squares_of(std::span<const PairedValue> pairs, std::optional<double> PairedValue::*side) {
+  auto own = complete_pairs(pairs);
+  for (auto& pair : own) {
+    pair.method = pair.*side;
+    pair.baseline = 0;
+  }
+  const auto data = balanced(own);
+  return crossed_squares(weighted_values(data, without_estimate(data).delta));
 }
 
 }  // namespace
@@ -187,17 +198,26 @@ VarianceParts variance_parts(std::span<const RunDifference> per_run, std::int64_
           .prompts = std::max(0.0, prompt_mean_square - residual_mean_square) / (s * g)};
 }
 
-std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, double confidence) {
+std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, double confidence,
+                                         bool runs_are_paired) {
   const auto data = balanced(pairs);
   if (data.weights.empty()) return std::nullopt;
   auto result = without_estimate(data);
   if (result.state == CrossedState::kEstimated) {
     const auto values = weighted_values(data, result.delta);
-    const auto squares = crossed_squares(values);
+    auto squares = crossed_squares(values);
+    auto run_square = run_mean_square(result.per_run, result.delta, static_cast<double>(result.clusters));
+    if (!runs_are_paired) {
+      const auto baseline = squares_of(pairs, &PairedValue::baseline),
+                 method = squares_of(pairs, &PairedValue::method);
+      squares.runs = baseline.runs + method.runs;
+      squares.residual = baseline.residual + method.residual;
+      run_square = squares.runs / static_cast<double>(result.runs - 1);
+    }
     if (is_constant(squares, values))
       result.state = CrossedState::kNoSpread;
     else
-      add_estimate(result, squares, confidence);
+      add_estimate(result, squares, run_square, confidence);
   }
   result.clusters_left_out = data.left_out;
   return result;

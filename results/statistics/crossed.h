@@ -65,7 +65,11 @@ struct CrossedComparison {
 /// counts with the mean number of its pairs in a run. Those that lack a run are left out: a prompt missing in
 /// one run then cannot pass for a difference between runs, and the analysis is the balanced one, which is
 /// exact. Runs without any complete pair do not count. Nothing where no cluster is left.
-std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, double confidence = 0.95);
+/// runs_are_paired = false: the runs of the two sides share nothing, and it does not matter which is named
+/// beside which: MS_S and MS_E are the sums of those of either side, with the same degrees of freedom (no
+/// fewer than Welch's).
+std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, double confidence = 0.95,
+                                         bool runs_are_paired = true);
 
 /// Where every pair is a run of its own, as in the tables of a training: Student's t over the runs. A run's
 /// delta is the mean of its pairs. Nothing without a complete pair.

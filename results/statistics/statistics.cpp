@@ -115,11 +115,13 @@ bool clusters_are_runs(std::span<const PairedValue> pairs) {
   });
 }
 
-std::optional<CrossedComparison> crossed_with_runs(std::span<const PairedValue> pairs, double confidence) {
+std::optional<CrossedComparison> crossed_with_runs(const PairedMetric& metric, double confidence) {
+  const std::span<const PairedValue> pairs = metric.pairs;
   const bool several =
       std::ranges::any_of(pairs, [&](const PairedValue& pair) { return pair.seed != pairs.front().seed; });
   if (!several) return std::nullopt;
-  return clusters_are_runs(pairs) ? over_runs(pairs, confidence) : crossed(pairs, confidence);
+  return clusters_are_runs(pairs) ? over_runs(pairs, confidence)
+                                  : crossed(pairs, confidence, metric.runs_are_paired);
 }
 
 }  // namespace
@@ -173,7 +175,7 @@ std::vector<PairedComparison> compare_paired(std::span<const PairedMetric> metri
     results.back().n_missing = static_cast<std::int64_t>(metric.pairs.size() - complete.size());
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
-    results[i].crossed = crossed_with_runs(metrics[i].pairs, settings.confidence);
+    results[i].crossed = crossed_with_runs(metrics[i], settings.confidence);
     results[i].carried_by = influential_clusters(inputs[i].pooled.differences());
   }
   if (settings.resamples == 0) return results;

@@ -77,6 +77,8 @@ struct PairedComparison {
 struct PairedMetric {
   std::vector<PairedValue> pairs;
   Better better = Better::kUp;
+  bool runs_are_paired =
+      true;  ///< false: which run of one side stands beside which of the other means nothing
 };
 
 /// The whole comparison of every metric, each as it would be alone; resamples are shared between metrics (see
