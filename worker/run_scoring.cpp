@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <ranges>
 #include <set>
 
@@ -159,12 +160,14 @@ class GivenScoring {
     if (kept_.empty() && sha256_hex(bytes) != sha256)
       throw Error("was changed since the job was planned", file.string(), "repeat the command",
                   Status::kFailed);
+    std::optional<GivenImage> image;
     try {
-      return scored(key, read_given_image(std::move(bytes), file.string()));
+      image = read_given_image(std::move(bytes), file.string());
     } catch (const Error& error) {
       if (error.status() != Status::kUsage) throw;
       return without(key, sha256, "the image " + error.problem());
     }
+    return scored(key, std::move(*image));
   }
 
   /// Of the kept file, in an evaluation's folder.

@@ -122,6 +122,16 @@ OutsideCheckpoint find_outside_checkpoint(const fs::path& place) {
   if (fs::exists(place / "adapter_config.json"))
     throw Error("has adapter_config.json and no weights", place.string(),
                 "copy adapter_model.safetensors to it as well");
+  // A run of this project's, or the folder of its checkpoints.
+  for (const auto& above : {place / "checkpoints", place}) {
+    std::error_code absent;
+    for (fs::directory_iterator entry(above, absent), end; !absent && entry != end; entry.increment(absent)) {
+      const auto name = entry->path().filename().string();
+      if (name.empty() || name.find_first_not_of("0123456789") != std::string::npos) continue;
+      throw Error("holds several checkpoints", place.string(),
+                  fmt::format("name one of them, or all: {}/{{step}}", above.string()));
+    }
+  }
   throw Error("holds no checkpoint", place.string(), kForms);
 }
 

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <future>
+
+#include "core/error.h"
 #include "core/sha256.h"
 #include "core/weights/weights_folder.h"
 #include "evaluators/clip/clip_scorer.h"
@@ -16,10 +19,17 @@ class ClipOfJob : public Scorer, public DifferentiableScorer {
  public:
   ClipOfJob(const fs::path& folder, const ClipScorerInfo& scorer, const ClipProfile& profile,
             const std::string& device)
-      : clip_(folder, scorer, profile, open_device(device)) {}
+      : metric_(scorer.metric_info()), clip_(folder, scorer, profile, open_device(device)) {}
 
   std::future<SampleScore> score(const ScorerText& text, const Image& image) override {
-    return clip_.submit(text.prompt, image);
+    try {
+      return clip_.submit(text.prompt, image);
+    } catch (const Error& error) {
+      if (error.status() != Status::kUsage) throw;
+      std::promise<SampleScore> done;  // a prompt that it cannot read: other scorers may
+      done.set_value(without_values({metric_}, error.problem()));
+      return done.get_future();
+    }
   }
   torch::Tensor score_with_gradient(const std::vector<std::string>& texts,
                                     const torch::Tensor& pixels) override {
@@ -27,6 +37,7 @@ class ClipOfJob : public Scorer, public DifferentiableScorer {
   }
 
  private:
+  MetricInfo metric_;
   ClipScorer clip_;
 };
 

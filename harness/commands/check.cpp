@@ -108,9 +108,12 @@ int check_table(const CheckOptions& o) {
 }
 
 int check_paper(const CheckOptions& o) {
-  if (!o.db.filter.table.empty() || !o.rules.empty())
+  const auto& filter = o.db.filter;
+  const bool names_one = !filter.table.empty() || filter.experiment || !filter.seeds.empty() ||
+                         !filter.backbone.empty() || !filter.scale.empty() || !filter.prompts.empty();
+  if (names_one || !o.rules.empty())
     throw Error("looks at the paper's printed figures alone", "harness check --paper",
-                "leave out the table and --rules");
+                "leave out what names an experiment, and --rules");
   const auto findings = audit_paper();
   const auto wrong = std::ranges::count(findings, PaperVerdict::kDoesNotAddUp, &PaperFinding::verdict);
   return print_answer(

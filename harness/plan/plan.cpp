@@ -27,6 +27,8 @@ std::vector<std::string> choose_methods(const TableSpec& spec, const Registry& r
                                         const std::vector<std::string>& chosen) {
   if (chosen.empty()) return spec.methods;
   for (const auto& name : chosen) {
+    refuse_unless(name != kBaseMethod, "is in every table of evaluations by itself", "--methods base",
+                  "leave it out");
     if (!spec.arms.contains(name)) registry.method(name, "--methods");
   }
   if (std::set<std::string>(chosen.begin(), chosen.end()).size() != chosen.size()) {

@@ -198,6 +198,9 @@ Plan make_score_plan(const ScoreRequest& request, const Workspace& workspace) {
   table.prompts = static_cast<int>(std::ssize(prompts.prompts));
   table.validation = validation_of(request, table.rows, static_cast<int>(positions.size()));
   require_table_id(request.name, "--as");
+  refuse_unless(std::ranges::count(known_tables(), request.name) == 0,
+                fmt::format("{} is a table that is trained (`harness list tables`)", in_quotes(request.name)),
+                "--as", "choose another name: its commands would show these images");
   plan.spec = parse_table_spec(score_document(request, table, plan.registry), "harness score",
                                MetricCatalogue(plan.registry.evaluators));
   plan.scale = plan.spec.scale("default");

@@ -41,8 +41,10 @@ std::string unfit_prompts(const EvaluatorInfo& evaluator, const Registry& regist
 bool is_of_prompts(const EvaluatorInfo& evaluator, const Registry& registry, const PromptSet& prompts,
                    const BackboneInfo& like) {
   if (!unfit_prompts(evaluator, registry, prompts).empty()) return false;
-  // A CLIP model of this project's own, which knows its pictures of letters alone.
-  return evaluator.name != "glyph-clip" || like.images == kGlyphImages;
+  // A CLIP model of this project's own, which knows its pictures of letters alone, and reads quoted texts.
+  const auto quotes = [](const Prompt& prompt) { return !prompt.target.empty(); };
+  return evaluator.name != "glyph-clip" ||
+         (like.images == kGlyphImages && std::ranges::any_of(prompts.prompts, quotes));
 }
 
 std::vector<std::string> metrics_of(const EvaluatorInfo& evaluator) {

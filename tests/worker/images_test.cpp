@@ -234,6 +234,29 @@ TEST_F(GivenRows, OfSeveralCheckpointsOneIsSelectedAndTestedOnOtherPrompts) {
   EXPECT_PROBLEM(on("check mine", "o"), "rules hold;");
 }
 
+TEST_F(GivenRows, APromptWithoutAQuotedTextCostsOnlyTheScoresThatReadIt) {
+  const auto prompts = write_prompts(3);
+  auto text = read_file(prompts);
+  for (int i = 0; i < 3; ++i) {
+    write_image(fmt::format("a/{}.png", i), 40 * i);
+    write_image(fmt::format("b/{}.png", i), 40 * i + 20);
+  }
+  const auto rows = fmt::format("a={} b={}", (root_ / "a").string(), (root_ / "b").string());
+  const auto bare = root_ / "bare.txt";
+  write_file(bare, "a red cube\na green ball\na blue cone\n");
+  expect_scored_rows("none", fmt::format("{} --prompts {}", rows, bare.string()));
+  EXPECT_EQ(query("none", "SELECT count(*) AS n FROM metrics WHERE value IS NULL"), "n\n0\n");
+  EXPECT_EQ(query("none", "SELECT count(*) AS n FROM metrics WHERE name = 'edge_density'"), "n\n6\n");
+  const auto some = root_ / "some.txt";
+  write_file(some, text.substr(0, text.find('\n') + 1) + "a green ball\na blue cone\n");
+  expect_scored_rows("some", fmt::format("{} --prompts {}", rows, some.string()));
+  EXPECT_EQ(query("some", "SELECT count(*) AS n FROM metrics WHERE name = 'edge_density' AND value IS NULL"),
+            "n\n0\n");
+  const auto named = shell(score("named", rows + " --as sd35-ocr --prompts " + prompts) + " 2>&1");
+  EXPECT_EQ(named.status, 2) << named.out;
+  EXPECT_PROBLEM(named.out, "\"sd35-ocr\" is a table that is trained");
+}
+
 TEST_F(GivenRows, AJobThatIsInterruptedGoesOnWithTheNextImage) {
   const auto prompts = write_prompts(60);
   for (int i = 0; i < 60; ++i) write_image(fmt::format("a/{}.png", i), 4 * i);

@@ -149,6 +149,8 @@ TEST_F(FromOutside, WhatIsNoCheckpointIsRefusedBeforeAnythingRuns) {
   expect_refused(at("none"), "none: is not there; give a folder as peft");
   expect_refused(at("bare"), "bare: has adapter_config.json and no weights; copy adapter_model.safetensors");
   expect_refused(at("empty"), "empty: holds no checkpoint");
+  fs::create_directories(places / "run/checkpoints/2");
+  expect_refused(at("run"), "run/checkpoints/{step}");
   expect_refused(at("loop"), "loop: Too many levels of symbolic links");
   expect_refused(at("pickled"), "adapter_model.bin: is pickled");
   expect_refused(at("adapter_model.bin"), "adapter_model.bin: is pickled");
