@@ -84,7 +84,8 @@ void draw_foot(const Forest& forest, const Scale& scale, double bottom, Drawing&
   const double zero = scale.at(0), away = 6;
   const auto number = [&](double value) {
     const auto text = short_number(value);
-    const double half = std::min(text_width(Role::kTick, text) / 2, frame.width / 2);
+    constexpr double kMargin = 2;  // letters are drawn a little wider than they were measured
+    const double half = std::min(text_width(Role::kTick, text) / 2 + kMargin, frame.width / 2);
     const double x = std::clamp(scale.at(value / forest.shown), half, frame.width - half);
     out.words({Role::kTick}, {x, bottom + frame.tick_at}, Anchor::kMiddle, text);
   };
