@@ -383,8 +383,11 @@ ChartGroup validation_curves(Store& store, const Experiment& experiment,
   };
   ChartGroup group{
       .title = fmt::format("The {} split by checkpoint", selection.split),
-      .notes = {fmt::format("Rings: the checkpoints that selection chose by {} ({}). Bars: {} of the mean.",
-                            title_of(selection.metric), selection.rule, intervals_of_means(experiment))}};
+      .notes = {fmt::format(
+          "Rings: the checkpoints that selection chose by {} ({}){}. Bars: {} of the mean.",
+          title_of(selection.metric), selection.rule,
+          experiment.seeds.size() > 1 ? ", for each run by its own scores; points are means over runs" : "",
+          intervals_of_means(experiment))}};
   std::vector<std::string> methods{kBaseMethod};
   methods.insert(methods.end(), experiment.methods.begin(), experiment.methods.end());
   group.small = !has_a_look_each(experiment);
