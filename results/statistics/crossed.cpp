@@ -144,6 +144,11 @@ bool is_constant(const CrossedSquares& squares, std::span<const std::vector<doub
   return spread <= kRounding * kRounding * size;
 }
 
+/// From the mean squares; numbers: S G.
+VarianceParts parts_of(double runs, double prompts, double residual, double numbers) {
+  return {.runs = runs / numbers, .prompts = std::max(0.0, prompts - residual) / numbers};
+}
+
 /// Adds what the sums of squares say; run_square: MS_S.
 void add_estimate(CrossedComparison& result, const CrossedSquares& squares, double run_square,
                   double confidence) {
@@ -152,7 +157,7 @@ void add_estimate(CrossedComparison& result, const CrossedSquares& squares, doub
   result.components = {.run = std::max(0.0, run_square - residual) / g,
                        .prompt = std::max(0.0, prompt_square - residual) / s,
                        .residual = residual};
-  result.parts = {.runs = run_square / (s * g), .prompts = std::max(0.0, prompt_square - residual) / (s * g)};
+  result.parts = parts_of(run_square, prompt_square, residual, s * g);
   if (result.parts.total() > 0)
     add_interval(result, confidence);
   else
@@ -194,8 +199,8 @@ CrossedSquares crossed_squares(std::span<const std::vector<double>> values) {
 VarianceParts variance_parts(std::span<const RunDifference> per_run, std::int64_t clusters,
                              double prompt_mean_square, double residual_mean_square) {
   const auto s = static_cast<double>(per_run.size()), g = static_cast<double>(clusters);
-  return {.runs = run_mean_square(per_run, mean_delta(per_run), g) / (s * g),
-          .prompts = std::max(0.0, prompt_mean_square - residual_mean_square) / (s * g)};
+  return parts_of(run_mean_square(per_run, mean_delta(per_run), g), prompt_mean_square, residual_mean_square,
+                  s * g);
 }
 
 std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, double confidence,
