@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <boost/algorithm/string/replace.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -127,31 +127,12 @@ std::vector<Column> columns_of(const ResultSet& rows, int narrowest, Shown shown
   return columns;
 }
 
-/// Shows every character as itself: a cell holds text from prompts and transcripts, never markup. An
-/// underscore inside a word means nothing in Markdown and stays readable.
-std::string markdown_escaped(std::string_view given) {
-  const auto text = printable(given);
-  const auto is_word = [&](std::size_t i) {
-    return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i]));
-  };
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    const bool inside_word = c == '_' && i > 0 && is_word(i - 1) && is_word(i + 1);
-    if (c == '\n') {
-      result += "<br>";
-    } else if (c == '\t') {
-      result += "\\t";
-    } else if (c == '<') {
-      result += "&lt;";
-    } else if (c == '&') {
-      result += "&amp;";
-    } else {
-      if (std::string_view("\\`*_[]|~").find(c) != std::string_view::npos && !inside_word) result += '\\';
-      result += c;
-    }
-  }
-  return result;
+/// A cell holds text from prompts and transcripts, never markup.
+std::string markdown_cell(std::string_view text) {
+  auto cell = markdown_text(printable(text));
+  boost::replace_all(cell, "\n", "<br>");
+  boost::replace_all(cell, "\t", "\\t");
+  return cell;
 }
 
 /// Aligned columns for a terminal.
@@ -187,7 +168,7 @@ void write_table(const ResultSet& rows, PieceWriter& out, int width) {
 
 /// A GitHub table.
 void write_markdown(const ResultSet& rows, PieceWriter& out, int /*width*/) {
-  const auto columns = columns_of(rows, 3, markdown_escaped);
+  const auto columns = columns_of(rows, 3, markdown_cell);
   std::string rule = "|";
   for (const auto& [width, right] : columns)
     rule += fmt::format(" {:-<{}}{} |", "", width - 1, right ? ':' : '-');
@@ -195,7 +176,7 @@ void write_markdown(const ResultSet& rows, PieceWriter& out, int /*width*/) {
     out.add("|");
     for (std::size_t i = 0; i < columns.size(); ++i)
       out.add(" ")
-          .add(padded(short_cell(values[i], markdown_escaped), columns[i].width, columns[i].right))
+          .add(padded(short_cell(values[i], markdown_cell), columns[i].width, columns[i].right))
           .add(" |");
     out.add("\n");
   });

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
 #include <boost/regex.hpp>
 #include <map>
@@ -204,6 +205,42 @@ std::string html_page(std::string_view title, std::string_view style, std::strin
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n{}</body>\n</html>\n",
       html_text(title), style, body);
+}
+
+std::string markdown_text(std::string_view text) {
+  // A tag, an entity, a link, emphasis, code, a bar, and what would escape the next character.
+  static const boost::regex special(
+      "(?<tag><(?=[A-Za-z/!?]))|(?<entity>&(?=#?[A-Za-z0-9]+;))|"
+      "(?<mark>[\\\\`*|~]|\\](?=[(\\[])|_(?![A-Za-z0-9])|(?<![A-Za-z0-9])_)");
+  return boost::regex_replace(std::string(text), special, "(?{tag}&lt;)(?{entity}&amp;)(?{mark}\\\\$&)",
+                              boost::format_all);
+}
+
+std::string markdown_prose(std::string_view text) {
+  // At its beginning a heading, a quotation, a list or a rule.
+  static const boost::regex block("^(#|>|[-+=](?=[ =-]|$)|[0-9]+(?=[.)]( |$)))");
+  std::string line(text), out;
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  const auto pieces = split(line, '`');
+  if (pieces.size() % 2 == 0) {
+    out = markdown_text(line);  // a backquote without its partner
+  } else {
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+      out += i % 2 == 1 ? "`" + pieces[i] + "`" : markdown_text(pieces[i]);
+  }
+  boost::smatch begin;
+  if (!boost::regex_search(out, begin, block)) return out;
+  const bool is_number = begin.str().find_first_of("0123456789") == 0;
+  return out.insert(is_number ? begin.str().size() : 0, "\\");
+}
+
+std::string markdown_code(std::string_view text) {
+  std::string line(text), fence = "`";
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  while (line.find(fence) != std::string::npos) fence += '`';
+  return fence.size() == 1 ? fence + line + fence : fence + " " + line + " " + fence;
 }
 
 std::string csv_field(std::string_view text) {

@@ -36,6 +36,16 @@ std::string html_prose(std::string_view text);
 /// A whole page that loads nothing from anywhere. `title` and `style` are text, `body` is HTML.
 std::string html_page(std::string_view title, std::string_view style, std::string_view body);
 
+/// Text for Markdown, in a cell of a table or elsewhere within a line: every character is shown as itself.
+/// What means nothing where it stands stays readable as it is: an underscore inside a word, "[-0.1, 0.2]",
+/// "p < 0.05", "R&D".
+std::string markdown_text(std::string_view text);
+/// The same of a sentence, on one line, that may begin a paragraph or an item; `commands` in backquotes are
+/// code.
+std::string markdown_prose(std::string_view text);
+/// A text as code, whatever backquotes it holds.
+std::string markdown_code(std::string_view text);
+
 /// A field of a CSV line (RFC 4180): quoted where it holds a comma, a quote or a line break.
 std::string csv_field(std::string_view text);
 

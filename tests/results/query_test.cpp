@@ -568,10 +568,10 @@ TEST_F(Queries, AreWrittenInEveryFormat) {
       {QueryFormat::kJsonl, "SELECT 1 AS a UNION ALL SELECT x'00ff'", "{\"a\":1}\n{\"a\":\"00ff\"}\n"},
       {QueryFormat::kJsonl, none, ""},
       {QueryFormat::kMarkdown, kMixed,
-       "| name                   |   n |        x | gap |\n"
-       "| ---------------------- | --: | -------: | --- |\n"
-       "| a\\|b                   |   1 | 0.333333 |     |\n"
-       "| é \"q\", 50% &amp; \\_x\\_ |  22 |        2 |     |\n"}};
+       "| name               |   n |        x | gap |\n"
+       "| ------------------ | --: | -------: | --- |\n"
+       "| a\\|b               |   1 | 0.333333 |     |\n"
+       "| é \"q\", 50% & \\_x\\_ |  22 |        2 |     |\n"}};
   for (const auto& [format, sql, expected] : rows) EXPECT_EQ(text(sql, format), expected) << sql;
   EXPECT_THAT(text("SELECT 1 AS ocr_reward", QueryFormat::kMarkdown), HasSubstr("ocr_reward"));
 }

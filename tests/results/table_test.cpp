@@ -7,10 +7,13 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <map>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "results/table/markup.h"
+#include "results/table/markup.h"
 #include "results/table/table_format.h"
 #include "results/table/table_view.h"
 #include "tests/error_of.h"
@@ -199,6 +202,34 @@ TEST(TableMarkdown, ABarInATitleStaysInItsCell) {
   auto model = fixture_table();
   model.columns[0].title = "a|b";
   EXPECT_THAT(table_markdown(model), HasSubstr("| a\\|b"));
+}
+
+TEST(TableMarkdown, NamesAndTitlesAreShownAsTheyAreWrittenAndCommandNoMarkup) {
+  const std::map<std::string, std::string> written = {{"<b>x</b>", "&lt;b>x&lt;/b>"},
+                                                      {"*a* `ls` ~b~", "\\*a\\* \\`ls\\` \\~b\\~"},
+                                                      {"_my_row_", "\\_my_row\\_"},
+                                                      {"[here](http://x)", "[here\\](http://x)"},
+                                                      {"<!-- x", "&lt;!-- x"},
+                                                      {"a&lt;b \\", "a&amp;lt;b \\\\"},
+                                                      {"R&D", "R&D"},
+                                                      {"p < 0.05 [-0.1, 0.2]", "p < 0.05 [-0.1, 0.2]"},
+                                                      {"lambda_late", "lambda_late"}};
+  for (const auto& [name, shown] : written) {
+    EXPECT_EQ(markdown_text(name), shown);
+    auto model = fixture_table();
+    model.columns[0].title = name;
+    EXPECT_THAT(table_markdown(model), HasSubstr("| " + shown + " "));
+  }
+  EXPECT_EQ(markdown_prose("`ls -l *` lists *all*"), "`ls -l *` lists \\*all\\*");
+  EXPECT_EQ(markdown_prose("a ` b"), "a \\` b");
+  for (const char* begin : {"# a", "> a", "- a", "+ a"})
+    EXPECT_EQ(markdown_prose(begin), std::string("\\") + begin);
+  EXPECT_EQ(markdown_prose("1. a"), "1\\. a");
+  EXPECT_EQ(markdown_prose("-0.5 a"), "-0.5 a");
+  EXPECT_EQ(markdown_code("a `b`` c"), "``` a `b`` c ```");
+  auto model = fixture_table();
+  model.title = "first\n# second";
+  EXPECT_THAT(table_markdown(model), HasSubstr("## tiny: first # second\n"));
 }
 
 /// Everything that there can be to say: two seeds a method, a difference of three runs, one of a single run,

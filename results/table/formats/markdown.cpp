@@ -1,20 +1,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/algorithm/string/replace.hpp>
 
 #include "core/text.h"
+#include "results/table/markup.h"
 #include "results/table/table_view.h"
 
 namespace harness {
 namespace {
 
-/// A cell cannot hold a bar or a line break.
+/// A cell cannot hold a line break.
 std::string escape(std::string text) {
-  boost::replace_all(text, "|", "\\|");
   std::ranges::replace_if(
       text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return text;
+  return markdown_text(text);
 }
 
 std::string cell_text(const ViewCell& cell) {
@@ -54,7 +53,7 @@ std::string layout(const ViewTable& table) {
 
 std::string note_list(const std::vector<std::string>& notes) {
   std::string out = notes.empty() ? "" : "\n";
-  for (const auto& note : notes) out += fmt::format("- {}\n", note);
+  for (const auto& note : notes) out += fmt::format("- {}\n", markdown_prose(note));
   return out;
 }
 
@@ -62,9 +61,9 @@ std::string note_list(const std::vector<std::string>& notes) {
 
 std::string table_markdown(const TableModel& model) {
   const auto view = table_view(model);
-  auto out = fmt::format("## {}\n\n{}\n\n", view.heading, view.subtitle);
-  if (!view.warning.empty()) out += fmt::format("> **{}**\n\n", view.warning);
-  for (const auto& alarm : view.guardrails.alarms) out += fmt::format("> **{}**\n\n", alarm);
+  auto out = fmt::format("## {}\n\n{}\n\n", markdown_prose(view.heading), markdown_prose(view.subtitle));
+  if (!view.warning.empty()) out += fmt::format("> **{}**\n\n", markdown_prose(view.warning));
+  for (const auto& alarm : view.guardrails.alarms) out += fmt::format("> **{}**\n\n", markdown_prose(alarm));
   bool is_first = true;
   for (const auto& [part, table] : main_parts(view)) {
     if (!shows_part(model, part) || (table->rows.empty() && part != "results")) continue;
@@ -77,7 +76,7 @@ std::string table_markdown(const TableModel& model) {
     for (const auto& [_, table] : view.guardrails.tables) out += "\n" + layout(table);
     out += note_list(view.guardrails.notes());
   }
-  if (!view.signature.empty()) out += fmt::format("\nSignature: `{}`\n", view.signature);
+  if (!view.signature.empty()) out += fmt::format("\nSignature: {}\n", markdown_code(view.signature));
   return printable(out);
 }
 
