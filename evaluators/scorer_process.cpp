@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/processes/script.h"
 #include "core/streams.h"
 #include "core/text.h"
 
@@ -31,6 +32,7 @@ ScorerProcess::ScorerProcess(const ScorerPoolSettings& options, int stop_fd)
                                  .own_group = true,
                                  .confined = options.confined,
                                  .hint = "check the scorer's path and that it may be executed"}),
+      program_(options.folder / options.command[0]),
       stop_fd_(stop_fd),
       confined_(options.confined),
       forwardable_(options.forwarded) {}
@@ -140,7 +142,8 @@ std::string ScorerProcess::how_it_ended(const std::string& when) {
   const auto how = killed_              ? "closed its output and was stopped"
                    : status.signal != 0 ? "ended by " + status.text()
                                         : fmt::format("ended with status {}", status.code);
-  return how + when + last_message();
+  const auto fault = status.ok() ? std::nullopt : fault_of_script(program_);
+  return how + when + last_message() + (fault ? "; " + *fault : "");
 }
 
 std::string ScorerProcess::last_message() {

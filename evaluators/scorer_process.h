@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <string_view>
@@ -47,7 +48,7 @@ class ScorerProcess {
 
   /// Ends it (killing it if it does not end within a moment) and says how it went: "ended with status 2WHEN",
   /// "ended by signal 11 (Segmentation fault)WHEN"; of a confined one that wrote messages with `; its last
-  /// message was "..."`.
+  /// message was "..."`, of a script whose first line is at fault with what mends it.
   std::string how_it_ended(const std::string& when = {});
 
   std::set<std::uint64_t> ids;  ///< of the requests that it was sent
@@ -61,6 +62,7 @@ class ScorerProcess {
   void end(std::chrono::milliseconds grace);
 
   Process process_;
+  std::filesystem::path program_;
   int stop_fd_;
   bool confined_, killed_ = false;
   std::size_t forwardable_;

@@ -18,7 +18,10 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/host.h"
 #include "core/keeper/keeper.h"
+#include "core/processes/script.h"
+#include "core/text.h"
 
 namespace harness {
 namespace {
@@ -78,6 +81,25 @@ std::vector<char*> c_strings(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
   pointers.push_back(nullptr);
   return pointers;
+}
+
+/// Of a program that a user names: why it does not start, as far as its file tells.
+Error cannot_start(const std::string& program, int error, const ProcessOptions& options) {
+  const auto status = options.hint.empty() ? Status::kFailed : Status::kUsage;
+  const auto file = program.find('/') == std::string::npos ? program_on_path(program).value_or(program)
+                                                           : options.folder / program;
+  std::error_code unknown;
+  const bool is_there = std::filesystem::is_regular_file(file, unknown);
+  if (error == ENOENT && is_there) {
+    const auto fault = fault_of_script(file);
+    return Error("cannot be started: " + fault.value_or("the system lacks the loader that it was built for"),
+                 program, "", status);
+  }
+  if (error == EACCES && is_there)
+    return Error(fmt::format("cannot be started: {}; `chmod +x {}` allows it", std::strerror(error),
+                             shell_word(file.string())),
+                 program, "", status);
+  return Error(fmt::format("cannot be started: {}", std::strerror(error)), program, options.hint, status);
 }
 
 /// posix_spawn's file actions and attributes, with their lifetimes.
@@ -150,10 +172,7 @@ Process::Process(const std::vector<std::string>& words, const ProcessOptions& op
     error = start_error(keeper_.get());
     if (error != 0) wait();
   }
-  if (error != 0) {
-    throw Error(fmt::format("cannot be started: {}", std::strerror(error)), words[0], options.hint,
-                options.hint.empty() ? Status::kFailed : Status::kUsage);
-  }
+  if (error != 0) throw cannot_start(words[0], error, options);
   handle_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
 }
 

@@ -386,6 +386,41 @@ TEST(ExternalScorer, OneThatCannotWorkStopsThePlanBeforeAnythingRuns) {
   }
 }
 
+TEST(ExternalScorer, AScriptWhoseFirstLineIsAtFaultIsToldWhatMendsIt) {
+  const std::string body = "exec python3 gauge.py good\n";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"#!/bin/sh\r\n" + body, "cannot be started: its first line ends with a carriage return"},
+      {"#!/usr/bin/env sh\r\n" + body, "its first line ends with a carriage return, as Windows ends lines"},
+      {"#!/usr/bin/no-such-python\n" + body,
+       R"(cannot be started: its first line names "/usr/bin/no-such-python", which is not there)"},
+      {"\xef\xbb\xbf#!/bin/sh\nexit 3\n", "its first line begins with a byte order mark"}};
+  for (const auto& [script, said] : cases) {
+    SCOPED_TRACE(said);
+    ScorerPlace place;
+    place.add_scorer({}, {{"command", {"./run.sh"}}});
+    const auto file = place.folder() / "scorers/gauge/run.sh";
+    place.write_text("scorers/gauge/run.sh", script);
+    place.fails(2, with(kReproduce, {"--dry-run"}), {"./run.sh", "Permission denied", "`chmod +x "});
+    fs::permissions(file, fs::perms::owner_all);
+    for (const bool dry : {true, false})
+      place.fails(2, dry ? with(kReproduce, {"--dry-run"}) : kReproduce, {said});
+    EXPECT_EQ(place.count("jobs"), 0);
+    if (said.find("carriage") == std::string::npos) continue;
+    EXPECT_EQ(shell(fmt::format("sed -i 's/\\r$//' {}", file.string())).status, 0) << "as the message says";
+    place.expect_unharmed();
+  }
+}
+
+TEST(ExternalScorer, ANameInItsFilesThatIsNotUtf8IsRefusedBeforeAnythingRuns) {
+  ScorerPlace place;
+  place.add_scorer({"good"}, {{"files", {"data"}}});
+  place.write_text("scorers/gauge/data/b\xff.txt", "x");
+  for (const bool dry : {true, false})
+    place.fails(2, dry ? with(kReproduce, {"--dry-run"}) : kReproduce,
+                {"scorers.gauge.files", "b\\xff.txt\" is not valid UTF-8; rename it"});
+  EXPECT_FALSE(fs::exists(place.folder() / "runs/journal.log"));
+}
+
 TEST(ExternalScorer, AFileThatItsAnswersMayDependOnMakesNewEvaluationsAndNoNewTraining) {
   ScorerPlace place;
   place.add_scorer({"good"}, {{"files", {"data"}}});
