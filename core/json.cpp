@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "core/files.h"
 #include "core/text.h"
@@ -140,9 +142,29 @@ Json read_json(const std::filesystem::path& path) {
   return parse_json(read_file(path), path.string());
 }
 
+/// The first text in it that is not UTF-8, by its place: {"scorers.hps.files", "b\xff.txt"}.
+static std::optional<std::pair<std::string, std::string>> text_not_utf8(const Json& value,
+                                                                        const std::string& place) {
+  if (value.is_string() && invalid_utf8_at(value.get_ref<const std::string&>()))
+    return std::pair(place, value.get<std::string>());
+  if (!value.is_structured()) return std::nullopt;
+  for (const auto& [key, child] : value.items()) {
+    if (invalid_utf8_at(key)) return std::pair(place, key);
+    if (auto found = text_not_utf8(child, place.empty() ? key : place + "." + key)) return found;
+  }
+  return std::nullopt;
+}
+
 std::string canonical_json(const Json& value) {
   refuse_non_finite(value);
-  return value.dump();
+  try {
+    return value.dump();
+  } catch (const Json::type_error&) {
+    const auto found = text_not_utf8(value, "");
+    if (!found) throw;
+    throw Error(fmt::format("{} is not valid UTF-8", in_quotes(found->second)), found->first,
+                "rename it: names and texts are recorded in UTF-8");
+  }
 }
 
 Fields::Fields(const Json& object, std::string where) : object_(&object), where_(std::move(where)) {

@@ -5,10 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <sstream>
 #include <type_traits>
 
 #include "core/command_line/help.h"
+#include "core/command_line/recorded_path.h"
 #include "core/error.h"
 #include "core/streams.h"
 #include "core/text.h"
@@ -190,18 +192,31 @@ bool may_be_empty(const Option& option, std::size_t place) {
   return option.details.may_be_bare || (is_of_pair && place % 2 == 1);
 }
 
+/// What cannot be recorded as text, be it the value or, of a path, the folder that it is relative to. A value
+/// with names of its own (`offers`) is a path where something is there.
+void refuse_unrecordable(const Option& option, const std::string& value, const std::string& where) {
+  const bool is_path = option.details.is_path;
+  require_utf8(
+      value, where,
+      is_path ? "choose another name: it is recorded as text" : "give it in UTF-8: it is recorded as text");
+  std::error_code unknown;
+  if (is_path && !value.empty() && (!option.details.offers || std::filesystem::exists(value, unknown)))
+    require_recordable(value, where);
+}
+
 /// Values that CLI11 takes for others. Nothing is no value: it is what an unset variable of a shell leaves.
 void refuse_values(const Command& command, const CLI::App& app) {
   for (const auto& option : command.options) {
-    if (std::holds_alternative<bool*>(option.target) || is_list(option)) continue;
+    if (std::holds_alternative<bool*>(option.target)) continue;
     const auto name = split(option.names, ',').back();
     const auto where = full_name(&app);
+    const auto place = fmt::format("{}: {}", where, option.is_argument() ? value_name(option) : name);
     const auto results = app.get_option(name)->results();
+    for (const auto& value : results) refuse_unrecordable(option, value, place);
+    if (is_list(option)) continue;
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (results[i].empty() && !may_be_empty(option, i))
-        throw Error("is empty",
-                    fmt::format("{}: {}", where, option.is_argument() ? value_name(option) : name),
-                    "give a value, or leave it out");
+        throw Error("is empty", place, "give a value, or leave it out");
       if (!std::visit(IsPlain{results[i]}, option.target)) throw wrong_value(option, name, results[i], where);
     }
   }

@@ -8,9 +8,12 @@
 #include <new>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
+#include "core/command_line/recorded_path.h"
 #include "core/error.h"
 #include "core/file_error.h"
+#include "core/host.h"
 #include "core/source_sums/build_info.h"
 #include "core/streams.h"
 #include "harness/cli/completion.h"
@@ -71,11 +74,28 @@ int carry_out(const Parsed& parsed) {
   }
 }
 
-int report(const Error& error, bool json) {
+/// What a relative path has no place in.
+Error with_gone_folder(const Error& error) {
+  if (!is_working_folder_gone()) return error;
+  const auto gone = working_folder_error("");
+  if (error.problem() == gone.problem()) return error;
+  const auto hint = fmt::format("{}: {}", gone.problem(), gone.hint());
+  return Error(error.problem(), error.where(), error.hint().empty() ? hint : error.hint() + "; " + hint,
+               error.status());
+}
+
+int report(const Error& given, bool json) {
+  const auto error = with_gone_folder(given);
   if (json)
     print_json({{"error", {{"what", error.problem()}, {"where", error.where()}, {"hint", error.hint()}}}});
   tell("{}{}\n", error.status() == Status::kInterrupted ? "" : "error: ", error.what());
   return static_cast<int>(error.status());
+}
+
+/// Folders and programs whose paths are recorded.
+void require_recordable_environment() {
+  for (const char* name : {"HARNESS_PATH", "HARNESS_WORKER", "HARNESS_SCORER"})
+    require_utf8(environment(name), fmt::format("${}", name), "choose another path: it is recorded as text");
 }
 
 int run(int argc, char** argv) {
@@ -83,11 +103,19 @@ int run(int argc, char** argv) {
   try {
     const auto program = harness_program();
     const auto parsed = parse_command_line(program, argc, argv);
-    return parsed ? carry_out(*parsed) : 0;
+    if (!parsed) return 0;
+    require_recordable_environment();
+    return carry_out(*parsed);
   } catch (const Error& error) {
     return report(error, json);
   } catch (const std::filesystem::filesystem_error& failure) {
+    if (failure.path1().empty() && is_working_folder_gone()) return report(working_folder_error(""), json);
     return report(file_error("", failure.path1(), failure.code().value()), json);
+  } catch (const std::system_error& failure) {
+    return report(
+        Error(fmt::format("the system refuses: {}", failure.code().message()), "",
+              "raise the limits of this shell (`ulimit -a`), or end other programs", Status::kFailed),
+        json);
   } catch (const std::bad_alloc&) {
     return report(Error("there is not enough memory", "", "free some, or raise the limit (`ulimit -v`)",
                         Status::kFailed),

@@ -9,6 +9,7 @@
 #include <ranges>
 #include <set>
 
+#include "core/command_line/recorded_path.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
@@ -888,9 +889,12 @@ std::vector<std::string> places_in(const std::string& text, const fs::path& fold
 }
 
 std::string absolute_places(const std::string& given) {
+  require_recordable(given, given);
   std::vector<std::string> places;
-  for (const auto& place : places_in(given, fs::current_path()))
+  for (const auto& place : places_in(given, "")) {
     places.push_back(place.empty() ? place : fs::weakly_canonical(fs::absolute(place)).string());
+    require_recordable(places.back(), place);  // a link may lead anywhere
+  }
   return join(places, ",");
 }
 
@@ -904,6 +908,10 @@ std::pair<std::string, std::string> name_and_place(const std::string& text, cons
       fmt::format("{} cannot be a row's name", in_quotes(name)), option,
       "choose another: base stands for the starting weights that a table trains from, and commas separate rows");
   return {std::move(name), text.substr(equals + 1)};
+}
+
+std::string usual_baseline(const TableSpec& spec, const std::vector<std::string>& methods) {
+  return std::ranges::count(methods, spec.baseline) > 0 ? spec.baseline : methods.front();
 }
 
 TableSpec with_split(const TableSpec& spec, int validation, int test) {

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "core/command_line/recorded_path.h"
 #include "core/descriptor.h"
 #include "core/error.h"
 #include "core/event_log.h"
@@ -32,13 +33,7 @@ constexpr std::size_t kIdDigits = 16;
 
 void require_path(const std::string& path, const char* option) {
   if (path.empty()) throw Error("is empty", option, "give a path, or leave the option out");
-  std::error_code unknown;
-  const auto whole = fs::absolute(path, unknown);
-  if (invalid_utf8_at(path) || invalid_utf8_at(whole.string())) {
-    throw Error(
-        fmt::format("{} is not valid UTF-8", in_quotes(invalid_utf8_at(path) ? path : whole.string())),
-        option, "choose another name: it is recorded as text");
-  }
+  require_recordable(path, option);
 }
 
 void require_folder(const std::string& path) {
@@ -112,7 +107,7 @@ std::string WorkspaceChoice::options() const {
 
 std::string with_place(const std::string& text, const std::string& options) {
   static const std::regex kCommand(
-      "`harness (db|runs|list runs|list experiments|check|verify|table|reproduce|status)\\b[^`]*");
+      "`harness (db|runs|list runs|list experiments|check|verify|table|reproduce|status|report|grid|figure)\\b[^`]*");
   std::string placed;
   auto copied = text.begin();
   for (std::sregex_iterator at(text.begin(), text.end(), kCommand), end; at != end; ++at) {
@@ -139,6 +134,7 @@ Workspace find_workspace(const WorkspaceChoice& choice, Joining joining) {
   } else if (choice.db) {
     workspace.folder = folder_with(*choice.db);
   }
+  if (!choice.out && !choice.db) require_recordable(workspace.folder, "--out");
   workspace.db = choice.db ? fs::path(*choice.db) : workspace.folder / kDatabaseName;
   if (workspace.db.filename() == workspace.journal().filename() || workspace.db.filename() == kEventLog)
     throw Error("is a log, not a results database", workspace.db.string(),
