@@ -52,6 +52,7 @@ ImageScoring::ImageScoring(const WorkerJob& job, const Ranks& ranks, Reporter& r
 bool ImageScoring::run(WorkerPool& pool,
                        const std::function<std::vector<WaitingImage>(std::size_t begin)>& make) {
   const auto shards = shards_to_make();
+  tell_progress();
   // While a wave of shards is made, the scores of the one before come in; events keep the images' order.
   const auto wave = static_cast<std::size_t>(2 * pool.threads() * ranks_.size());
   std::vector<std::vector<WaitingImage>> made;
@@ -157,6 +158,10 @@ void ImageScoring::record(std::vector<std::vector<WaitingImage>>& made) {
     }
   }
   reporter_.wake();
+  tell_progress();
+}
+
+void ImageScoring::tell_progress() {
   const auto done = static_cast<double>(recorded_.scorers.size());
   reporter_.progress(done, static_cast<double>(images_.size()), "images", done,
                      scored_ > 0 ? fmt::format("{} {:.3f}", shown_metric_, shown_ / scored_) : std::string());

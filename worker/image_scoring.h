@@ -66,6 +66,7 @@ class ImageScoring {
   Json event_of(WaitingImage& one);
   void record(std::vector<std::vector<WaitingImage>>& made);
   void record(const Json& event);
+  void tell_progress();
 
   const WorkerJob& job_;
   const Ranks& ranks_;

@@ -114,6 +114,7 @@ void Reporter::wake() {
 
 void Reporter::progress(double done, double total, const std::string& unit, double images,
                         const std::string& text) {
+  if (!begun_) begun_ = now_seconds();
   const Json value =
       finite_or_null({{"done", done}, {"total", total}, {"unit", unit}, {"images", images}, {"text", text}});
   say("progress " + value.dump() + "\n");
@@ -121,10 +122,12 @@ void Reporter::progress(double done, double total, const std::string& unit, doub
 
 void Reporter::completed(Json summary) {
   if (log_) log_->sync_others();
-  event({{"type", "job_completed"},
-         {"wall_seconds", now_seconds() - started_},
-         {"peak_rss_mb", peak_rss_mb()},
-         {"summary", std::move(summary)}});
+  Json done = {{"type", "job_completed"},
+               {"wall_seconds", now_seconds() - started_},
+               {"peak_rss_mb", peak_rss_mb()},
+               {"summary", std::move(summary)}};
+  if (begun_) done["start_seconds"] = *begun_ - started_;
+  event(std::move(done));
   if (log_) log_->sync();
   wake();
 }

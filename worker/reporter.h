@@ -29,9 +29,10 @@ class Reporter {
   void event(Json event);
   /// Tells the orchestrator that the log has grown.
   void wake();
+  /// How far the work is. The first call says that it begins: what was before it is the job's start.
   void progress(double done, double total, const std::string& unit, double images, const std::string& text);
 
-  /// job_completed, with wall time and peak memory; synced.
+  /// job_completed, with wall time, that of its start, and peak memory; synced.
   void completed(Json summary);
   void failed(const std::string& what, const std::string& where, const std::string& hint);
 
@@ -52,6 +53,7 @@ class Reporter {
   std::optional<EventLogWriter> log_;  ///< the root's
   bool is_heard_;                      ///< an orchestrator holds our streams
   double started_, synced_ = 0;
+  std::optional<double> begun_;  ///< its work
   std::mutex mutex_;
   std::atomic<bool> stop_ = false;
   int end_pipe_[2] = {-1, -1};

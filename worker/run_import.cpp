@@ -72,6 +72,7 @@ bool run_import(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
   const auto planned = job.get<Json>("imported"), settings = job.get<Json>("settings");
   std::string form;
   double done = 0;
+  reporter.progress(done, static_cast<double>(planned.size()), "checkpoints", 0, "");
   for (const auto& step : settings.at("checkpoints")) {
     if (reporter.should_stop()) return false;
     const auto number = step.dump();

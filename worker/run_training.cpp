@@ -134,6 +134,7 @@ class Training {
     hooks.reward_gradient = reward_gradient_of(task_, *scoring_);
     hooks.on_resume = [this](std::int64_t update) {
       reporter_.event({{"type", "resumed"}, {"resumed_from", update}});
+      tell_progress(update, "");
     };
     hooks.on_update = [this](const UpdateRecord& update) { record(update); };
     hooks.on_checkpoint = [this](const WrittenCheckpoint& checkpoint) { record(checkpoint); };
@@ -174,12 +175,16 @@ class Training {
                      {"stats", u.stats},
                      {"per_step", u.per_step}});
     reporter_.wake();
+    tell_progress(u.update_index, fmt::format("reward {:.3f}", u.stats.at("reward_mean")));
+  }
+
+  void tell_progress(std::int64_t update, const std::string& text) {
     const auto& settings = training_.settings;
     const auto images_per_update = static_cast<double>(settings.images_per_epoch()) /
                                    static_cast<double>(settings.updates_of_an_epoch());
-    const auto done = static_cast<double>(u.update_index);
+    const auto done = static_cast<double>(update);
     reporter_.progress(done, static_cast<double>(settings.updates), "updates", done * images_per_update,
-                       fmt::format("reward {:.3f}", u.stats.at("reward_mean")));
+                       text);
   }
 
   void record(const WrittenCheckpoint& c) {

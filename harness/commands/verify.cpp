@@ -491,7 +491,8 @@ std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJo
       .failed = [](const Task&, const std::string&) {}};
   {
     Progress progress;
-    for (const auto& job : jobs) progress.expect(job.id, 1);
+    for (const auto& job : jobs)
+      progress.expect(job.id, {.kind = job.is_evaluation() ? "evaluate" : "train", .work_seconds = 1});
     LocalExecutor executor(scheduler);
     run_scheduler(scheduler, executor, hooks, progress);
   }

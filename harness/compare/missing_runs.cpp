@@ -42,14 +42,15 @@ double seconds_of_a_run(Store& store, const Experiment& experiment) {
   const auto rates =
       measured_rates(&store, measurement_of(store, experiment), {.threads = core_count()}, Json::object());
   const auto& effective = experiment.effective;
-  double images = 0;
+  double images = 0, starts = 1;
   if (!experiment.is_training()) {
+    starts += static_cast<double>(effective.checkpoints.size()) + 1;
     const auto validation = static_cast<double>(effective.split_sizes.at(0));
     images = validation * static_cast<double>(effective.checkpoints.size()) +
              static_cast<double>(effective.split_sizes.at(1));
   }
   return training_images(effective.settings) / rates.train_images_per_second +
-         images / rates.evaluate_images_per_second;
+         images / rates.evaluate_images_per_second + starts * rates.start_seconds;
 }
 
 /// Another experiment of the same table, rows and settings that has enough runs.

@@ -14,7 +14,6 @@
 #include "harness/run/plan_runner.h"
 #include "harness/show/run_status.h"
 #include "harness/terminal/output.h"
-#include "harness/terminal/progress.h"
 #include "results/store/rows.h"
 
 namespace harness {
@@ -25,15 +24,32 @@ namespace {
 constexpr double kTrainImagesPerThread = 8, kMemoryMb = 700;
 constexpr double kEvaluateImagesPerThread = kTrainImagesPerThread * kEvaluatedPerTrained;
 
+// The same of scoring images that are given: of 512 x 512 pixels, and of the embedded models' sizes.
+constexpr double kScoredScenesPerThread = 5, kScoredSmallPerThread = 50;
+
 constexpr double kSampleKb = 8;            // a PNG of 96 x 48 and its line of the event log
 constexpr int kWeightCopiesPerResume = 4;  // raw, EMA and two moments, as float32
 constexpr int kResumePoints = 2, kWeightCopiesPerCheckpoint = 2;
 constexpr double kReportSeconds = 3;
+constexpr double kStartSeconds = 1.5, kImportSeconds = 0.2;
 constexpr double kRandomWeightsMb = 1;
 
-/// `seconds`: on a CPU with as many threads as are planned, as if twice as many did twice the work.
+/// `seconds`: after the start, on a CPU with as many threads as are planned, as if twice as many did twice
+/// the work. Of logs that do not tell when the work began, all of the time.
 struct Measured {
-  double images = 0, seconds = 0;
+  double images = 0, seconds = 0, start_seconds = 0;
+  int jobs = 0;
+  bool tells_start = false;
+
+  void add(double its_images, double its_seconds, std::optional<double> its_start, double threads) {
+    // Those that do not tell count only as long as no other one does.
+    if (tells_start && !its_start) return;
+    if (its_start && !tells_start) *this = {.tells_start = true};
+    images += its_images;
+    seconds += (its_seconds - its_start.value_or(0)) * threads;
+    start_seconds += its_start.value_or(0);
+    ++jobs;
+  }
 };
 
 /// Replaces guesses by finished jobs that ran in one go: that of a continued one timed its last part only.
@@ -43,7 +59,8 @@ void measure(Store& store, const Measurement& of, int threads, Rates& rates) {
   double memory_mb = 0;
   constexpr auto kSql = R"sql(
     SELECT j.kind = 'train', r.config, ifnull(e.n, 0), json_extract(done.detail, '$.wall_seconds'),
-           json_extract(done.detail, '$.peak_rss_mb'), ifnull(json_extract(started.detail, '$.threads'), 0)
+           json_extract(done.detail, '$.peak_rss_mb'), ifnull(json_extract(started.detail, '$.threads'), 0),
+           json_extract(done.detail, '$.start_seconds')
     FROM events AS done
     JOIN events AS started ON started.job_id = done.job_id AND started.type = 'job_started'
     JOIN jobs AS j ON j.id = done.job_id
@@ -54,18 +71,19 @@ void measure(Store& store, const Measurement& of, int threads, Rates& rates) {
       AND iif(?3 = ?4, ifnull(json_extract(r.config, '$.device'), 'cpu') <> 'cpu',
               ifnull(json_extract(r.config, '$.device'), 'cpu') = ?3)
       AND (SELECT count(*) FROM events AS s WHERE s.job_id = j.id AND s.type = 'job_started') = 1)sql";
-  for (const auto& [trains, config, images, seconds, peak_mb, its_threads] :
-       rows_of<bool, std::string, double, double, double, int>(store, kSql, of.backbone, of.weights_sha256,
-                                                               of.device, kUnknownGpu)) {
-    auto& sum = trains ? train : evaluate;
-    sum.images += trains ? training_images(parse_json(config, "runs.config").at("settings")) : images;
-    sum.seconds += on_cpu && its_threads > 0 ? seconds * its_threads / threads : seconds;
+  for (const auto& [trains, config, images, seconds, peak_mb, its_threads, start] :
+       rows_of<bool, std::string, double, double, double, int, std::optional<double>>(
+           store, kSql, of.backbone, of.weights_sha256, of.device, kUnknownGpu)) {
+    const auto done = trains ? training_images(parse_json(config, "runs.config").at("settings")) : images;
+    const auto share = on_cpu && its_threads > 0 ? static_cast<double>(its_threads) / threads : 1.0;
+    (trains ? train : evaluate).add(done, seconds, start, share);
     memory_mb = std::max(memory_mb, peak_mb);
   }
   // Half of it would be neither a guess nor measured, and evaluations alone take less memory.
   const bool trains = of.backbone != kImagesBackbone;
-  if ((trains && train.seconds == 0) || evaluate.seconds == 0) return;
+  if ((trains && train.seconds <= 0) || evaluate.seconds <= 0) return;
   if (trains) rates.train_images_per_second = train.images / train.seconds;
+  rates.start_seconds = (train.start_seconds + evaluate.start_seconds) / (train.jobs + evaluate.jobs);
   rates.evaluate_images_per_second = evaluate.images / evaluate.seconds;
   rates.peak_memory_mb = memory_mb;
   rates.measured = true;
@@ -88,12 +106,15 @@ struct JobList {
   std::vector<PlannedJob> jobs = {};
 
   void add(const char* kind, const Job& job, const std::string& key, double seconds) {
-    jobs.push_back({kind, job.id, job.label, key, store != nullptr && is_done(*store, job.id), seconds});
+    jobs.push_back({kind, job.id, job.label, key, store != nullptr && is_done(*store, job.id), seconds,
+                    rates.start_seconds});
     jobs.back().folder = job.folder;
   }
 
+  /// With what comes before the first image.
   double seconds_on(const std::string& split) const {
-    return static_cast<double>(plan.images_on(split)) / rates.evaluate_images_per_second;
+    return rates.start_seconds +
+           static_cast<double>(plan.images_on(split)) / rates.evaluate_images_per_second;
   }
 
   void add_test(const RunPlan& run, std::optional<int> step) {
@@ -101,7 +122,7 @@ struct JobList {
     if (step) return add("test", plan.evaluation(run, *step, "test"), test_key(run), seconds_on("test"));
     const auto label =
         fmt::format("evaluate the selected checkpoint of {} on test (seed {})", run.name, run.seed);
-    jobs.push_back({"test", "", label, test_key(run), false, seconds_on("test")});
+    jobs.push_back({"test", "", label, test_key(run), false, seconds_on("test"), rates.start_seconds});
   }
 
   /// What the second view tests is known once every run has said what it spent; it may be tested already.
@@ -140,15 +161,18 @@ struct JobList {
     const auto label = fmt::format(
         "evaluate the checkpoint of {} selected within equal evaluations on test, if it is another (seed {})",
         run.name, run.seed);
-    jobs.push_back({"test", "", label, second_test_key(run, number), false, seconds_on("test")});
+    jobs.push_back(
+        {"test", "", label, second_test_key(run, number), false, seconds_on("test"), rates.start_seconds});
   }
 
   void add_run(const RunPlan& run) {
     if (run.is_trained()) {
       add("train", run.job, run.job.id,
-          training_images(run.job.identity.at("settings")) / rates.train_images_per_second);
+          rates.start_seconds +
+              training_images(run.job.identity.at("settings")) / rates.train_images_per_second);
     } else if (run.takes_a_worker()) {
-      add("import", run.job, run.job.id, 0);
+      add("import", run.job, run.job.id,
+          rates.start_seconds + kImportSeconds * static_cast<double>(run.checkpoints.size()));
     }
     if (plan.spec.is_training()) return;
     for (const auto step : run.checkpoints) {
@@ -261,7 +285,18 @@ double seconds_left(const std::vector<PlannedJob>& jobs, int parallel) {
   return left / parallel;
 }
 
+/// Of images that are there already: what counts is reading their letters and statistics, by their size.
+double scored_images_per_thread(const std::string& images) {
+  return images == kSceneImages ? kScoredScenesPerThread : kScoredSmallPerThread;
+}
+
 }  // namespace
+
+ExpectedJob PlannedJob::expected() const {
+  return {.kind = kind == "test" ? "evaluate" : kind,
+          .start_seconds = start_seconds,
+          .work_seconds = seconds - start_seconds};
+}
 
 double training_images(const Json& settings) {
   const double an_epoch = settings.value("prompts_per_epoch", 8.0) * settings.value("group_size", 8.0);
@@ -277,11 +312,15 @@ Measurement measurement_of(const Plan& plan) {
           .device = plan.device_identity};
 }
 
-Rates measured_rates(Store* store, const Measurement& of, const Shares& shares, const Json& resources) {
+Rates measured_rates(Store* store, const Measurement& of, const Shares& shares, const Json& resources,
+                     const std::string& images) {
+  const bool are_given = of.backbone == kImagesBackbone;
+  const auto evaluated = are_given ? scored_images_per_thread(images) : kEvaluateImagesPerThread;
   Rates rates{.train_images_per_second = kTrainImagesPerThread * shares.threads_of_a_job(),
-              .evaluate_images_per_second = kEvaluateImagesPerThread * shares.threads_of_a_job(),
+              .evaluate_images_per_second = evaluated * shares.threads_of_a_job(),
               .peak_memory_mb =
                   resources.empty() ? kMemoryMb : resources.at("memory").at("total").get<double>() / 1e6,
+              .start_seconds = kStartSeconds,
               .resources = resources};
   if (store != nullptr) measure(*store, of, shares.threads, rates);
   return rates;

@@ -6,6 +6,7 @@
 
 #include "core/json.h"
 #include "harness/plan/plan.h"
+#include "harness/terminal/progress.h"
 #include "results/store/store.h"
 
 namespace harness {
@@ -17,28 +18,33 @@ struct Measurement {
 };
 Measurement measurement_of(const Plan& plan);
 
-/// What a worker does in a second and needs, measured on jobs of the same model and device, a CPU's by their
-/// threads, or else a stated guess.
+/// What a worker does in a second once it has started, and needs, measured on jobs of the same model and
+/// device, a CPU's by their threads, or else a stated guess.
 struct Rates {
   double train_images_per_second = 0, evaluate_images_per_second = 0, peak_memory_mb = 0;
+  double start_seconds = 0;         ///< before the first image: reading weights, starting scorers
   bool measured = false;            ///< both rates come from the DB
   Json resources = Json::object();  ///< as check_plan gives them; empty for a small backbone
   bool known() const { return measured || resources.empty(); }  ///< of a large model nobody guesses the speed
 };
 
-/// `store`: nullptr without a DB. `resources`: of check_plan.
-Rates measured_rates(Store* store, const Measurement& of, const Shares& shares, const Json& resources);
+/// `store`: nullptr without a DB. `resources`: of check_plan. `images`: the kind of images, which a guess of
+/// the time of scoring goes by; empty: what the backbone draws.
+Rates measured_rates(Store* store, const Measurement& of, const Shares& shares, const Json& resources,
+                     const std::string& images = {});
 
 /// One line of the plan as `--dry-run` shows it.
 struct PlannedJob {
   std::string kind, id, label;  ///< id is empty where it depends on a selection that was not made yet
   std::string key;              ///< what Progress knows it by
   bool done = false;
-  double seconds = 0;  ///< estimated, of the whole job on one worker
+  double seconds = 0;        ///< estimated, of the whole job on one worker
+  double start_seconds = 0;  ///< of these, before its work begins
   bool is_of_finished_experiment = false;
   std::filesystem::path folder = {};  ///< of a job with an id
 
   bool takes_a_worker() const { return kind != "select" && kind != "report"; }
+  ExpectedJob expected() const;
 };
 
 /// Every job of the plan in order: train, evaluate, select, test, report. Only reads.

@@ -16,8 +16,10 @@ namespace {
 
 constexpr auto kPlainInterval = std::chrono::seconds(15);
 
-double seconds_since(Progress::Clock::time_point begin) {
-  return std::chrono::duration<double>(Progress::Clock::now() - begin).count();
+constexpr const char* kImportKind = "import";
+
+double seconds_between(Progress::Clock::time_point begin, Progress::Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
 }
 
 }  // namespace
@@ -29,15 +31,18 @@ std::string duration_text(double seconds) {
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-Progress::Progress(std::FILE* out)
-    : out_(out), terminal_(can_rewrite(out)), colour_(terminal_ && environment("NO_COLOR").empty()) {}
+Progress::Progress(std::FILE* out, std::function<Clock::time_point()> now)
+    : out_(out),
+      now_(std::move(now)),
+      terminal_(can_rewrite(out)),
+      colour_(terminal_ && environment("NO_COLOR").empty()) {}
 
 Progress::~Progress() {
   clear();
 }
 
-void Progress::expect(const std::string& job, double seconds) {
-  jobs_[job].expected_seconds = seconds;
+void Progress::expect(const std::string& job, ExpectedJob expected) {
+  jobs_[job].expected = std::move(expected);
 }
 
 void Progress::expect_done(const std::string& job) {
@@ -51,7 +56,9 @@ void Progress::start(const std::string& job, const std::string& label, const std
   auto& entry = jobs_[job];
   entry.label = label;
   entry.running = true;
-  entry.first_time = Clock::now();
+  entry.started = entry.first_time = entry.last_time = now_();
+  const auto running = std::ranges::count_if(jobs_, [](const auto& other) { return other.second.running; });
+  at_a_time_ = std::max(at_a_time_, static_cast<std::size_t>(running));
   if (!terminal_) write_or_forget(out_, printable(fmt::format("{}: {}\n", label, how)));
   tick();
 }
@@ -62,10 +69,11 @@ void Progress::update(const std::string& job, const JobProgress& progress) {
   if (entry.fraction_at_start < 0) {
     entry.fraction_at_start = fraction;
     entry.first_images = progress.images;
-    entry.first_time = Clock::now();
+    entry.first_time = now_();
   }
   entry.fraction = fraction;
   entry.last = progress;
+  entry.last_time = now_();
   tick();
 }
 
@@ -74,7 +82,7 @@ void Progress::finish(const std::string& job) {
   entry.running = false;
   entry.done = true;
   entry.fraction = 1;
-  if (entry.fraction_at_start < 0) entry.fraction_at_start = 0;
+  entry.last_time = now_();
   say(entry.label + ": done");
 }
 
@@ -94,25 +102,65 @@ std::string Progress::describe(const Job& job) const {
     return fmt::format("{}: {}", job.label, job.last.text.empty() ? "starting" : job.last.text);
   std::string text =
       fmt::format("{}: {:.0f}/{:.0f} {}", job.label, job.last.done, job.last.total, job.last.unit);
-  const double elapsed = seconds_since(job.first_time), images = job.last.images - job.first_images;
+  const double elapsed = seconds_between(job.first_time, now_()), images = job.last.images - job.first_images;
   if (elapsed > 1 && images > 0) text += fmt::format(", {:.1f} images/s", images / elapsed);
   if (!job.last.text.empty()) text += ", " + job.last.text;
   return text;
 }
 
-/// Estimates of the work that is left, scaled by how fast this session's work went against its own estimates.
-/// Nothing while they are guesses and little was measured.
-std::optional<double> Progress::remaining_seconds() const {
-  double left = 0, finished = 0;
+std::map<std::string, Progress::Pace> Progress::paces() const {
+  std::map<std::string, Pace> paces;
   for (const auto& [id, job] : jobs_) {
-    left += job.expected_seconds * (1 - job.fraction);
-    finished += job.expected_seconds * std::max(0.0, job.fraction - std::max(0.0, job.fraction_at_start));
+    if (!job.running && !(job.done && job.started != Clock::time_point{})) continue;
+    auto& pace = paces[job.expected.kind];
+    const bool has_begun = job.fraction_at_start >= 0;
+    if (has_begun || job.done) {  // one that told nothing is all start
+      ++pace.starts;
+      pace.start_seconds += seconds_between(job.started, has_begun ? job.first_time : job.last_time);
+    }
+    if (!has_begun) continue;
+    pace.expected += job.expected.work_seconds * (job.fraction - job.fraction_at_start);
+    pace.seconds += seconds_between(job.first_time, job.last_time);
   }
-  const double elapsed = seconds_since(begin_);
-  constexpr double kLittle = 20, kTrust = 60;  // seconds
-  if (!trusted_ && (elapsed < kLittle || finished == 0)) return std::nullopt;
+  return paces;
+}
+
+/// What is left of each job by what its kind took in this session; of a kind that has not been at work yet by
+/// how the others' estimates did. Nothing while they are guesses and none was measured. Jobs run side by
+/// side.
+std::optional<double> Progress::remaining_seconds() const {
+  constexpr double kLittle = 5, kTrust = 60;  // seconds
   const double faith = trusted_ ? kTrust : 0;
-  return left * (elapsed + faith) / (finished + faith);
+  const auto seen = paces();
+  Pace all;
+  for (const auto& [kind, pace] : seen) {
+    all.starts += pace.starts;
+    all.start_seconds += pace.start_seconds;
+    if (kind == kImportKind) continue;  // little of what it does is work
+    all.expected += pace.expected;
+    all.seconds += pace.seconds;
+  }
+  if (!trusted_ && (all.seconds < kLittle || all.expected == 0)) return std::nullopt;
+  double left = 0, longest = 0;
+  for (const auto& [id, job] : jobs_) {
+    if (job.done) continue;
+    const auto found = seen.find(job.expected.kind);
+    const auto& own = found == seen.end() ? Pace() : found->second;
+    const auto& work = own.expected > 0 ? own : all;
+    const auto& start = own.starts > 0 ? own : all;
+    const double scale = work.expected + faith > 0 ? (work.seconds + faith) / (work.expected + faith) : 1;
+    const double before = start.starts > 0 && !(trusted_ && own.starts == 0)
+                              ? start.start_seconds / start.starts
+                              : job.expected.start_seconds;
+    const bool has_begun = job.fraction_at_start >= 0;
+    double needed = job.expected.work_seconds * scale * (1 - job.fraction);
+    if (!has_begun) needed += before;
+    if (job.running)
+      needed = std::max(0.0, needed - seconds_between(has_begun ? job.last_time : job.started, now_()));
+    left += needed;
+    longest = std::max(longest, needed);
+  }
+  return std::max(longest, left / static_cast<double>(at_a_time_));
 }
 
 std::string Progress::line() const {
@@ -132,8 +180,8 @@ void Progress::tick() {
   const auto text = line();
   if (text.empty()) return;
   if (!terminal_) {
-    if (Clock::now() - last_plain_ < kPlainInterval) return;
-    last_plain_ = Clock::now();
+    if (now_() - last_plain_ < kPlainInterval) return;
+    last_plain_ = now_();
     write_or_forget(out_, text + "\n");
     return;
   }

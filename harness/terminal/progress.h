@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,6 +16,14 @@ struct JobProgress {
   double images = 0;
 };
 
+/// What a job is thought to take on one worker. The work of one kind is measured together, and apart from
+/// what comes before it: reading weights and starting scorers takes as long for three images as for a
+/// thousand.
+struct ExpectedJob {
+  std::string kind;  ///< of jobs that do the same: "train", "evaluate"
+  double start_seconds = 0, work_seconds = 0;
+};
+
 /// Seconds as "8 s", "4:12" or "1:02:30".
 std::string duration_text(double seconds);
 
@@ -24,14 +33,16 @@ class Progress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit Progress(std::FILE* out = stderr);
+  /// `now`: the time, which tests choose.
+  explicit Progress(std::FILE* out = stderr, std::function<Clock::time_point()> now = Clock::now);
   ~Progress();
 
-  /// Announces a job that will run, with its estimated seconds on one worker.
-  void expect(const std::string& job, double seconds);
+  /// Announces a job that will run.
+  void expect(const std::string& job, ExpectedJob expected);
   /// A job that was done before counts among the others.
   void expect_done(const std::string& job);
-  /// The estimates rest on measurements: the time left is told from the start.
+  /// The estimates rest on measurements: the time left is told from the start. Else once this session has
+  /// measured some.
   void trust_estimates() { trusted_ = true; }
   void start(const std::string& job, const std::string& label, const std::string& how = "started");
   void update(const std::string& job, const JobProgress& progress);
@@ -45,21 +56,32 @@ class Progress {
  private:
   struct Job {
     std::string label;
-    double expected_seconds = 0, fraction = 0, fraction_at_start = -1;
+    ExpectedJob expected;
+    double fraction = 0, fraction_at_start = -1;  ///< below 0: its work has not begun
     bool running = false, done = false;
     JobProgress last;
     double first_images = 0;
-    Clock::time_point first_time;
+    Clock::time_point started, first_time, last_time;  ///< of its process, and of its first and last progress
+  };
+
+  /// What this session has seen of a kind of jobs.
+  struct Pace {
+    int starts = 0;
+    double start_seconds = 0;          ///< of all these
+    double expected = 0, seconds = 0;  ///< of the work that was done: as it was thought, and as it was
   };
 
   std::string line() const;
   std::string describe(const Job& job) const;
+  std::map<std::string, Pace> paces() const;
   std::optional<double> remaining_seconds() const;
 
   std::FILE* out_;
+  std::function<Clock::time_point()> now_;
   bool terminal_, colour_, trusted_ = false;
   std::map<std::string, Job> jobs_;
-  Clock::time_point begin_ = Clock::now(), last_plain_{};
+  std::size_t at_a_time_ = 1;  ///< most jobs that ran at once
+  Clock::time_point last_plain_{};
   std::size_t width_ = 0;
 };
 

@@ -78,9 +78,8 @@ void adopt_finished(const Plan& plan, Store& store, const std::vector<std::strin
 /// As they can be typed for this workspace.
 std::vector<std::string> further_commands(const WorkOptions& options, const std::string& table) {
   const auto place = options.place.options();
-  const auto db = place.empty() ? "" : " --db " + shell_word(find_workspace(options.place).db.string());
-  return {fmt::format("harness table {}{}", table, place), fmt::format("harness report {}{}", table, db),
-          fmt::format("harness grid {}{}", table, db)};
+  return {fmt::format("harness table {}{}", table, place), fmt::format("harness report {}{}", table, place),
+          fmt::format("harness grid {}{}", table, place)};
 }
 
 void print_result(const WorkOptions& options, const TableModel& model) {

@@ -44,7 +44,7 @@ void print_batch_lines(const Json& lines) {
 Json dry_run(const WorkOptions& options, const Plan& plan, const Json& resources, std::size_t claims,
              Store* known) {
   const auto shares = shares_of(options.dealing, plan);
-  const auto rates = measured_rates(known, measurement_of(plan), shares, resources);
+  const auto rates = measured_rates(known, measurement_of(plan), shares, resources, plan.backbone.images);
   const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
   auto document = dry_run_json(plan, jobs, rates, shares);
   document["detectable"] = planned_power(plan, claims, known);

@@ -38,12 +38,13 @@ std::string resume_command() {
 }
 
 void expect_jobs(const Plan& plan, Store& store, const Shares& shares, Progress& progress) {
-  const auto rates = measured_rates(&store, measurement_of(plan), shares, Json::object());
+  const auto rates =
+      measured_rates(&store, measurement_of(plan), shares, Json::object(), plan.backbone.images);
   if (rates.measured) progress.trust_estimates();
   for (const auto& job : planned_jobs(plan, &store, rates)) {
     if (!job.takes_a_worker()) continue;
     if (!job.done) {
-      progress.expect(job.key, job.seconds);
+      progress.expect(job.key, job.expected());
     } else if (!job.is_of_finished_experiment) {
       progress.expect_done(job.key);
     }

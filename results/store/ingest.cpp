@@ -180,7 +180,9 @@ class Ingestion {
       throw Error("marks the evaluation as complete, but holds " + *held, log_, "repeat the run with --fresh",
                   Status::kFailed);
     put_state(event, JobState::kDone, std::nullopt);
-    put_event(event, "info", "completed", picked(event, {"wall_seconds", "peak_rss_mb", "summary"}));
+    auto detail = picked(event, {"wall_seconds", "peak_rss_mb", "summary"});
+    if (event.has("start_seconds")) detail["start_seconds"] = event.required<double>("start_seconds");
+    put_event(event, "info", "completed", std::move(detail));
   }
 
   void job_failed(Fields& event) {

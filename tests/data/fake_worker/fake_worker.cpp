@@ -97,6 +97,7 @@ class Job {
     for (auto& note : external_.notes()) notes.push_back(std::move(note));
     log_.append({{"type", "job_completed"},
                  {"wall_seconds", 0.5},
+                 {"start_seconds", 0.25},
                  {"peak_rss_mb", 10.0},
                  {"summary", {{"table_notes", std::move(notes)}}}});
     log_.sync();
