@@ -9,6 +9,7 @@
 #include "harness/commands/command.h"
 #include "harness/plan/model_folder.h"
 #include "harness/plan/plan.h"
+#include "harness/plan/plan_check.h"
 #include "harness/plan/worker_request.h"
 #include "harness/terminal/seeds.h"
 
@@ -46,6 +47,8 @@ int sample(const Options& o) {
   if (!o.lora.empty()) request["lora"] = o.lora;
   if (o.steps) request["steps"] = *o.steps;
   if (o.guidance) request["guidance"] = *o.guidance;
+  const auto device = request.at("device").get<std::string>();
+  check_model_folder(backbone, request.at("weights"), device.substr(0, device.find(':')));
   become_worker("sample", request);
 }
 

@@ -54,17 +54,19 @@ double memory_of_device(const Plan& plan) {
   return fullest_of(gpu_names(plan.device)).total;
 }
 
+Json answer_of(const std::string& command, const Json& request) {
+  Json answer = ask_worker(command, request);
+  if (!answer.contains("error")) return answer;
+  const Json& error = answer.at("error");
+  throw Error(error.value("what", ""), error.value("where", ""), error.value("hint", ""));
+}
+
 Json ask(const Plan& plan, const Shares& shares) {
   const bool draws = plan.backbone.name != kImagesBackbone;
   const Json scorers = draws ? Json() : scorers_of(plan);
   if (!draws && scorers.empty()) return Json::object();
-  const Json answer = draws ? ask_worker("check", request_of(plan, shares))
-                            : ask_worker("check-scorers", {{"scorers", scorers}, {"json", true}});
-  if (answer.contains("error")) {
-    const Json& error = answer.at("error");
-    throw Error(error.value("what", ""), error.value("where", ""), error.value("hint", ""));
-  }
-  return answer;
+  return draws ? answer_of("check", request_of(plan, shares))
+               : answer_of("check-scorers", {{"scorers", scorers}, {"json", true}});
 }
 
 }  // namespace
@@ -96,6 +98,19 @@ GpuMemory fullest_of(const std::string& gpus) {
       fullest = {.name = std::string(trim(values[0])), .total = total, .free = free};
   }
   return fullest;
+}
+
+void check_model_folder(const std::string& backbone, const std::string& weights,
+                        const std::string& device_kind) {
+  answer_of("check", {{"task", kOcrPrompts},
+                      {"json", true},
+                      {"backbone", backbone},
+                      {"weights", weights},
+                      {"device_kind", device_kind},
+                      {"threads", 1},
+                      {"ranks", 1},
+                      {"methods", Json::array()},
+                      {"scorers", Json::object()}});
 }
 
 double bytes_needed(const Json& resources) {

@@ -602,6 +602,36 @@ TEST_F(FolderModels, FluxInBfloat16TrainsALowRankAdapterFromStartToTable) {
         << "five trained steps, and the late mean";
 }
 
+TEST_F(FolderModels, WhatAPlanRefusesNoImageIsDrawnWithEither) {
+  const auto folder = root_ / "model";
+  fs::copy(recorded("sd3_pipeline_sd35m") / "model", folder, fs::copy_options::recursive);
+  const auto changed = [&](const char* file, const Json& changes) {
+    auto config = read_json(folder / file);
+    config.merge_patch(changes);
+    fs::remove(folder / file);
+    write_file_atomically(folder / file, config.dump());
+  };
+  const auto refused = [&](const std::string& why) {
+    const auto drawing = drawn(folder, "");
+    const auto planned =
+        shell(fmt::format("{} reproduce sd35-ocr --scale smoke --weights {} --out {} --dry-run 2>&1",
+                          kHarness, folder.string(), (root_ / "work").string()));
+    for (const auto& outcome : {drawing, planned}) {
+      EXPECT_EQ(outcome.status, 2) << outcome.out;
+      EXPECT_PROBLEM(outcome.out, why);
+    }
+    EXPECT_EQ(drawing.out, planned.out) << "one check";
+    EXPECT_FALSE(fs::exists(root_ / "one.png"));
+  };
+  changed("scheduler/scheduler_config.json", {{"use_dynamic_shifting", true}});
+  refused("use_dynamic_shifting is true");
+  changed("scheduler/scheduler_config.json", {{"use_dynamic_shifting", false}});
+  EXPECT_EQ(drawn(folder, "").status, 0);
+  fs::remove(root_ / "one.png");
+  fs::remove(folder / "tokenizer_2/merges.txt");
+  refused("tokenizer_2");
+}
+
 TEST_F(FolderModels, AnAdapterOfTheOtherFamilyIsRefused) {
   for (const auto& [pipeline, lora] :
        {std::pair{"sd3_pipeline_sd35m", "lora_flux"}, std::pair{"flux_pipeline", "lora_sd3"}}) {
