@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <set>
 
@@ -54,7 +55,28 @@ std::optional<Collection> collection_named(Store& store, const std::string& tabl
   return kept_collection(store.path().parent_path() / table);
 }
 
+/// A number where a table may stand is that of an experiment, unless a table is called so.
+ExperimentFilter with_number(ExperimentFilter filter, Store& store) {
+  const auto number = whole_number(filter.table);
+  const auto records = number ? store.reproductions() : std::vector<StoredReproduction>();
+  if (!number || std::ranges::count(records, filter.table, &StoredReproduction::table_id) > 0) return filter;
+  refuse_unless(
+      !filter.experiment || filter.experiment == number,
+      fmt::format("{} and --experiment {} are two experiments", *number, filter.experiment.value_or(0)),
+      "--experiment", "give one of them");
+  filter.experiment = number;
+  filter.table.clear();
+  return filter;
+}
+
 }  // namespace
+
+std::optional<std::int64_t> whole_number(const std::string& text) {
+  std::int64_t number = 0;
+  const auto* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  return read.ec == std::errc() && read.ptr == end && number >= 0 ? std::optional(number) : std::nullopt;
+}
 
 std::vector<Command> registered_commands() {
   std::vector<Command> commands;
@@ -69,6 +91,13 @@ void add_workspace_options(Command& command, WorkspaceChoice& choice, const std:
   command.add("--db", &choice.db, "results database (default: OUT/results.sqlite)",
               {.is_path = true, .value = "FILE"});
   command.mistaken["--output"] = "-o/--out DIR names the workspace";
+}
+
+void add_place_options(Command& command, WorkspaceChoice& choice) {
+  command.add("--out", &choice.out, "workspace (default: the folder of --db, or runs)",
+              {.is_path = true, .value = "DIR"});
+  command.add("--db", &choice.db, "results database (default: OUT/results.sqlite)",
+              {.is_path = true, .value = "FILE"});
 }
 
 void add_work_options(Command& command, WorkOptions& options) {
@@ -94,15 +123,26 @@ void add_json_option(Command& command, bool& json) {
   command.add("--json", &json, "print one JSON document");
 }
 
-void add_db_option(Command& command, DbOptions& options) {
-  command.add("--db", &options.place.db, "results database of a workspace",
-              {.default_text = "runs/results.sqlite", .is_path = true, .value = "FILE"});
-  command.mistaken["--out"] = "-o/--output names where files are written, and --db FILE the results database";
+void add_table_argument(Command& command, DbOptions& options) {
+  command.add("id", &options.filter.table,
+              "table, or number of an experiment (default: the last completed experiment)",
+              {.offers = known_tables});
 }
 
-void add_table_argument(Command& command, DbOptions& options) {
-  command.add("id", &options.filter.table, "table (default: that of the last completed experiment)",
-              {.offers = known_tables});
+void add_table_option(Command& command, NamedTable& table, const std::string& help,
+                      const std::string& value) {
+  command.add("id", &table.argument, help, {.is_path = true, .offers = known_tables, .value = value});
+  command.add("--table", &table.option, "the same, as an option",
+              {.is_path = true, .offers = known_tables, .value = value});
+}
+
+std::string checked_table(const NamedTable& table, const std::string& command) {
+  refuse_unless(!table.option.empty() || !table.argument.empty(), "a table is required", command,
+                "name one (`harness list tables`): `" + command + " sd35-ocr`");
+  refuse_unless(table.option.empty() || table.argument.empty() || table.option == table.argument,
+                fmt::format("{} and --table {} are two tables", table.argument, table.option), command,
+                "name one of them");
+  return table.option.empty() ? table.argument : table.option;
 }
 
 void add_filter_options(Command& command, DbOptions& options, bool with_table) {
@@ -121,7 +161,7 @@ void add_filter_options(Command& command, DbOptions& options, bool with_table) {
 }
 
 ChosenExperiments chosen_experiments(Store& store, const DbOptions& options) {
-  auto filter = options.filter;
+  auto filter = with_number(options.filter, store);
   filter.seeds = parse_seeds(options.seeds);
   ChosenExperiments chosen{.collection = collection_named(store, filter.table)};
   if (chosen.collection) {

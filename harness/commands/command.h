@@ -40,6 +40,8 @@ std::vector<Command> registered_commands();
 
 /// Adds --out and --db of the commands that work in a workspace; find_workspace says what they mean.
 void add_workspace_options(Command& command, WorkspaceChoice& choice, const std::string& help = "workspace");
+/// The same two of commands whose -o is a file or folder to write.
+void add_place_options(Command& command, WorkspaceChoice& choice);
 
 /// Adds these, and how work is dealt to processes and machines.
 void add_work_options(Command& command, WorkOptions& options);
@@ -61,15 +63,23 @@ struct DbOptions {
   std::vector<std::string> seeds;  ///< as typed
 };
 
-/// Adds --db alone, for commands whose -o is a file or folder to write.
-void add_db_option(Command& command, DbOptions& options);
-
-/// Adds the table as the command's argument.
+/// Adds the table as the command's argument; a number is that of an experiment.
 void add_table_argument(Command& command, DbOptions& options);
+
+/// Adds --table, and the same as the command's argument; checked_table tells which was given.
+struct NamedTable {
+  std::string option, argument;
+};
+void add_table_option(Command& command, NamedTable& table, const std::string& help, const std::string& value);
+/// Throws Error (where: `command`) for none, and for two different ones.
+std::string checked_table(const NamedTable& table, const std::string& command);
 
 /// Adds --backbone, --scale, --prompts, --experiment and --seeds, and --table unless it is the command's own
 /// argument, under a heading of their own.
 void add_filter_options(Command& command, DbOptions& options, bool with_table);
+
+/// Of a text that is nothing else, as the number of an experiment is typed.
+std::optional<std::int64_t> whole_number(const std::string& text);
 
 /// Takes the last experiment that fits and names it on standard error. Throws Error for a collection.
 Experiment chosen_experiment(Store& store, const DbOptions& options);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <memory>
 
 #include "core/error.h"
@@ -23,11 +22,7 @@ struct ExportOptions {
 
 /// The number that is given, or that of a table's last experiment.
 std::int64_t chosen_number(const ExportOptions& o) {
-  std::int64_t number = 0;
-  const auto* end = o.which.data() + o.which.size();
-  if (const auto read = std::from_chars(o.which.data(), end, number);
-      read.ec == std::errc() && read.ptr == end)
-    return number;
+  if (const auto number = whole_number(o.which)) return *number;
   Store store(find_workspace(o.place).db, OpenMode::kReadOnly);
   ExperimentFilter filter;
   filter.table = o.which;
@@ -72,10 +67,7 @@ Examples:
   command.add("-o,--output", &o->file, "file to write", {.required = true, .is_path = true, .value = "FILE"});
   command.add("--images", &o->images, "with the images");
   command.add("--checkpoints", &o->checkpoints, "with the checkpoints");
-  command.add("--out", &o->place.out, "workspace (default: the folder of --db, or runs)",
-              {.is_path = true, .value = "DIR"});
-  command.add("--db", &o->place.db, "results database (default: OUT/results.sqlite)",
-              {.is_path = true, .value = "FILE"});
+  add_place_options(command, o->place);
   return with_json(std::move(command), o, export_archive);
 }
 

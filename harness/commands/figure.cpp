@@ -97,7 +97,7 @@ Examples:
       "folder to write to (default: the experiment's, in the workspace, where the figures of `reproduce` stay: "
       "one of your own choice goes to own/)",
       {.is_path = true, .value = "DIR"});
-  add_db_option(command, o->db);
+  add_place_options(command, o->db.place);
   add_filter_options(command, o->db, true);
   return with_json(std::move(command), o, figure);
 }

@@ -78,7 +78,7 @@ Examples:
       "folder to write grid.{png,pdf,html} and grid-float.tex to (default: the experiment's, in the workspace, where the table's own "
       "grid stays: another choice of rows is named after it, grid-paper.png, another width, --names or --bare goes to own/)",
       {.is_path = true, .value = "DIR"});
-  add_db_option(command, o->db);
+  add_place_options(command, o->db.place);
   add_filter_options(command, o->db, true);
   return with_json(std::move(command), o, grid);
 }

@@ -19,6 +19,7 @@
 #include "harness/show/experiments.h"
 #include "harness/show/run_report.h"
 #include "harness/terminal/output.h"
+#include "harness/terminal/seeds.h"
 #include "results/store/journal.h"
 #include "results/store/rows.h"
 #include "results/store/store.h"
@@ -28,6 +29,7 @@ namespace {
 
 struct ListOptions {
   std::string what, table, scale, backbone, scorers;
+  std::vector<std::string> methods;
   WorkspaceChoice place;
   bool json = false;
 };
@@ -201,8 +203,15 @@ Rows list_settings(const ListOptions& options) {
                                 options.scale.empty() ? "default" : options.scale, spec.methods, {});
     for (const auto& name : spec.methods) arms.push_back(spec.arm(name));
   }
+  if (!options.methods.empty()) {
+    for (const auto& name : comma_list(options.methods, "--methods"))
+      require_choice(name, names_of(arms), "method", "--methods");
+    std::erase_if(arms,
+                  [&](const ArmSpec& arm) { return std::ranges::count(options.methods, arm.name) == 0; });
+  }
   Rows rows;
   for (const auto& spec : registry.settings) {
+    if (!options.methods.empty()) break;  // theirs alone
     if (!backbone.empty() && !spec.belongs_to(backbone)) continue;
     // Two backbones may have a setting of one name with a default each.
     const SettingValue usual{
@@ -364,7 +373,10 @@ const std::vector<List> kLists = {
     {"evaluators", list_evaluators, {"name", "metrics", "files", "summary"}, {"--scorers"}},
     {"metrics", list_metrics, {"name", "better", "unit", "evaluator", "summary"}, {"--scorers"}},
     {"figures", [](const ListOptions&) { return figure_rows(); }, {"name", "summary"}},
-    {"settings", list_settings, {"name", "value", "origin", "help"}, {"--table", "--backbone", "--scale"}},
+    {"settings",
+     list_settings,
+     {"name", "value", "origin", "help"},
+     {"--table", "--backbone", "--scale", "--methods"}},
     // A run is without a table until a reproduce asks for it: its folder was taken in.
     {"runs",
      list_runs,
@@ -379,10 +391,12 @@ const std::vector<List> kLists = {
 
 /// An option that the list does not read would seem to choose among its rows.
 void require_options_read(const List& list, const ListOptions& options) {
+  const auto methods = join(options.methods, ",");
   const std::vector<std::pair<const char*, const std::string&>> given = {{"--table", options.table},
                                                                          {"--backbone", options.backbone},
                                                                          {"--scale", options.scale},
-                                                                         {"--scorers", options.scorers}};
+                                                                         {"--scorers", options.scorers},
+                                                                         {"--methods", methods}};
   for (const auto& [option, value] : given) {
     if (value.empty() || std::ranges::count(list.reads, option) > 0) continue;
     throw Error(fmt::format("{} has no meaning for this list", option),
@@ -416,6 +430,8 @@ Examples:
               {.offers = backbone_names});
   command.add("--scale", &o->scale, "settings (with --table), runs or experiments at this scale",
               {.offers = scale_names});
+  command.add("--methods", &o->methods, "settings of these methods alone: dual,ratio-norm",
+              {.by_comma = true, .offers = method_names});
   command.add("--scorers", &o->scorers, "evaluators, metrics and tasks: with your scorers in this folder",
               {.is_path = true, .value = "DIR"});
   add_workspace_options(command, o->place, "workspace with the runs and experiments");

@@ -24,6 +24,7 @@ namespace {
 
 struct PowerOptions {
   WorkspaceChoice place;
+  NamedTable table;
   PilotChoice pilot;
   std::optional<double> effect;
   double power = 0.8, alpha = 0.05;
@@ -59,13 +60,13 @@ void require_metric(const std::string& name) {
 
 Pilot chosen_pilot(const PowerOptions& options) {
   auto choice = options.pilot;
-  choice.table = table_id(choice.table);
+  const auto asked = checked_table(options.table, "harness power");
+  choice.table = table_id(asked);
   const auto db = find_workspace(options.place).db;
   std::optional<Store> store;
   if (choice.experiment || std::filesystem::exists(db)) store.emplace(db, OpenMode::kReadOnly);
   auto pilot = find_pilot(store ? &*store : nullptr, choice);
   if (!pilot) {
-    const auto& asked = options.pilot.table;
     if (!is_known_table(asked) && !is_table_file(asked)) load_table_spec(asked);  // names the nearest
     if (!choice.metric.empty()) require_metric(choice.metric);
     throw Error(
@@ -308,12 +309,11 @@ Command make_power() {
 Takes the variances between runs and prompts from a finished experiment, or those that ship with the
 program, and judges as the tables do. With --effect: what finds it. Without: the curve of power.
 Examples:
-  harness power --table sd35-ocr --effect 0.01
-  harness power --table sd35-ocr --effect 0.01 --seeds 5 --prompts 1000
-  harness power --table sd35-ocr --metric exact_match --rows ratio-norm,dual
-  harness power --table sd35-ocr --from 3 --json)"};
-  command.add("--table", &o->pilot.table, "table, which has the claims, the metric and the splits",
-              {.required = true, .offers = known_tables, .value = "ID"});
+  harness power sd35-ocr --effect 0.01
+  harness power sd35-ocr --effect 0.01 --seeds 5 --prompts 1000
+  harness power sd35-ocr --metric exact_match --rows ratio-norm,dual
+  harness power sd35-ocr --from 3 --json)"};
+  add_table_option(command, o->table, "table, which has the claims, the metric and the splits", "ID|FILE");
   command.add("--effect", &o->effect,
               "true difference to find: a fraction for rates (0.02: two points), else in the metric's unit");
   command.add("--metric", &o->pilot.metric, "metric (default: the one that selects checkpoints)",

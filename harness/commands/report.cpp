@@ -93,7 +93,7 @@ Examples:
   command.add("--image-size", &o->images.longest,
               "longer side of an image in pixels; larger ones are shrunk and stored as JPEG");
   command.add("--lossless", &o->images.lossless, "embed the image files themselves, not JPEG of quality 95");
-  add_db_option(command, o->db);
+  add_place_options(command, o->db.place);
   add_filter_options(command, o->db, true);
   return with_json(std::move(command), o, report);
 }

@@ -13,6 +13,7 @@ namespace harness {
 namespace {
 
 struct ReproduceOptions {
+  NamedTable table;
   PlanRequest request;
   WorkOptions work;
   std::vector<std::string> seeds;  ///< as typed
@@ -32,6 +33,7 @@ Plans make_plans(PlanRequest request, const Workspace& workspace) {
 int run(ReproduceOptions options) {
   auto& request = options.request;
   auto& work = options.work;
+  request.table = checked_table(options.table, "harness reproduce");
   request.seeds = parse_seeds(options.seeds);
   request.methods = comma_list(request.methods, "--methods");
   check_work(work);
@@ -91,23 +93,29 @@ std::vector<std::string> setting_names() {
 Command make_reproduce() {
   auto o = std::make_shared<ReproduceOptions>();
   auto& r = o->request;
+  const auto rows = [&table = o->table] {
+    return row_names(table.option.empty() ? table.argument : table.option);
+  };
   Command command{"reproduce", "Train, select, test and compare: from nothing to a table", R"(
 Repeat the command to go on where it stopped, or to print the table again once all is done.
 Examples:
-  harness reproduce --table sd35-ocr --scale smoke
-  harness reproduce --table sd35-ocr --dry-run
-  harness reproduce --table sd35-ocr --methods ratio-norm,lambda-controlled --seeds 42,43
-  harness reproduce --table sd35-ocr --set lr=1e-4 --set lambda-controlled.kappa=0.1
-  harness reproduce --table sd35-pickscore --backbone sd35-medium --weights DIR \
+  harness reproduce sd35-ocr --scale smoke
+  harness reproduce sd35-ocr --dry-run
+  harness reproduce sd35-ocr --methods ratio-norm,lambda-controlled --seeds 42,43
+  harness reproduce sd35-ocr --methods flow-grpo,dual --baseline flow-grpo --seeds 42..44
+  harness reproduce sd35-ocr --set lr=1e-4 --set lambda-controlled.kappa=0.1
+  harness reproduce sd35-pickscore --backbone sd35-medium --weights DIR \
       --scorers models/scorers --prompts flow_factory/dataset --train-prompts my-prompts
-  harness reproduce --table my-table.json --json > result.json)"};
-  command.add("--table", &r.table, "table (`harness list tables`) or your own FILE.json",
-              {.required = true, .is_path = true, .offers = known_tables, .value = "ID|FILE"});
+  harness reproduce my-table.json --json > result.json)"};
+  add_table_option(command, o->table, "table (`harness list tables`) or your own FILE.json", "ID|FILE");
   command.add("--backbone", &r.backbone, "backbone (default: the table's)", {.offers = backbone_names});
   add_inputs(command, r.inputs);
   command.add("--scale", &r.scale, "smoke, default, paper, or another of the table", {.offers = scale_names});
   command.add("--methods", &r.methods, "only these methods: dual,ratio-norm",
-              {.by_comma = true, .offers = [&r] { return row_names(r.table); }});
+              {.by_comma = true, .offers = rows});
+  command.add("--baseline", &r.baseline,
+              "the row that others are compared with (default: the table's, or the first of --methods)",
+              {.offers = rows});
   command.add(
       "--adapter", &r.adapters,
       "a row whose checkpoints were trained elsewhere: a folder or file as peft, diffusers, kohya or "

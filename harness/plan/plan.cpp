@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <string_view>
 
 #include "core/error.h"
 #include "core/event_log.h"
@@ -24,17 +26,48 @@ namespace {
 constexpr std::size_t kIdDigits = 16;
 
 std::vector<std::string> choose_methods(const TableSpec& spec, const Registry& registry,
-                                        const std::vector<std::string>& chosen) {
+                                        const std::vector<std::string>& chosen, bool has_outside_rows) {
   if (chosen.empty()) return spec.methods;
+  std::vector<std::string> methods;
   for (const auto& name : chosen) {
-    refuse_unless(name != kBaseMethod, "is in every table of evaluations by itself", "--methods base",
-                  "leave it out");
+    if (name == kBaseMethod && !spec.is_training()) continue;  // it is in every such table by itself
     if (!spec.arms.contains(name)) registry.method(name, "--methods");
+    methods.push_back(name);
   }
   if (std::set<std::string>(chosen.begin(), chosen.end()).size() != chosen.size()) {
     throw Error("a method is named twice", "--methods " + join(chosen, ","));
   }
-  return chosen;
+  refuse_unless(!methods.empty() || has_outside_rows, "base alone is nothing to compare", "--methods base",
+                "name a method with it");
+  return methods;
+}
+
+/// The row that others are compared with.
+std::string choose_baseline(const Plan& plan, const std::string& asked) {
+  if (asked.empty()) return usual_baseline(plan.spec, plan.methods);
+  refuse_unless(asked != kBaseMethod, "every row is compared with base in any case", "--baseline base",
+                "leave it out, or name another row");
+  refuse_unless(std::ranges::count(plan.methods, asked) > 0,
+                fmt::format("{} is not among the rows: {}", in_quotes(asked), join(plan.methods, ", ")),
+                "--baseline", suggestion(asked, plan.methods) + "; --methods chooses the rows");
+  return asked;
+}
+
+/// What a reader of the table would take for granted of its baseline, and is not so. `own`: the table's rows,
+/// without those that the command line gave it.
+void note_baseline(Plan& plan, const std::string& asked, const std::vector<std::string>& own) {
+  const auto usual = usual_baseline(plan.spec, plan.methods);
+  const auto is_own = [&](const std::string& name) { return std::ranges::count(own, name) > 0; };
+  if (plan.baseline != usual) {
+    plan.inputs.notes.push_back(fmt::format(
+        "Baseline: {}, asked for with --baseline; without it the baseline is {}. Its comparisons are a "
+        "family of their own: Holm's correction does not count those with another baseline.",
+        plan.baseline, usual));
+  } else if (asked.empty() && usual != plan.spec.baseline && plan.methods.size() > 1 &&
+             std::ranges::any_of(plan.methods, is_own)) {
+    plan.inputs.notes.push_back(fmt::format("Row {}, the table's baseline, is left out: {} is in its place.",
+                                            plan.spec.baseline, usual));
+  }
 }
 
 /// Updates of a training run must reach the last checkpoint, and `updates` may not be set to less.
@@ -232,6 +265,21 @@ void require_different_checkpoints(const Plan& plan) {
   }
 }
 
+/// Links and folders of the environment lead anywhere: what jobs are told of them is text.
+void require_recordable(const Plan& plan) {
+  const auto whole = [](const fs::path& file) { return file.empty() ? "" : fs::absolute(file).string(); };
+  const auto& inputs = plan.inputs;
+  Json recorded = {{"--weights", inputs.weights_path()},
+                   {"--prompts", whole(inputs.evaluation_file)},
+                   {"--train-prompts", whole(inputs.training_file)},
+                   {"--scorers", plan.scorer_folders},
+                   {"scorers", plan.scorers},
+                   {"reward", plan.reward_scorers},
+                   {"the program", scorer_path().string()}};
+  for (const auto& run : plan.runs) recorded["runs"][run.name] = run.job.paths;
+  canonical_json(recorded);
+}
+
 }  // namespace
 
 void add_runs(Plan& plan, int first_index) {
@@ -253,6 +301,7 @@ void add_runs(Plan& plan, int first_index) {
     if (!plan.spec.is_training() && plan.spec.has_base) plan.runs.push_back(base_run(plan, plan.seeds[i]));
     for (const auto& name : plan.methods) plan.runs.push_back(run_of(name, i));
   }
+  require_recordable(plan);
   require_different_checkpoints(plan);
   // Whether checkpoints from outside fit the backbone is known before anything is trained.
   std::ranges::stable_partition(plan.runs, [](const RunPlan& run) { return !run.is_trained(); });
@@ -392,9 +441,11 @@ std::string device_name(const std::string& device) {
                        device.find_first_not_of("0123456789", kCuda.size()) == std::string::npos;
   if (is_cuda) return device;
   const std::vector<std::string> known = {"auto", "cpu", "cuda:0"};
-  const bool means_gpu = device == "gpu" || device == "GPU" || device == "nvidia";
+  const auto plain = utf32_to_utf8(to_lower(utf8_to_utf32(device)));
+  constexpr std::array<std::string_view, 4> kGpu = {"gpu", "gpus", "nvidia", "cuda"};
+  const bool means_gpu = std::ranges::count(kGpu, std::string_view(plain).substr(0, plain.find(':'))) > 0;
   throw Error(fmt::format("unknown device {}", in_quotes(device)), "--device",
-              suggestion(means_gpu ? "cuda:0" : device, known));
+              means_gpu ? "did you mean \"cuda\"? cuda:N is one GPU" : suggestion(device, known));
 }
 
 bool shows_nvidia_gpu() {
@@ -498,9 +549,10 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
 Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   Plan plan;
   plan.workspace = workspace;
-  const auto table = with_outside_rows(
-      with_outside_rows(load_table_spec(request.table), request.adapters, "--adapter", "adapters"),
-      request.images, "--images", "images");
+  const auto whole = load_table_spec(request.table);
+  const auto own_rows = whole.methods;
+  const auto table = with_outside_rows(with_outside_rows(whole, request.adapters, "--adapter", "adapters"),
+                                       request.images, "--images", "images");
   plan.spec = table;
   plan.scale = plan.spec.scale(request.scale);
   plan.registry = load_registry();
@@ -518,7 +570,8 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   auto given = given_evaluation(plan.spec, plan.backbone, request.inputs);
   const auto split = own_split(plan.spec, plan.scale, given, request.inputs);
   if (split) plan.spec = in_effect(with_split(table, split->validation, split->test));
-  plan.methods = choose_methods(plan.spec, plan.registry, request.methods);
+  plan.methods = choose_methods(plan.spec, plan.registry, request.methods,
+                                !request.adapters.empty() || !request.images.empty());
   // Who names further rows wants them, whichever others are chosen.
   for (const auto* rows : {&request.adapters, &request.images}) {
     for (const auto& text : request.methods.empty() ? std::vector<std::string>() : *rows) {
@@ -526,8 +579,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
       if (std::ranges::count(plan.methods, name) == 0) plan.methods.push_back(name);
     }
   }
-  const bool has_baseline = std::ranges::count(plan.methods, plan.spec.baseline) > 0;
-  plan.baseline = has_baseline ? plan.spec.baseline : plan.methods.front();
+  plan.baseline = choose_baseline(plan, request.baseline);
   plan.seeds = request.seeds.empty() ? plan.spec.seeds : request.seeds;
   plan.checkpoints = plan.scale.checkpoints.value_or(plan.spec.checkpoints);
   plan.device = device_name(request.device);
@@ -543,9 +595,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.inputs = gather_inputs(plan.spec, plan.scale, plan.backbone, input_options(plan, request),
                               std::move(given), workspace);
   if (split) plan.inputs.notes.push_back(split->note());
-  if (!has_baseline && plan.methods.size() > 1)
-    plan.inputs.notes.push_back(fmt::format("Row {}, the table's baseline, is left out: {} is in its place.",
-                                            plan.spec.baseline, plan.baseline));
+  note_baseline(plan, request.baseline, own_rows);
   expect_prompts_for_an_epoch(plan);
   add_runs(plan, 0);
   expect_images_of_test(plan);

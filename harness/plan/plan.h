@@ -22,7 +22,7 @@ class ScorerFolders;
 
 /// What `reproduce` was asked for, as typed; empty: the table's own choice.
 struct PlanRequest {
-  std::string table, backbone, scale = "default", device = "auto";
+  std::string table, baseline, backbone, scale = "default", device = "auto";
   std::vector<std::string> methods, sets;
   std::vector<std::string> adapters, images;  ///< NAME=PLACE (with_outside_rows)
   std::vector<std::int64_t> seeds;
@@ -85,7 +85,7 @@ struct Plan {
   ScaleSpec scale;
   BackboneInfo backbone;
   std::vector<std::string> methods;  ///< names of the rows beside the base, in the table's order
-  std::string baseline;              ///< the table's, if it is among them, else the first
+  std::string baseline;              ///< as asked for, else usual_baseline
   std::vector<std::int64_t> seeds;
   std::vector<int> checkpoints;
   std::string device_kind, device;

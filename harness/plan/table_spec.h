@@ -187,6 +187,10 @@ struct TableSpec {
   std::string better(const std::string& metric) const;
 };
 
+/// The row that others are compared with where nobody asks for another: the table's baseline if it is among
+/// these rows, else the first of them.
+std::string usual_baseline(const TableSpec& spec, const std::vector<std::string>& methods);
+
 /// The table as it is with a backbone, which changes nothing where the table does not name it.
 TableSpec for_backbone(TableSpec spec, const std::string& backbone);
 

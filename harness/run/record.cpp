@@ -139,12 +139,14 @@ std::string signature_of(const Plan& plan, Store& store, const std::vector<std::
   const auto set = assignments(plan.settings.requested("--set"));
   auto drawn = sampler_text(plan);
   if (!drawn.empty()) drawn += " | ";
+  const bool is_usual = plan.baseline == usual_baseline(plan.spec, plan.methods);
   return fmt::format(
-      "{} v{} scale {} | {} | {}{}{}{}{} | seeds {} | percentile bootstrap {} | numerics {} build {} revision "
+      "{} v{} scale {} | {} | {}{}{}{}{}{} | seeds {} | percentile bootstrap {} | numerics {} build {} revision "
       "{}",
       plan.spec.id, plan.spec.version, plan.scale.name, inputs_text(plan), drawn,
       sums_text(plan, "outside", plan.outside_rows(), "imported"),
       sums_text(plan, "images", plan.image_rows(), "images"),
+      is_usual ? "" : fmt::format("baseline {} | ", plan.baseline),
       set.empty() ? "" : fmt::format("set {} | ", set), join(scorers, ", "), fmt::join(plan.seeds, ","),
       BootstrapSettings{}.resamples, plan.numerics_version, builds_of(plan, store, evaluations),
       build_info().git_revision);

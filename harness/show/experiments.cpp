@@ -132,6 +132,7 @@ std::optional<Experiment> made_alike(const std::vector<StoredReproduction>& reco
         r.methods != first.methods)
       continue;
     Experiment other(r);
+    if (other.effective.baseline != first.effective.baseline) continue;
     const bool same_weights =
         backbone != first.backbone || other.effective.weights_sha256 == first.effective.weights_sha256;
     if (same_weights && other.effective.set == first.effective.set) return other;
@@ -215,7 +216,16 @@ std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment) {
       store, kSql, experiment.id);
 }
 
+/// Comparisons with a baseline that was asked for are a family of their own, whoever else has their runs.
+static bool is_same_family(const Experiment& a, const Experiment& b) {
+  const auto is_usual = [](const Experiment& one) {
+    return one.effective.baseline == usual_baseline(one.table, one.methods);
+  };
+  return a.effective.baseline == b.effective.baseline || (is_usual(a) && is_usual(b));
+}
+
 bool is_fuller(const Experiment& fuller, const Experiment& other) {
+  if (!is_same_family(fuller, other)) return false;
   const auto& [a, b] = std::tie(fuller.effective, other.effective);
   return fuller.table_id == other.table_id && fuller.backbone == other.backbone &&
          fuller.scale == other.scale && a.prompt_set_sha256 == b.prompt_set_sha256 &&

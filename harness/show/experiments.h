@@ -79,7 +79,8 @@ struct ExperimentRun {
 /// By seed, those of a seed as they were recorded.
 std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment);
 
-/// True if `fuller` is `other` with more methods or seeds.
+/// True if `fuller` is `other` with more methods or seeds, and with its baseline unless both have the usual
+/// one.
 bool is_fuller(const Experiment& fuller, const Experiment& other);
 
 /// The newest of `records` that is_fuller.

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <set>
 
 #include "core/text.h"
@@ -128,7 +130,8 @@ TEST_F(CommandLine, OfAGroupAloneFailsBelowItsHelp) {
 }
 
 TEST_F(CommandLine, WhatIsLeftOutIsNamedAsTheHelpNamesIt) {
-  expect_refused("reproduce", "harness reproduce: --table is required");
+  for (const char* command : {"reproduce", "power"})
+    expect_refused(command, std::string("harness ") + command + ": a table is required; name one");
   expect_refused("compare", "harness compare: BASELINE is required: ");
   expect_refused("reproduce --tabel sd35-ocr", R"(unknown option "--tabel"; did you mean "--table"?)");
 }
@@ -141,9 +144,6 @@ TEST_F(CommandLine, AListTakesNoMoreThanItsWordSoThatAnArgumentMayFollow) {
 }
 
 TEST_F(CommandLine, AnOptionOfOtherCommandsIsAnsweredWithWhatItMeansHere) {
-  for (const char* command : {"grid", "figure", "report"})
-    expect_refused(std::string(command) + " --out x",
-                   "-o/--output names where files are written, and --db FILE the results database");
   expect_refused("table --output x", "-o/--out DIR names the workspace");
 }
 
@@ -154,6 +154,149 @@ TEST_F(CommandLine, AnOptionThatAListDoesNotReadIsRefusedAndANameThatItReadsIsCh
   for (const char* what : {"settings", "runs", "experiments"})
     expect_refused(std::string("list ") + what + " --backbone glyhp", R"(did you mean "glyph"?)");
   EXPECT_EQ(place.json({"list", "runs", "--backbone", "glyph", "--json"}).size(), 0u);
+}
+
+TEST_F(CommandLine, ATableIsAnArgumentOrAnOptionOfEveryCommandThatRunsOrPlansOne) {
+  const auto ids = job_ids(place, kSmoke);
+  EXPECT_EQ(job_ids(place, {"reproduce", "sd35-ocr", "--scale", "smoke"}), ids);
+  EXPECT_EQ(job_ids(place, {"reproduce", "--seeds", "42", "sd35-ocr", "--scale", "smoke"}), ids);
+  EXPECT_EQ(job_ids(place, {"reproduce", "sd35-ocr", "--table", "sd35-ocr", "--scale", "smoke"}), ids);
+  expect_refused("reproduce sd35-ocr --table calibration", "sd35-ocr and --table calibration are two tables");
+  expect_refused("reproduce sd35-orc", R"(did you mean "sd35-ocr"?)");
+  EXPECT_EQ(ok({"power", "sd35-ocr"}).out, ok({"power", "--table", "sd35-ocr"}).out);
+}
+
+TEST_F(CommandLine, WhereATableMayStandANumberIsThatOfAnExperiment) {
+  for (const char* seed : {"42", "43"}) ok(smoke({"--seeds", seed}));
+  const auto first = ok({"table", "1"}).out;
+  EXPECT_EQ(first, ok({"table", "sd35-ocr", "--experiment", "1"}).out);
+  EXPECT_NE(first, ok({"table", "2"}).out);
+  for (const char* command : {"check", "report", "grid"}) ok({command, "1"}, {}, {"experiment 1"});
+  ok({"figure", "validation", "--table", "1"}, {}, {"experiment 1"});
+  fails(2, {"check", "9"}, {"no completed experiment fits --experiment 9; there are:"});
+  fails(2, {"check", "1", "--experiment", "2"}, {"1 and --experiment 2 are two experiments"});
+}
+
+TEST_F(CommandLine, EveryCommandThatLooksTakesTheWorkspaceByItsFolder) {
+  ok(smoke({"--out", "elsewhere"}));
+  for (const Words& command : {Words{"table"}, {"check"}, {"report"}, {"grid"}, {"figure", "validation"}}) {
+    ok(with(command, {"--out", "elsewhere"}));
+    ok(with(command, {"--db", "elsewhere/results.sqlite"}));
+    fails(2, command, {"runs/results.sqlite"});
+  }
+  ok({"report", "--out", "elsewhere", "-o", "mine.html"}, {"mine.html"});
+}
+
+TEST_F(CommandLine, ListSettingsShowsThoseOfChosenMethods) {
+  for (const auto& row : place.json({"list", "settings", "--methods", "dual", "--json"}))
+    EXPECT_THAT(row.at("name").get<std::string>(), ::testing::StartsWith("dual."));
+  EXPECT_EQ(place.json({"list", "settings", "--methods", "dual, ratio-norm", "--json"}),
+            place.json({"list", "settings", "--methods", "dual,ratio-norm", "--json"}));
+  fails(2, {"list", "settings", "--methods", "daul"},
+        {R"(--methods: unknown method "daul"; did you mean "dual"?)"});
+  fails(2, {"list", "tables", "--methods", "dual"}, {"--methods has no meaning for this list"});
+}
+
+// --- What cannot be recorded as text ---
+
+TEST_F(CommandLine, WordsThatAreNotUtf8AreRefusedByWhatTheyWereGivenFor) {
+  place.write_text("p.txt", "a sign \"A\"\nb \"B\"\n");
+  const std::string bad = "b\xff";
+  const std::vector<std::pair<Words, std::string>> cases = {
+      {{"reproduce", bad}, "harness reproduce: ID|FILE"},
+      {{"reproduce", "--table", bad + ".json"}, "harness reproduce: --table"},
+      {smoke({"--methods", bad}), "--methods"},
+      {smoke({"--prompts", bad}), "--prompts"},
+      {smoke({"--weights", bad}), "--weights"},
+      {smoke({"--set", "lr=" + bad}), "--set"},
+      {smoke({"--adapter", "mine=" + bad}), "--adapter"},
+      {smoke({"--adapter", bad + "=runs"}), "--adapter"},
+      {smoke({"--scorers", bad, "--dry-run"}), "--scorers"},
+      {{"score", bad + "=x", "--prompts", "p.txt"}, "harness score: NAME=DIR"},
+      {{"score", "a=x", "b=" + bad, "--prompts", "p.txt", "--dry-run"}, "harness score: NAME=DIR"},
+      {{"score", "a=x", "b=y", "--prompts", bad}, "--prompts"},
+      {{"score", "a=x", "b=y", "--prompts", "p.txt", "--title", bad}, "--title"},
+      {{"score", "a=x", "b=y", "--prompts", "p.txt", "--as", bad}, "--as"},
+      {{"sample", bad}, "harness sample: PROMPT"},
+      {{"sample", "a", "-o", bad + ".png"}, "--output"},
+      {{"query", "SELECT '" + bad + "'"}, "harness query: SQL"},
+      {{"query", "SELECT :a", "-p", "a", bad}, "--param"},
+      {{"table", bad}, "harness table: ID"},
+      {{"table", "--columns", "cer," + bad}, "--columns"},
+      {{"figure", "validation", "--names", bad}, "--names"},
+      {{"export", "1", "-o", bad}, "--output"},
+      {{"import", bad}, "harness import"},
+      {{"datasets", "verify", bad}, "harness datasets verify"}};
+  for (const auto& [command, where] : cases) {
+    for (const bool json : {false, true}) {
+      if (json && command.front() == "datasets") continue;
+      const auto outcome =
+          fails(2, json ? with(command, {"--json"}) : command, {where, "is not valid UTF-8"});
+      EXPECT_THAT(outcome.err, HasSubstr("b\\xff")) << "it is shown escaped";
+      EXPECT_EQ((outcome.out + outcome.err).find('\xff'), std::string::npos);
+    }
+  }
+  EXPECT_FALSE(fs::exists(runs));
+}
+
+/// The program in a folder below this one, with a shell's words before it.
+Outcome in_folder(Workplace& place, const std::string& folder, const std::string& before,
+                  const std::string& words) {
+  return shell(
+      fmt::format("cd '{}' && {} '{}' {} 2>&1", folder, before, HARNESS_BINARY_DIR "/harness", words),
+      {.folder = place.folder(), .environment = place.environment});
+}
+
+TEST_F(CommandLine, AWorkingFolderThatIsNotUtf8IsRefusedWhereAPathIsRelativeToIt) {
+  const std::string bad = "w\xff";
+  fs::create_directories(place.folder() / bad);
+  place.write_text(bad + "/p.txt", "a sign \"A\"\nb \"B\"\n");
+  const auto expect = [&](const std::string& words, int status, const std::string& said) {
+    const auto outcome = in_folder(place, bad, "", words);
+    EXPECT_EQ(outcome.status, status) << words << outcome.out;
+    EXPECT_THAT(outcome.out, HasSubstr(said)) << words;
+    EXPECT_THAT(outcome.out, Not(HasSubstr("json.exception"))) << words;
+  };
+  const auto out = "--out '" + (place.folder() / "elsewhere").string() + "' ";
+  expect("reproduce sd35-ocr --scale smoke --dry-run", 2, "is not valid UTF-8");
+  expect("reproduce sd35-ocr --scale smoke --dry-run " + out + "--prompts p.txt", 2,
+         "harness reproduce: --prompts: ");
+  expect("score a=x b=y --dry-run --prompts '" + (place.folder() / bad / "p.txt").string() + "' " + out, 2,
+         "--prompts: ");
+  expect("status", 2, "is not valid UTF-8");
+  expect("list methods", 0, "ratio-norm");
+  expect("reproduce sd35-ocr --scale smoke --dry-run " + out, 0, "Rates: ");
+  EXPECT_FALSE(fs::exists(place.folder() / bad / "runs"));
+}
+
+TEST_F(CommandLine, LinksAndTheEnvironmentMayLeadToWhatIsNotUtf8AndAreRefusedToo) {
+  fs::create_directories(place.folder() / "b\xff");
+  fs::create_directory_symlink("b\xff", place.folder() / "link");
+  place.write_text("p.txt", "a sign \"A\"\nb \"B\"\n");
+  const auto refused = [&](const Words& command, const Words& said) {
+    const auto outcome = fails(2, command, with(said, {"is not valid UTF-8"}));
+    EXPECT_THAT(outcome.err, Not(HasSubstr("json.exception")));
+    EXPECT_FALSE(fs::exists(runs));
+  };
+  refused({"score", "a=link", "b=link", "--prompts", "p.txt", "--dry-run"}, {"link"});
+  refused(smoke({"--adapter", "mine=link", "--dry-run"}), {"link"});
+  fs::copy(place.share(), place.folder() / "b\xff", fs::copy_options::recursive);
+  place.environment["HARNESS_PATH"] = (place.folder() / "b\xff").string();
+  refused(with(kSmoke, {"--dry-run"}), {"$HARNESS_PATH: "});
+}
+
+// --- The system's words ---
+
+TEST_F(CommandLine, AWorkingFolderThatWasDeletedIsNamedWithWhatToDo) {
+  for (const char* words :
+       {"reproduce sd35-ocr --scale smoke", "table", "status", "score a=x b=y --prompts p.txt",
+        "sample 'a \"B\"' -o x.png", "reproduce sd35-ocr --prompts p.txt"}) {
+    fs::create_directories(place.folder() / "gone");
+    const auto outcome = in_folder(place, "gone", "rmdir ../gone;", words);
+    EXPECT_EQ(outcome.status, 2) << words << outcome.out;
+    EXPECT_THAT(outcome.out, HasSubstr("the working folder was deleted or moved")) << words;
+    EXPECT_THAT(outcome.out, HasSubstr("change to a folder that exists (`cd`)")) << words;
+  }
 }
 
 TEST_F(CommandLine, AnUnknownExperimentIsAnsweredWithTheNearestOnes) {

@@ -1,6 +1,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/event_log.h"
 #include "core/sha256.h"
@@ -178,6 +179,57 @@ TEST_F(Reproduce, RowsWithoutTheTablesBaselineSayWhatIsInItsPlace) {
             Json::array({"Row ratio-norm, the table's baseline, is left out: dual is in its place."}));
   EXPECT_EQ(notes("dual"), Json::array()) << "one row has no baseline";
   EXPECT_EQ(notes("dual,ratio-norm"), Json::array());
+  EXPECT_EQ(notes("base,dual,ratio-norm"), Json::array()) << "base is a row by itself";
+  fails(2, smoke({"--methods", "base"}), {"--methods base: base alone is nothing to compare"});
+}
+
+TEST_F(Reproduce, ABaselineThatIsAskedForMakesAFamilyOfComparisonsOfItsOwnOnTheSameRuns) {
+  const Words methods = {"--methods", "ratio-norm,dual,lambda-controlled"};
+  ok(smoke(methods));
+  const auto runs_before = place.count("runs"), evaluations = place.count("evaluations");
+  const auto asked = smoke(with(methods, {"--baseline", "dual"}));
+  const auto note =
+      std::string("Baseline: dual, asked for with --baseline; without it the baseline is ratio-norm.");
+  ok(with(asked, {"--dry-run"}), {note});
+  const auto table = place.json(with(asked, {"--json"}));
+  std::set<std::pair<std::string, std::string>> compared;
+  for (const auto& c : table.at("comparisons")) {
+    if (c.at("baseline") != "base") compared.emplace(c.at("baseline"), c.at("method"));
+  }
+  EXPECT_EQ(compared, (std::set<std::pair<std::string, std::string>>{{"dual", "lambda-controlled"},
+                                                                     {"dual", "ratio-norm"}}));
+  EXPECT_EQ(place.count("runs"), runs_before);
+  EXPECT_EQ(place.count("evaluations"), evaluations);
+  EXPECT_THAT(table.at("signature").get<std::string>(), HasSubstr(" | baseline dual | "));
+  EXPECT_THAT(read_file(runs / "experiments/2-sd35-ocr/table.md"), HasSubstr(note));
+  EXPECT_THAT(place.ok({"table", "1"}).out, Not(HasSubstr("baseline dual")));
+  ok(asked);
+  ok(smoke(methods));
+  EXPECT_EQ(place.count("reproductions"), 2) << "each is found again";
+  ok({"check", "2"});
+  // Neither is the fuller one of the other's family.
+  const auto fewer = place.run(smoke({"--methods", "ratio-norm,dual", "--baseline", "dual"}));
+  EXPECT_THAT(fewer.out, HasSubstr("Experiment 2 holds these runs and more"));
+  EXPECT_THAT(fewer.out, Not(HasSubstr("Experiment 1 holds")));
+}
+
+TEST_F(Reproduce, ABaselineIsOneOfTheRows) {
+  fails(2, smoke({"--baseline", "daul"}),
+        {R"(--baseline: "daul" is not among the rows: )", R"(did you mean "dual"?)"});
+  fails(2, smoke({"--methods", "dual", "--baseline", "ratio-norm"}), {"is not among the rows: dual"});
+  fails(2, smoke({"--baseline", "base"}), {"every row is compared with base in any case"});
+  const auto usual = place.json(smoke({"--dry-run", "--json", "--baseline", "ratio-norm"}));
+  EXPECT_EQ(usual.at("notes"), Json::array()) << "the table's own";
+}
+
+TEST_F(Reproduce, TheTimeOfAPlanLeavesOutTheStartOfWhatWasMeasured) {
+  ok(kSmoke);
+  // Of 0.5 s the fake worker says that 0.25 s were its start.
+  const auto plan = place.json({"reproduce", "sd35-ocr", "--seeds", "7", "--dry-run", "--json"});
+  EXPECT_TRUE(plan.at("estimate").at("measured").get<bool>());
+  const double measured = place.rows("SELECT avg(n) AS n FROM evaluations").at(0).at("n");
+  const auto job = entry(plan.at("jobs"), {{"kind", "evaluate"}});
+  EXPECT_NEAR(job.at("seconds").get<double>(), 0.25 + 256 / measured * 0.25, 1e-9);
 }
 
 TEST_F(Reproduce, ADeadWorkerIsNamedWithItsStatusAndTheEndOfItsLog) {
@@ -418,6 +470,22 @@ TEST_F(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
   EXPECT_EQ(ids({"--methods", "c 0.5"}), std::vector<std::string>{usual[0]});
   fails(2, {"power", "--table", "mine.json"},
         {"`harness reproduce --table mine.json --seeds 42..44` makes a pilot"});
+}
+
+TEST_F(Reproduce, NoNameOfARowAndNoTitleIsMarkupInTheMarkdownTable) {
+  place.write("mine.json", {{"extends", "sd35-ocr"},
+                            {"id", "mine"},
+                            {"title", "a `b` <i>c</i>\n# d"},
+                            {"baseline", "# <b>x</b>"},
+                            {"methods", Json::array({{{"name", "# <b>x</b>"}, {"method", "ratio-norm"}},
+                                                     {{"name", "*y* `ls`"}, {"method", "dual"}}})}});
+  ok(smoke_of("mine.json"));
+  const auto markdown = read_file(runs / "mine/table.md");
+  EXPECT_EQ(markdown, ok({"table", "mine"}).out);
+  EXPECT_THAT(markdown, HasSubstr("## mine: a `b` &lt;i>c&lt;/i> # d\n"));
+  for (const char* raw : {"<b>", "<i>", "*y* ", "\n# "}) EXPECT_THAT(markdown, Not(HasSubstr(raw)));
+  EXPECT_THAT(markdown, HasSubstr("&lt;b>x&lt;/b>"));
+  EXPECT_THAT(markdown, HasSubstr("\\*y\\* \\`ls\\`"));
 }
 
 TEST_F(Reproduce, RowsWhoseNamesBeginAlikeHaveTheirOwnSettingsInEitherOrder) {
