@@ -10,7 +10,7 @@ COPY scripts/setup scripts/setup
 RUN scripts/setup && rm -rf /var/lib/apt/lists/*
 COPY . .
 RUN HARNESS_BUILD_JOBS="$HARNESS_BUILD_JOBS" \
-    scripts/build release harness harness-worker harness-scorer harness-keeper harness_registry \
+    scripts/build release harness_programs \
     && cmake --install build/release --prefix /opt/harness
 # The installed worker looks for LibTorch where it was built with it; it needs the libraries alone.
 WORKDIR /opt/harness-deps

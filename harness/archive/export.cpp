@@ -14,6 +14,7 @@
 #include "core/text.h"
 #include "harness/archive/crate.h"
 #include "harness/archive/journal_cut.h"
+#include "harness/archive/placeless.h"
 #include "harness/archive/tar.h"
 #include "harness/runs/job_files.h"
 #include "harness/runs/scratch_database.h"
@@ -75,13 +76,13 @@ class Contents {
   }
 
   /// The archive's own DB: what the journal and the logs come to.
-  void add_database(const CutJournal& journal, const fs::path& scratch) {
-    const auto file = scratch / "journal.log", made = scratch / "made.sqlite",
+  void add_database(const CutJournal& journal) {
+    const auto scratch = scratch_.path(), file = scratch / "journal.log", made = scratch / "made.sqlite",
                small = scratch / kDatabaseName;
     write_file(file, journal.text());
     {
       Store store(made, OpenMode::kReadWrite);
-      const auto report = store.replay(workspace_.folder, read_journal(file));
+      const auto report = store.replay(scratch, read_journal(file));
       if (!report.left_out.empty())
         throw Error(report.left_out.front(), workspace_.folder.string(),
                     "`harness db check` says what mends it", Status::kFailed);
@@ -138,6 +139,16 @@ class Contents {
     if (fs::is_regular_file(file)) add_file(name, file);
   }
 
+  /// job.json and the log, without the places of this machine. worker.log is for whoever is at it.
+  void add_job(const std::string& here, const fs::path& folder) {
+    if (fs::exists(folder / kJobFile)) add_bytes(here + kJobFile, placeless_job(folder / kJobFile));
+    if (!fs::exists(folder / kEventLog)) return;
+    const auto log = scratch_.path() / (here + kEventLog);
+    make_folder(log.parent_path());
+    write_file(log, placeless_log(folder / kEventLog));
+    add_file(here + kEventLog, log);
+  }
+
   void add_run(const StoredRun& run) {
     const auto beside = workspace_.run_folder(run.id);
     const auto folder = fs::exists(beside) ? beside : folder_of(store_, run);
@@ -145,8 +156,7 @@ class Contents {
       throw Error("is missing", (folder / kJobFile).string(), "put the run's folder back from a copy",
                   Status::kFailed);
     require_sound_log(folder / kEventLog);
-    for (const auto* file : {kJobFile, kEventLog, kWorkerLog})
-      add_if_there(run.id + "/" + file, folder / file);
+    add_job(run.id + "/", folder);
     for (const auto& evaluation : store_.evaluations(run.id)) {
       if (evaluation.state == JobState::kDone) add_evaluation(run, evaluation, folder);
     }
@@ -157,9 +167,9 @@ class Contents {
     const auto name = fs::path(evaluation.folder).filename().string();
     const auto folder = of_run / name;
     const auto here = run.id + "/" + name + "/";
-    for (const auto* file : {kJobFile, kPositionsFile, kEventLog, kWorkerLog})
-      add_if_there(here + file, folder / file);
     require_sound_log(folder / kEventLog);
+    add_job(here, folder);
+    add_if_there(here + kPositionsFile, folder / kPositionsFile);
     evaluations_.insert(evaluation.id);
     if (!request_.images) return add_bytes(here + kLeftOutFile, left_out_note(kImagesFolder));
     require_here(folder, kImagesFolder, "--images");
@@ -227,6 +237,7 @@ class Contents {
   const Workspace& workspace_;
   const Experiment& experiment_;
   const ExportRequest& request_;
+  const ScratchFolder scratch_{"harness-export-"};  ///< the DB that is made, and the logs as they are packed
   std::map<std::string, std::variant<fs::path, std::string>> sources_;
   std::set<std::string> evaluations_;
 };
@@ -254,10 +265,7 @@ Exported export_experiment(const Workspace& workspace, const ExportRequest& requ
   contents.add_bytes(kSpecFile, experiment.spec.dump(1) + "\n");
   contents.add_artifacts();
   contents.add_prompts();
-  {
-    const ScratchFolder scratch("harness-export-");
-    contents.add_database(journal, scratch.path());
-  }
+  contents.add_database(journal);
   Exported made{.manifest = {.digest = journal.digest,
                              .table_id = experiment.table_id,
                              .backbone = experiment.backbone,

@@ -201,15 +201,27 @@ std::vector<Finding> gpu() {
 }
 
 /// Weights of every backbone, in the chosen folder or where the backbone looks.
+/// A copy of a build folder goes on reading what lies in the sources that it was built from.
+std::string copied_note(const fs::path& folder) {
+  const auto is_in_tree = [](const fs::path& path) {
+    const auto inside = path.lexically_relative(source_tree());
+    return !inside.empty() && *inside.begin() != "..";
+  };
+  if (!is_in_tree(folder) || is_in_tree(executable_folder())) return {};
+  return fmt::format(
+      " (of the sources that this copy in {} was built from; `cmake --install` gives it files of its own)",
+      executable_folder().string());
+}
+
 std::vector<Finding> weights(const Registry& registry, const std::string& chosen) {
   std::vector<Finding> findings;
   const auto named = chosen.empty() ? std::string() : backbone_of_folder(chosen);
   for (const auto& backbone : registry.backbones) {
     const auto look = [&] {
       const auto folder = find_weights(backbone, backbone.name == named ? chosen : "");
-      return folder.empty()
-                 ? "random, by seed"
-                 : fmt::format("{}, sha256 {}", folder.string(), weights_checksum(folder).substr(0, 12));
+      return folder.empty() ? "random, by seed"
+                            : fmt::format("{}{}, sha256 {}", folder.string(), copied_note(folder),
+                                          weights_checksum(folder).substr(0, 12));
     };
     const auto failed = [&](const Error& error, Finding& missing) {
       missing.hint =

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "core/paths/shown_path.h"
 #include "core/streams.h"
 #include "harness/commands/command.h"
 #include "harness/plan/registry.h"
@@ -65,6 +66,7 @@ int table(const Options& o) {
                    : std::move(models.front());
   choose(show, model);
   tell_unknown_names(show.names, o.names, chosen);
+  for (auto& [name, path] : model.artifacts) path = shown_path(path);
   const auto text = format.render(model);
   format.is_read ? put_text(text) : put_exactly(text);
   return 0;

@@ -11,7 +11,9 @@
 #include "core/sha256.h"
 #include "core/streams.h"
 #include "core/text.h"
+#include "core/weights/weights_folder.h"
 #include "datasets/python_random.h"
+#include "harness/archive/placeless.h"
 #include "harness/commands/command.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/scorers.h"
@@ -32,10 +34,13 @@ namespace {
 struct VerifyOptions {
   DbOptions db;
   std::string run;
-  std::size_t images = 32;  ///< of each evaluation
-  std::int64_t seed = 0;    ///< which images, the same for every evaluation of a split
+  std::size_t images = 32;       ///< of each evaluation
+  std::int64_t seed = 0;         ///< which images, the same for every evaluation of a split
+  std::string weights, scorers;  ///< folders; empty: where they were
   bool training = false, all = false, keep = false, json = false;
 };
+
+constexpr std::string_view kScorerPath = "scorer:";  ///< of a model or program, by the evaluator's name
 
 /// A recorded job that can be run again: an evaluation, or a training.
 struct RecordedJob {
@@ -100,24 +105,45 @@ std::string prompts_in(const fs::path& folder, const std::string& sha256) {
   return "";
 }
 
+/// Where the job's weights are: the folder of --weights, or weights_here.
+std::string weights_now(const Json& identity, const RecordedJob& recorded, const std::string& given) {
+  const auto wanted = identity.at("weights_sha256").get<std::string>();
+  if (!given.empty()) {
+    const auto found = weights_checksum(given);
+    if (found == wanted) return given;
+    throw Error(fmt::format("holds other weights than {} was made with: sha256 {:.12} instead of {:.12}",
+                            recorded.label, found, wanted),
+                "--weights " + given, "give the folder of those");
+  }
+  if (const auto here = weights_here(recorded.folder / kJobFile)) return *here;
+  throw Error(
+      fmt::format("the weights of {} (sha256 {:.12}) are not found on this machine", recorded.label, wanted),
+      (recorded.folder / kJobFile).string(), "name their folder with --weights DIR");
+}
+
 /// Paths of a job in a workspace that was moved or imported since, and the scorer of this build.
-Json paths_now(const Json& job, const RecordedJob& recorded) {
+Json paths_now(const Json& job, const RecordedJob& recorded, const VerifyOptions& options) {
   Json paths = job.at("paths");
   const Json& identity = job.at("identity");
   const bool is_training = recorded.kind == "train";
   const auto workspace = (is_training ? recorded.folder : recorded.folder.parent_path()).parent_path();
-  // text-cache lies in the workspace, positions.json in the folder of its evaluation.
-  const auto positions = fs::path(paths.value("positions", std::string())).parent_path();
-  const auto then = positions.empty() ? fs::path(paths.value("text_cache", std::string())).parent_path()
-                                      : positions.parent_path().parent_path();
+  const auto then = workspace_then(paths);
   for (auto& [name, value] : paths.items()) {
     const fs::path path = value.get<std::string>();
-    if (path.empty() || fs::exists(path)) continue;
-    const auto relative = then.empty() ? fs::path() : path.lexically_relative(then);
+    const bool is_scorer = name.starts_with(kScorerPath);
+    if (path.empty()) continue;
+    if (name == "weights" && !options.weights.empty()) {
+      value = weights_now(identity, recorded, options.weights);
+    } else if (is_scorer && !options.scorers.empty()) {
+      value = (fs::path(options.scorers) / name.substr(kScorerPath.size())).string();
+    }
+    if (value != path.string() || (path.is_absolute() && fs::exists(path))) continue;
+    const auto relative = path.is_relative() ? path : path.lexically_relative(then);
     if (!relative.empty() && *relative.begin() != "..") value = (workspace / relative).string();
     if (fs::exists(value.get<std::string>())) continue;
     std::string here;
-    if (name == "weights") here = weights_here(recorded.folder / kJobFile).value_or("");
+    if (name == "weights") here = weights_now(identity, recorded, "");
+    if (is_scorer && fs::exists(path)) here = path.string();
     if (name == "prompts" || name == "train_prompts")
       here = prompts_in(workspace / "prompts", identity.value(name + "_sha256", std::string()));
     if (!here.empty()) value = fs::absolute(here).string();
@@ -179,7 +205,7 @@ Json some_positions(const Json& all, const VerifyOptions& options, std::size_t s
 void prepare(const RecordedJob& job, const VerifyOptions& options, const fs::path& folder) {
   make_folder(folder);
   Json document = read_json(job.folder / kJobFile);
-  document["paths"] = paths_now(document, job);
+  document["paths"] = paths_now(document, job, options);
   document["options"]["threads"] = core_count();
   // Images that somebody gave may be gone since; the evaluation kept what it scored.
   Json& paths = document["paths"];
@@ -575,6 +601,10 @@ Examples:
   command.add("--all", &o->all, "take all images");
   command.add("--sample-seed", &o->seed, "seed that draws the images");
   command.add("--training", &o->training, "also train again");
+  command.add("--weights", &o->weights, "model folder of an imported experiment",
+              {.is_path = true, .value = "DIR"});
+  command.add("--scorers", &o->scorers, "parent folder of its scorers' models and programs",
+              {.is_path = true, .value = "DIR"});
   command.add("--keep", &o->keep, "keep the folder of the repeated jobs, beside the database");
   return with_json(std::move(command), o, verify);
 }

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/file_checksums.h"
 #include "core/files.h"
+#include "core/paths/shown_path.h"
 #include "core/processes/process.h"
 #include "core/text.h"
 #include "core/weights/safetensors.h"
@@ -152,7 +153,7 @@ std::optional<std::string> reason_not_to_run(const Registry& registry, const Sco
     return is_reserved ? "this build has no evaluator for it" : "no scorer under --scorers DIR gives it";
   }
   if (evaluator->folder_class.empty() || folders.find(evaluator->name)) return std::nullopt;
-  return fmt::format("there is no folder {}", folders.looked_for(evaluator->name));
+  return fmt::format("there is no folder {}", shown_path(folders.looked_for(evaluator->name)));
 }
 
 Json scorer_identities(const Registry& registry, const ScorerFolders& folders,

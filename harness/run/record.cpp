@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/paths/shown_path.h"
 #include "core/sha256.h"
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
@@ -169,7 +170,7 @@ std::string images_text(const Plan& plan, const std::string& row) {
     if (run.name != row) continue;
     for (const auto& [step, given] : run.images) {
       places.push_back(fmt::format("{} in {} ({})", counted(std::ssize(given.list), "image"),
-                                   given.folder.string(), given.layout));
+                                   shown_path(given.folder), given.layout));
       remarks.insert(remarks.end(), given.notes.begin(), given.notes.end());
     }
   }
@@ -309,12 +310,26 @@ Json metrics_in_effect(const Plan& plan) {
   return columns;
 }
 
+/// Where the runs of a row were found, a text for each. Nothing looks for them there again.
+void show_places(Json& runs) {
+  for (auto& places : runs) {
+    std::vector<std::string> shown;
+    for (const auto& place : places_in(places.get<std::string>(), "/")) shown.push_back(shown_path(place));
+    places = join(shown, ",");
+  }
+}
+
 /// The table spec in effect: the file as it is, and beside it what all choices came to.
 Json effective_spec(const Plan& plan, const std::optional<std::string>& other_code) {
   Json methods = Json::object();
   for (const auto& method : plan.methods) methods[method] = plan.settings.effective_method(method);
   const auto& prompts = plan.inputs.has_evaluation() ? plan.inputs.evaluation : plan.inputs.training;
   Json spec = plan.spec.document;
+  for (auto& row : spec.at("methods")) {
+    for (const auto* outside : {"adapters", "images"}) {
+      if (row.is_object() && row.contains(outside)) show_places(row[outside]);
+    }
+  }
   spec["effective"] =
       Effective{.baseline = plan.baseline,
                 .checkpoints = plan.checkpoints,

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/paths/shown_path.h"
 #include "core/text.h"
 #include "evaluators/given/given_image.h"
 #include "harness/plan/outside_runs.h"
@@ -105,8 +106,8 @@ int samples_of(const ScoreRequest& request, const std::vector<ImageList>& lists,
   if (most.samples() > fewest.samples())
     notes.push_back(
         fmt::format("The first {} per prompt of every row: {} has {}, and {} has {} (--samples chooses).",
-                    counted(fewest.samples(), "image"), fewest.folder.string(), fewest.samples(),
-                    most.folder.string(), most.samples()));
+                    counted(fewest.samples(), "image"), shown_path(fewest.folder), fewest.samples(),
+                    shown_path(most.folder), most.samples()));
   return fewest.samples();
 }
 

@@ -123,8 +123,10 @@ std::map<std::string, std::string> draw(Store& store, const Experiment& experime
 
 void write_formats(const fs::path& folder, TableModel& model) {
   for (const auto& format : table_formats()) model.artifacts[format.file] = (folder / format.file).string();
+  auto written = model;  // table.json names files from where it lies
+  for (auto& [name, path] : written.artifacts) path = fs::proximate(path, folder).string();
   for (const auto& format : table_formats())
-    write_file_atomically(folder / format.file, format.render(model));
+    write_file_atomically(folder / format.file, format.render(written));
 }
 
 }  // namespace

@@ -3,21 +3,51 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ranges>
 
+#include "core/base64.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/geneval/shown_target.h"
+#include "core/image.h"
 #include "core/sha256.h"
+#include "evaluators/jpeg.h"
 #include "harness/plan/workspace.h"
 #include "harness/show/evaluated_checkpoints.h"
+#include "results/grid/grid_canvas.h"
 #include "results/paper/paper.h"
 #include "results/query/experiments.h"
 #include "results/store/rows.h"
+#include "results/store/stored_image.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr int kQuality = 95, kShrunkQuality = 85;
+
+/// Four channels of 16 bits and what goes with them; a page would carry along whatever else a file holds.
+void require_small(std::size_t bytes, const Image& image, const std::filesystem::path& file) {
+  constexpr std::size_t kPerPixel = 8, kBeside = 64u << 10;
+  const auto pixels = static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height);
+  if (bytes <= kPerPixel * pixels + kBeside) return;
+  throw Error(fmt::format("has {} bytes for {} x {} pixels, too many to be put into a page", bytes,
+                          image.width, image.height),
+              file.string(), "strip what it holds beside its pixels", Status::kFailed);
+}
+
+Image shrunk(const Image& image, int longest) {
+  const double factor = static_cast<double>(longest) / std::max(image.width, image.height);
+  const auto side = [&](int pixels) { return std::max(1, static_cast<int>(std::lround(pixels * factor))); };
+  const int width = side(image.width), height = side(image.height);
+  GridCanvas canvas;
+  canvas.picture(image, 0, 0, width, height);
+  return canvas.finish(width, height);
+}
+
+/// The longer side of an image in grid.html, which shows 288 of them on most screens.
+constexpr int kPagePixels = 384;
 
 /// One image of an evaluation with what the scorer made of it.
 struct Sample {
@@ -107,6 +137,22 @@ void find_paper_prompts(const Experiment& experiment, const Samples& samples, Gr
 }
 
 }  // namespace
+
+EmbeddedImage embedded_image(const std::filesystem::path& file, const std::string& sha256,
+                             const ReportImages& images) {
+  const auto bytes = read_stored_image(file, sha256);
+  const auto image = decode_png(bytes, file);
+  const auto embedded = [&](const char* kind, const std::string& data) {
+    return EmbeddedImage{fmt::format("data:image/{};base64,", kind) + base64(data), image.width,
+                         image.height};
+  };
+  if (std::max(image.width, image.height) > images.longest)
+    return embedded("jpeg", jpeg_bytes(shrunk(image, images.longest), kShrunkQuality));
+  require_small(bytes.size(), image, file);
+  if (images.lossless) return embedded("png", bytes);
+  const auto packed = jpeg_bytes(image, kQuality, JpegColours::kFull);
+  return packed.size() < bytes.size() ? embedded("jpeg", packed) : embedded("png", bytes);
+}
 
 fs::path evaluation_folder(Store& store, const StoredEvaluation& evaluation) {
   const fs::path recorded = evaluation.folder;
@@ -222,7 +268,9 @@ std::map<std::string, std::string> write_grid(const Grid& grid, const fs::path& 
     write(".pdf", *pdf);
     write("-float.tex", grid_latex(paper, files.stem + ".pdf", folder.string(), files.width.is_wide()));
   }
-  write(".html", grid_html(grid, folder));
+  write(".html", grid_html(grid, [](const GridCell& cell) {
+          return embedded_image(cell.image, cell.sha256, {.longest = kPagePixels, .lossless = true});
+        }));
   return paths;
 }
 

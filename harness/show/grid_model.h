@@ -35,6 +35,18 @@ void rename(const DisplayNames& names, Grid& grid);
 /// "grid"; with a choice of one's own "grid-wins-failures-12", so that the table's grid stays.
 std::string grid_stem(const GridChoice& choice);
 
+/// How images are put into a page.
+struct ReportImages {
+  int longest = 256;      ///< pixels of the longer side
+  bool lossless = false;  ///< the files themselves
+};
+
+/// The data URI is of a JPEG with full colours, shrunk to `longest` pixels where the image is larger; or of
+/// the file's own bytes (PNG), where they are fewer or asked for. The size is that of the file's image.
+/// Throws Error if it cannot be read, has another checksum, is no PNG, or is larger than its pixels can need.
+EmbeddedImage embedded_image(const std::filesystem::path& file, const std::string& sha256,
+                             const ReportImages& images);
+
 /// How a grid is written.
 struct GridFiles {
   std::string stem = "grid";

@@ -3,27 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
-#include "core/base64.h"
 #include "core/error.h"
 #include "core/geneval/shown_target.h"
-#include "core/image.h"
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
-#include "evaluators/jpeg.h"
 #include "harness/plan/selection.h"
 #include "harness/show/evaluated_checkpoints.h"
-#include "harness/show/grid_model.h"
 #include "harness/show/report_curves.h"
 #include "harness/show/table_model.h"
-#include "results/grid/grid_canvas.h"
 #include "results/store/journal.h"
 #include "results/store/left_out.h"
 #include "results/store/rows.h"
-#include "results/store/stored_image.h"
 #include "results/table/table_view.h"
 
 namespace harness {
@@ -45,54 +38,8 @@ ReportPrompt& prompt_with(std::size_t column, Prompts& prompts, int position, st
   return prompt;
 }
 
-constexpr int kQuality = 95, kShrunkQuality = 85;
-
-/// Four channels of 16 bits and what goes with them; a page would carry along whatever else a file holds.
-void require_small(std::size_t bytes, const Image& image, const std::filesystem::path& file) {
-  constexpr std::size_t kPerPixel = 8, kBeside = 64u << 10;
-  const auto pixels = static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height);
-  if (bytes <= kPerPixel * pixels + kBeside) return;
-  throw Error(fmt::format("has {} bytes for {} x {} pixels, too many to be put into a page", bytes,
-                          image.width, image.height),
-              file.string(), "strip what it holds beside its pixels", Status::kFailed);
-}
-
-Image shrunk(const Image& image, int longest) {
-  const double factor = static_cast<double>(longest) / std::max(image.width, image.height);
-  const auto side = [&](int pixels) { return std::max(1, static_cast<int>(std::lround(pixels * factor))); };
-  const int width = side(image.width), height = side(image.height);
-  GridCanvas canvas;
-  canvas.picture(image, 0, 0, width, height);
-  return canvas.finish(width, height);
-}
-
 /// In the place of an image that a row of given images lacks.
 constexpr const char* kNotGiven = "no image was given";
-
-/// A scored image for the page, and its own size.
-struct EmbeddedImage {
-  std::string uri;
-  int width = 0, height = 0;
-};
-
-/// The data URI is of a JPEG with full colours, shrunk to `longest` pixels where the image is larger; or of
-/// the file's own bytes (PNG), where they are fewer or asked for.
-/// Throws Error if it cannot be read, has another checksum, is no PNG, or is larger than its pixels can need.
-EmbeddedImage embedded_image(const std::filesystem::path& file, const std::string& sha256,
-                             const ReportImages& images) {
-  const auto bytes = read_stored_image(file, sha256);
-  const auto image = decode_png(bytes, file);
-  const auto embedded = [&](const char* kind, const std::string& data) {
-    return EmbeddedImage{fmt::format("data:image/{};base64,", kind) + base64(data), image.width,
-                         image.height};
-  };
-  if (std::max(image.width, image.height) > images.longest)
-    return embedded("jpeg", jpeg_bytes(shrunk(image, images.longest), kShrunkQuality));
-  require_small(bytes.size(), image, file);
-  if (images.lossless) return embedded("png", bytes);
-  const auto packed = jpeg_bytes(image, kQuality, JpegColours::kFull);
-  return packed.size() < bytes.size() ? embedded("jpeg", packed) : embedded("png", bytes);
-}
 
 void read_samples(Store& store, const std::string& evaluation_id, std::size_t column,
                   const ReportImages& images, Prompts& prompts) {

@@ -387,6 +387,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   }
   model.scale_warning = scale_warning_of(experiment);
   std::erase(model.notes, model.scale_warning);
+  for (auto& note : model.notes) note = with_operator_parts(note);
   adjust_comparisons(model.comparisons, model.confidence);
   heed_leaderboard(model);
   load_paper(spec, model);

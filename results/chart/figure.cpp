@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/paths/shown_path.h"
 #include "core/text.h"
 #include "results/table/markup.h"
 #include "results/table/notation.h"
@@ -351,7 +352,7 @@ std::string latex_figure(const LatexFigure& figure) {
   // Compiled where the figure was drawn, or beside its folder, or in it.
   const auto own = fs::path(figure.folder).lexically_normal();
   const auto last = own.has_filename() ? own.filename() : own.parent_path().filename();
-  for (const auto& folder : {last.string(), figure.folder}) {
+  for (const auto& folder : {last.string(), own.is_absolute() ? shown_path(own) : figure.folder}) {
     if (folder.empty() || folder == "." || folder.find_first_of(kSpecial) != std::string::npos) continue;
     const auto below = fmt::format("{}/{}", folder, figure.picture);
     const auto found = fmt::format("\\IfFileExists{{{}}}{{{}}}", below, included(below));

@@ -122,12 +122,13 @@ std::string grid_caption(const Grid& grid) {
 }
 
 std::string grid_latex(const Grid& grid, const std::string& pdf, const std::string& folder, bool wide) {
-  return latex_figure({.picture = pdf,
-                       .folder = folder,
-                       .label = "fig:grid",
-                       .caption = fmt::format("{}. {} {{\\scriptsize Signature: {}}}", latex_text(grid.title),
-                                              latex_text(grid_caption(grid)), latex_text(grid.signature)),
-                       .wide = wide});
+  const auto figure =
+      latex_figure({.picture = pdf,
+                    .folder = folder,
+                    .label = "fig:grid",
+                    .caption = fmt::format("{}. {}", latex_text(grid.title), latex_text(grid_caption(grid))),
+                    .wide = wide});
+  return "% Signature: " + printable_line(grid.signature) + "\n" + figure;
 }
 
 }  // namespace harness

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -133,7 +134,14 @@ std::string grid_pdf(const Grid& grid, double width);
 /// in; empty: the document's own), with title, caption and signature. Compiles on its own where it lies, too.
 std::string grid_latex(const Grid& grid, const std::string& pdf, const std::string& folder, bool wide = true);
 
-/// A page with the same rows; images are referred to relative to `folder`, where the page will stand.
-std::string grid_html(const Grid& grid, const std::filesystem::path& folder);
+/// A scored image as a page holds it: a data URI, and its own size in pixels.
+struct EmbeddedImage {
+  std::string uri;
+  int width = 0, height = 0;
+};
+using GridPictures = std::function<EmbeddedImage(const GridCell&)>;
+
+/// A page with the same rows, which needs no other file.
+std::string grid_html(const Grid& grid, const GridPictures& pictures);
 
 }  // namespace harness

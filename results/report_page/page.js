@@ -2,6 +2,7 @@
 (() => {
   const report = JSON.parse(document.getElementById('report-data').textContent);
   const kChunk = 40;  // rows that are made at a time
+  const kPrinted = 12;  // rows that a printer gets (page.css), which have their images from the start
 
   /** An element with properties and children; texts become text nodes, never markup. */
   function make(tag, properties = {}, ...children) {
@@ -235,11 +236,12 @@
     ...hasObjects ? [make('label', {className: 'switch'}, boxes, 'Boxes of objects')] : [],
     make('div', {className: 'outcomes', role: 'group', ariaLabel: 'Show'}, ...outcomeButtons));
   const status = make('p', {className: 'status', role: 'status'});
+  const printed = make('p', {className: 'printed'});
   const head = make('tr'), body = make('tbody');
   const table = make('table', {className: 'prompts'}, make('thead', {}, head), body);
   const more = make('button', {type: 'button', className: 'more'}, 'Show more');
   const rest = make('div', {className: 'rest'}, more);  // as tall as the rows that are not made yet
-  place.append(controls, status, table, rest);
+  place.append(controls, status, printed, table, rest);
   // The headings stay visible below the controls, however many lines these take.
   new ResizeObserver(() => {
     place.style.setProperty('--controls', `${controls.offsetHeight}px`);
@@ -330,7 +332,8 @@
     });
     Object.assign(image.dataset, {row, column});
     image.addEventListener('load', () => image.classList.toggle('small', image.naturalWidth < 200));
-    nearImage.observe(image);
+    if (made < kPrinted) image.src = imageOf(column, row);
+    else nearImage.observe(image);
     return image;
   }
 
@@ -422,6 +425,8 @@
       (state.tag ? `, ${state.tag}` : '') +
       (state.verdict ? `, ${state.method} ${verdictTitles[state.verdict]}` : '') +
       (state.text.trim() ? `, with \u201c${state.text.trim()}\u201d` : '') + '.';
+    printed.textContent = view.length > kPrinted
+      ? `The first ${kPrinted} of ${status.textContent} This page in a browser shows them all.` : status.textContent;
     body.replaceChildren();
     made = 0;
     makeRows(kChunk);

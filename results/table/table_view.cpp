@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <regex>
 #include <set>
 
 #include "core/text.h"
@@ -574,6 +575,16 @@ std::vector<std::string> TableView::all_notes() const {
 
 std::string for_operator(std::string_view text) {
   return fmt::format("{}{}{}", kOperatorBegins, text, kOperatorEnds);
+}
+
+std::string with_operator_parts(const std::string& note) {
+  static const std::regex kWhole(
+      R"(The evaluation prompts are a set of unknown checksum.*|Row .* is left out: .* is in its place\.)");
+  // What names an option or a command, in brackets or behind a semicolon; the digits of a whole checksum.
+  static const std::regex kPart(
+      R"( \([^()]*(--[a-z]|`harness )[^()]*\)|; (--[a-z]|[^;()]* --[a-z])[^;()]*?(?=[.;]?$)|, sha256 [0-9a-f]{64})");
+  if (std::regex_match(note, kWhole)) return for_operator(note);
+  return std::regex_replace(note, kPart, for_operator("$&"));
 }
 
 std::string shown_note(const TableModel& model, std::string_view note) {

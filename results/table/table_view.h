@@ -100,6 +100,8 @@ std::vector<std::string> shown_notes(const TableModel& model, const TableView& v
 /// In a note: what helps only those who run the table. table_view leaves it out for a paper's readers
 /// (TableShow::for_readers).
 std::string for_operator(std::string_view text);
+/// A note that was recorded as one text, with what helps only them marked so.
+std::string with_operator_parts(const std::string& note);
 /// The note as it is shown.
 std::string shown_note(const TableModel& model, std::string_view note);
 /// The notes as they are shown, without those of which nothing is.

@@ -47,12 +47,38 @@ TEST_F(Export, AnUnpackedArchiveIsAWorkspace) {
   EXPECT_EQ(ok({"table", "sd35-ocr", "--out", top}).out, ok({"table", "sd35-ocr"}).out);
 }
 
-TEST_F(Export, NamesNoPathOfThisMachineButInLogsAndJobFiles) {
-  for (const auto& entry : entries_of(at("small.tar.zst"))) {
-    if (entry.name.ends_with("job.json") || entry.name.ends_with("events.log")) continue;
+TEST_F(Export, NamesNoPathAndNoHostOfThisMachine) {
+  for (const auto& entry : entries_of(at("whole.tar.zst"))) {
+    EXPECT_THAT(entry.name, Not(HasSubstr(kWorkerLog)));
     EXPECT_THAT(entry.bytes, Not(HasSubstr(place().folder().string()))) << entry.name;
     EXPECT_THAT(entry.bytes, Not(HasSubstr(HARNESS_BINARY_DIR))) << entry.name;
+    EXPECT_THAT(entry.bytes, Not(HasSubstr(HARNESS_SOURCE_DIR))) << entry.name;
+    if (!entry.name.ends_with(kEventLog)) continue;
+    EXPECT_THAT(entry.bytes, HasSubstr("\"host\":\"elsewhere\"")) << entry.name;
   }
+}
+
+TEST_F(Export, OfAWorkspaceThatIsNamedInFullNamesNoPath) {
+  const auto out = at("in full").string();
+  ok(smoke({"--out", out}));
+  ok({"export", "1", "-o", "in-full.tar.zst", "--images", "--out", out});
+  for (const auto& entry : entries_of(at("in-full.tar.zst")))
+    EXPECT_THAT(entry.bytes, Not(HasSubstr(place().folder().string()))) << entry.name;
+}
+
+TEST_F(Export, NamesNoFolderOfWeightsAndVerifyIsToldWhereTheyAre) {
+  const Workplace elsewhere;
+  const auto weights = elsewhere.folder() / "models/mine";
+  Workplace::write_weights(weights, 2);
+  ok(smoke({"--methods", "ratio-norm", "--out", "weighed", "--weights", weights.string()}));
+  ok({"export", "1", "-o", "weighed.tar.zst", "--images", "--checkpoints", "--out", "weighed"});
+  for (const auto& entry : entries_of(at("weighed.tar.zst")))
+    EXPECT_THAT(entry.bytes, Not(HasSubstr(elsewhere.folder().string()))) << entry.name;
+  ok({"import", "weighed.tar.zst", "--out", "taken"});
+  place().fails(2, {"verify", "--out", "taken"}, {"are not found on this machine", "--weights DIR"});
+  place().fails(2, {"verify", "--out", "taken", "--weights", (place().share() / "backbones/glyph").string()},
+                {"holds other weights"});
+  ok({"verify", "--out", "taken", "--weights", weights.string()}, {"same bits"});
 }
 
 TEST_F(Export, DescribesEveryFileAsRoCrateDoes) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "core/base64.h"
 #include "core/files.h"
 #include "core/sha256.h"
 #include "tests/error_of.h"
@@ -134,6 +135,10 @@ TEST(GridRows, ThePapersGalleryKeepsItsOrderWhateverTheScores) {
 TEST(GridGroups, AnUnknownNameIsAnErrorWithTheNearestOne) {
   EXPECT_EQ(grid_group_from_name("mixed"), GridGroup::kMixed);
   EXPECT_THAT(error_of([] { grid_group_from_name("win"); }).what(), HasSubstr("did you mean \"wins\"?"));
+}
+
+EmbeddedImage picture_of(const GridCell& cell) {
+  return {.uri = "data:image/png;base64," + base64(read_file(cell.image)), .width = 96, .height = 48};
 }
 
 class GridFigure : public testing::Test {
@@ -269,7 +274,7 @@ TEST_F(GridFigure, JudgedImagesHaveTheirJudgementInPlaceOfATranscript) {
   for (auto& cell : row.cells) cell.transcript = std::nullopt;
   row.cells[0].judgement = "expected star>=3, found 1\nexpected <b><1, found 2";
   row.cells[1].judgement = "";
-  const auto page = grid_html(judged, folder_);
+  const auto page = grid_html(judged, picture_of);
   EXPECT_THAT(page, HasSubstr("<b>counting: 3 star</b>"));
   EXPECT_THAT(page, HasSubstr("<span class=\"wrong\">wrong</span>: expected star&gt;=3, found 1; expected "
                               "&lt;b&gt;&lt;1, found 2</span>"));
@@ -294,7 +299,8 @@ TEST_F(GridFigure, AnImageThatCouldNotBeJudgedSaysWhy) {
   auto failed = grid();
   failed.rows[0].is_judged = true;
   failed.rows[0].cells[0].reason = "no detector";
-  EXPECT_THAT(grid_html(failed, folder_), HasSubstr("<span class=\"none\">not judged: no detector</span>"));
+  EXPECT_THAT(grid_html(failed, picture_of),
+              HasSubstr("<span class=\"none\">not judged: no detector</span>"));
 }
 
 TEST_F(GridFigure, AnImageThatIsMissingOrIsNotTheOneThatWasScoredIsNamed) {
@@ -307,11 +313,12 @@ TEST_F(GridFigure, AnImageThatIsMissingOrIsNotTheOneThatWasScoredIsNamed) {
   EXPECT_THAT(error_of([&] { render_grid(broken); }).what(), HasSubstr("none.png"));
 }
 
-TEST_F(GridFigure, PagesReferToImagesByRelativePaths) {
-  const auto page = grid_html(grid(), folder_ / "table");
-  EXPECT_THAT(page, HasSubstr("src=\"../images/a.png\""));
+TEST_F(GridFigure, PagesHoldTheirImagesAndReferToNoFile) {
+  const auto page = grid_html(grid(), picture_of);
+  EXPECT_THAT(page, HasSubstr("src=\"data:image/png;base64," + base64(read_file(folder_ / "images/a.png"))));
   EXPECT_THAT(page, HasSubstr("C<span class=\"wrong\">q</span>ld &lt;Beer&gt;"));
   EXPECT_THAT(page, testing::Not(HasSubstr("http")));
+  EXPECT_THAT(page, testing::Not(HasSubstr("images/")));
 }
 
 TEST_F(GridFigure, TheCaptionStatesTheRule) {

@@ -135,6 +135,39 @@ TEST_F(GivenRows, AnExperimentOfImagesTravels) {
   EXPECT_PROBLEM(harness("check images --out " + (root_ / "merged").string()), "rules hold;");
 }
 
+TEST_F(GivenRows, WhatLeavesTheMachineNamesNoFolderOfIt) {
+  const auto prompts = write_prompts(6);
+  const auto lab = root_ / "lab";
+  for (int i = 0; i < 6; ++i) {
+    write_image(fmt::format("lab/study/a/{}.png", i), 40 * i);
+    write_image(fmt::format("lab/study/b/{}.png", i), 40 * i + 20);
+  }
+  fs::rename(prompts, lab / "p.txt");
+  expect_scored_rows(
+      "o", fmt::format("a={0}/study/a b={0}/study/b --prompts {0}/p.txt --scorers {0}", lab.string()));
+  const auto expect_free = [&](const std::string& text, const std::string& where, const fs::path& folder) {
+    const auto found = text.find(folder.string());
+    EXPECT_EQ(found, std::string::npos)
+        << where << ": " << text.substr(found - std::min<std::size_t>(found, 80), 200);
+  };
+  const auto out = (root_ / "o").string();
+  for (const auto* format : {"md", "latex", "csv", "json", "html"})
+    expect_free(on(fmt::format("table images --format {}", format), "o"), format, root_);
+  EXPECT_PROBLEM(on("table images", "o"), "a: 6 images in study/a (");
+  on("report images", "o");
+  for (const auto& entry : fs::directory_iterator(root_ / "o/images"))
+    expect_free(read_file(entry.path()), entry.path().filename(), root_);
+  EXPECT_PROBLEM(read_file(root_ / "o/images/grid.html"), "<img src=\"data:image/png;base64,");
+  const auto archive = (root_ / "o.tar.zst").string();
+  EXPECT_EQ(
+      shell(fmt::format("{} export images -o {} --images --out {} 2>&1", kHarness, archive, out)).status, 0);
+  EXPECT_EQ(shell(fmt::format("{} import {} --out {}/there 2>&1", kHarness, archive, root_.string())).status,
+            0);
+  for (const auto& entry : fs::recursive_directory_iterator(root_ / "there")) {
+    if (entry.is_regular_file()) expect_free(read_file(entry.path()), entry.path(), lab);
+  }
+}
+
 TEST_F(GivenRows, ACopiedRunIsAdoptedWithItsScores) {
   const auto prompts = write_prompts(3);
   for (int i = 0; i < 3; ++i) {
