@@ -425,8 +425,8 @@
       (state.tag ? `, ${state.tag}` : '') +
       (state.verdict ? `, ${state.method} ${verdictTitles[state.verdict]}` : '') +
       (state.text.trim() ? `, with \u201c${state.text.trim()}\u201d` : '') + '.';
-    printed.textContent = view.length > kPrinted
-      ? `The first ${kPrinted} of ${status.textContent} This page in a browser shows them all.` : status.textContent;
+    printed.textContent = status.textContent +
+      (view.length > kPrinted ? ` Printed: the first ${kPrinted} of them; the page in a browser shows all.` : '');
     body.replaceChildren();
     made = 0;
     makeRows(kChunk);

@@ -3,6 +3,7 @@
 #include "core/base64.h"
 #include "core/image.h"
 #include "core/sha256.h"
+#include "core/text.h"
 #include "tests/harness/workplace.h"
 
 namespace harness::test {
@@ -73,6 +74,22 @@ TEST_F(ReportCommand, IsInTheExperimentsFolderAndHoldsEveryPromptAndImage) {
       EXPECT_THAT(image.get<std::string>(), HasSubstr("data:image/png;base64,"));
   }
   EXPECT_FALSE(fs::exists(runs / "sd35-ocr/report.html.tmp"));
+}
+
+TEST_F(ReportCommand, OnPaperItHasFewPagesAndNoImageThatDoesNotShow) {
+  if (!has_program("chromium") || !has_program("pdfimages"))
+    GTEST_SKIP() << "chromium or pdfimages is not here";
+  report();
+  const auto printed = shell(
+      "chromium --headless --no-sandbox --disable-gpu --user-data-dir=$PWD/browser --print-to-pdf=page.pdf page.html "
+      "2>/dev/null && pdfinfo page.pdf | sed -n 's/^Pages: *//p' && "
+      "pdfimages -list page.pdf | awk 'NR > 2 {print $4 \"x\" $5}' | sort | uniq -c",
+      {.folder = place.folder()});
+  ASSERT_EQ(printed.status, 0) << printed.err;
+  const auto lines = split(printed.out, '\n');
+  EXPECT_LE(std::stoi(lines.at(0)), 15) << "pages";
+  EXPECT_EQ(trim(lines.at(1)), "48 8x4") << "12 prompts, 4 columns";
+  EXPECT_EQ(join(lines, "|").find("14x16"), std::string::npos) << "the icon of an image that is not there";
 }
 
 TEST_F(ReportCommand, ItsScoresAreTheDatabases) {

@@ -146,6 +146,18 @@ def check_links_and_keys(page, check, data, url):
     check(page.locator("dialog h3").text_content() != before, "the arrow keys lead to the next prompt")
 
 
+def check_print(page, check, data):
+    """As a printer gets it: no table is cut, and no image that is not loaded is shown."""
+    page.set_viewport_size({"width": 1000, "height": 700})  # of landscape paper
+    page.emulate_media(media="print", color_scheme="light")
+    wide = page.evaluate("[...document.querySelectorAll('.scroll, .prompts')].filter(e => e.offsetParent && e.scrollWidth > e.clientWidth + 1).length")
+    check(wide == 0 and page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "on paper no table is cut")
+    shown = "[...document.querySelectorAll('.prompts img')].filter(e => e.offsetParent)"
+    count = page.evaluate(f"{shown}.length")
+    check(count > 0 and page.evaluate(f"{shown}.every(i => i.naturalWidth > 0)"), f"and its {count} images show")
+    check(len([r for r in page.locator(".prompts tbody tr").all() if r.is_visible()]) == min(12, len(data["prompts"])), "of the first prompts")
+
+
 def check_page(context, url, width, scheme, arguments, check):
     page = context.new_page()
     problems, requests = [], []
@@ -174,6 +186,12 @@ def check_page(context, url, width, scheme, arguments, check):
     page.wait_for_timeout(500)
     box = page.locator("#provenance").bounding_box()
     check(0 <= box["y"] < page.viewport_size["height"], "the foot of the page can be reached past the list")
+    if data["prompts"]:
+        page.goto("about:blank")
+        page.goto(url)
+        page.locator(".prompts tbody tr").first.wait_for(state="attached")
+        page.wait_for_timeout(300)
+        check_print(page, check, data)
     check(not requests, f"no request leaves the page {requests[:3] if requests else ''}")
     check(not problems, f"nothing on the console {problems[:3] if problems else ''}")
     page.close()
