@@ -13,6 +13,7 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "core/weights/outside_checkpoint.h"
+#include "harness/images/common_folder.h"
 #include "harness/plan/model_folder.h"
 #include "harness/plan/outside_runs.h"
 #include "harness/plan/scorers.h"
@@ -218,9 +219,9 @@ RunPlan images_run(const Plan& plan, const std::string& name, std::int64_t seed,
               {"numerics_version", plan.numerics_version}};
   std::vector<int> steps;
   for (const auto& [step, place] : places) {
-    auto found =
+    auto found = in_common_folder(
         find_images({.path = place, .where = fmt::format("images of {}", name), .first_index = first_index},
-                    plan.inputs.evaluation);
+                    plan.inputs.evaluation));
     auto& given = run.images[step];
     given = {.folder = found.folder, .list = summed(found), .layout = found.layout, .notes = found.notes};
     steps.push_back(step);

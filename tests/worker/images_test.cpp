@@ -143,8 +143,13 @@ TEST_F(GivenRows, WhatLeavesTheMachineNamesNoFolderOfIt) {
     write_image(fmt::format("lab/study/b/{}.png", i), 40 * i + 20);
   }
   fs::rename(prompts, lab / "p.txt");
-  expect_scored_rows(
-      "o", fmt::format("a={0}/study/a b={0}/study/b --prompts {0}/p.txt --scorers {0}", lab.string()));
+  // A manifest names its images in full, and elsewhere.
+  std::string manifest;
+  for (int i = 0; i < 6; ++i)
+    manifest += fmt::format("{{\"file\": \"{}/study/b/{}.png\", \"index\": {}}}\n", lab.string(), i, i);
+  fs::create_directories(lab / "lists");
+  write_file(lab / "lists/b.jsonl", manifest);
+  expect_scored_rows("o", fmt::format("a={0}/study/a b={0}/lists/b.jsonl --prompts {0}/p.txt", lab.string()));
   const auto expect_free = [&](const std::string& text, const std::string& where, const fs::path& folder) {
     const auto found = text.find(folder.string());
     EXPECT_EQ(found, std::string::npos)
