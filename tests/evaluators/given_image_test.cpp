@@ -1,12 +1,16 @@
 #include "evaluators/given/given_image.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <string>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/text.h"
 #include "evaluators/jpeg.h"
+#include "tests/png_chunk.h"
 #include "tests/recorded_cases.h"
 
 namespace harness {
@@ -64,6 +68,40 @@ TEST(GivenImages, ARotationByExifIsRemarkedAndNotApplied) {
   EXPECT_EQ(turned.remark, "are JPEG files with a rotation by Exif, which is not applied");
   EXPECT_EQ(turned.image.width, 40);
   EXPECT_EQ(read_given_image(with_segment(jpeg, '\xE1', exif('\x01')), "image").remark, "are JPEG files");
+}
+
+TEST(GivenImages, ARotationOfAPngIsRemarkedWhereverItIsWritten) {
+  const auto png = png_bytes(gradient(20, 10));
+  const auto exif = [](char orientation) {
+    return std::string("II\x2A\0\x08\0\0\0", 8) + std::string("\x01\0", 2) +
+           std::string("\x12\x01\x03\0\x01\0\0\0", 8) + orientation + std::string("\0\0\0\0\0\0\0", 7);
+  };
+  const auto profile = [&](const std::string& bytes) {
+    return fmt::format("\nexif\n{:8}\n{}\n", bytes.size(), hexadecimal(bytes));
+  };
+  const std::string xmp = "<rdf:Description tiff:Orientation=\"8\"/>",
+                    rotated = "have a rotation by Exif, which is not applied";
+  const auto remark = [&](const std::string& type, const std::string& body, bool at_end = false) {
+    return read_given_image(with_chunk(png, type, body, at_end), "image").remark;
+  };
+  EXPECT_EQ(remark("eXIf", exif('\x06')), rotated);
+  EXPECT_EQ(remark("eXIf", exif('\x06'), true), rotated);
+  EXPECT_EQ(remark("eXIf", exif('\x01')), "");
+  const std::string key("Raw profile type exif\0", 22);
+  EXPECT_EQ(remark("tEXt", key + profile(std::string("Exif\0\0", 6) + exif('\x03'))), rotated);
+  EXPECT_EQ(remark("tEXt", key + profile(exif('\x01'))), "");
+  const auto text = profile(exif('\x06'));
+  std::string compressed(1000, '\0');
+  auto size = static_cast<uLongf>(compressed.size());
+  ASSERT_EQ(compress(reinterpret_cast<Bytef*>(compressed.data()), &size,
+                     reinterpret_cast<const Bytef*>(text.data()), static_cast<uLong>(text.size())),
+            Z_OK);
+  compressed.resize(size);
+  EXPECT_EQ(remark("zTXt", key + std::string(1, '\0') + compressed), rotated);
+  EXPECT_EQ(remark("zTXt", key + std::string(1, '\0') + "damaged"), "");
+  EXPECT_EQ(remark("iTXt", std::string("XML:com.adobe.xmp\0\0\0\0\0", 22) + xmp), rotated);
+  EXPECT_EQ(remark("tEXt", std::string("Comment\0", 8) + xmp), "");
+  for (const char* torn : {"", "II", "MM\0\x2A\xFF\xFF\xFF\xFF"}) EXPECT_EQ(remark("eXIf", torn), "");
 }
 
 TEST(GivenImages, WhatIsNoImageOfARowSaysWhy) {
