@@ -1,24 +1,35 @@
 #pragma once
 
-#include <map>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "harness/images/image_list.h"
+#include "harness/images/prompt_finder.h"
 
 namespace harness {
+
+/// What an image's name, or its line of a manifest, says of it.
+struct ImageClaim {
+  int position = 0;
+  std::string name, where;  ///< where: of messages
+  std::optional<std::uint64_t> sample = {}, seed = {};
+  std::optional<std::uint64_t> order = {};  ///< among the images of its prompt, where nothing else says it
+  bool by_number = false;                   ///< its prompt is known by a number and nothing else
+};
 
 /// Takes a place's images in and refuses two of one sample.
 class ImageCollector {
  public:
-  explicit ImageCollector(const ImagePlace& place) : place_(place) {}
+  ImageCollector(const ImagePlace& place, const PromptFinder& prompts) : place_(place), prompts_(prompts) {}
 
-  /// `sample`: nothing where its place among the images of its prompt says it. Throws Error (at `where`).
-  void add(int position, std::optional<long long> sample, const std::string& name, const std::string& where);
+  void add(ImageClaim claim) { claims_.push_back(std::move(claim)); }
 
-  /// Samples count from 0: where the place's do not, the smallest becomes 0 and a note says so. Throws Error
-  /// where there is no image.
+  /// Gives each image its sample: as it was named, where that counts from 0 or 1; else its place among the
+  /// seeds, which count upwards. Notes say so. Throws Error where there is no image, two are one sample of a
+  /// prompt, only some have a number, or the prompts' numbers may count from 0 or from 1.
   ImageList finish(std::filesystem::path folder, std::string layout) &&;
 
   /// What has an ending of a picture and is none of those that are read. Throws Error if there was one.
@@ -26,11 +37,18 @@ class ImageCollector {
   void pass_over(const std::filesystem::path& file);
 
  private:
-  int first_sample() const;
+  using Number = std::optional<std::uint64_t> ImageClaim::*;
+
+  void require_known_beginning() const;
+  bool all_have(Number number, const char* name) const;
+  std::vector<int> numbers(ImageList& list);
+  std::vector<int> samples_as_named(ImageList& list) const;
+  std::vector<int> ranks(Number number, ImageList* list) const;
+  std::vector<int> in_order(ImageList& list) const;
 
   const ImagePlace& place_;
-  std::map<std::pair<int, int>, std::string> found_;
-  std::map<int, int> next_;  ///< by prompt
+  const PromptFinder& prompts_;
+  std::vector<ImageClaim> claims_;
   int of_other_forms_ = 0;
   std::string other_form_;
 };

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "core/files.h"
 #include "core/text.h"
+#include "harness/images/table_file.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -47,6 +47,8 @@ class CsvReader {
       auto plain = text_.substr(at_, end - at_);
       at_ = end;
       if (plain.ends_with('\r')) plain.remove_suffix(1);
+      if (const auto text = trim(plain); text.starts_with('"'))
+        throw Error("has a blank before a quote, which then quotes nothing", place(), "take the blank out");
       return std::string(trim(plain));
     }
     std::string quoted;
@@ -70,6 +72,28 @@ class CsvReader {
   int line_ = 1;
 };
 
+/// Throws Error where the first line shows that fields are separated by something else.
+void require_commas(std::string_view text, const fs::path& file) {
+  const auto line = trim(text.substr(0, text.find('\n')));
+  const auto where = file.string() + ":1";
+  if (line.starts_with("sep="))
+    throw Error(fmt::format("{} is a note for spreadsheet programs and names no column", in_quotes(line)),
+                where, "take this line out; fields are separated by commas");
+  if (line.find(',') != std::string_view::npos) return;
+  for (const auto& [separator, name] : {std::pair(';', "semicolons"), {'\t', "tabs"}, {'|', "bars"}}) {
+    if (line.find(separator) != std::string_view::npos)
+      throw Error(fmt::format("separates fields by {}", name), where, "save it with commas");
+  }
+}
+
+/// What may make a line longer or shorter than the first one.
+std::string hint_for(const std::vector<std::string>& record, const std::vector<std::string>& names) {
+  if (record.size() == names.size() + 1 && record.back().empty())
+    return "take the comma at the end of the line out";
+  return record.size() > names.size() ? "put texts with commas between double quotes"
+                                      : "give every line all fields; empty ones keep their comma";
+}
+
 bool is_empty(const std::vector<std::string>& record) {
   return record.size() == 1 && record.front().empty();
 }
@@ -77,10 +101,8 @@ bool is_empty(const std::vector<std::string>& record) {
 }  // namespace
 
 std::vector<CsvRow> read_csv(const fs::path& file) {
-  const auto bytes = read_file(file);
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  std::string_view text = bytes;
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  const auto text = read_table_text(file);
+  require_commas(text, file);
   CsvReader reader(text, file);
   if (reader.at_end()) throw Error("is empty", file.string());
   const auto names = reader.record();
@@ -95,7 +117,7 @@ std::vector<CsvRow> read_csv(const fs::path& file) {
     if (is_empty(record)) continue;
     if (record.size() != names.size()) {
       throw Error(fmt::format("has {} fields, and the first line names {}", record.size(), names.size()),
-                  fmt::format("{}:{}", file.string(), line), "put texts with commas between double quotes");
+                  fmt::format("{}:{}", file.string(), line), hint_for(record, names));
     }
     CsvRow row{.fields = {}, .line = line};
     for (std::size_t i = 0; i < names.size(); ++i) row.fields[names[i]] = record[i];

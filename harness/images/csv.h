@@ -14,7 +14,8 @@ struct CsvRow {
 };
 
 /// Reads a CSV file with a line of names (RFC 4180; a byte order mark and empty lines are skipped). Throws
-/// Error naming the line: a quote without its end, more or fewer fields than names, a name twice.
+/// Error naming the line: a quote without its end, more or fewer fields than names, a name twice, fields
+/// that something else than commas separates.
 std::vector<CsvRow> read_csv(const std::filesystem::path& file);
 
 }  // namespace harness

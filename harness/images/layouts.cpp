@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <regex>
 #include <set>
@@ -26,6 +28,8 @@ constexpr const char* kLayouts =
     "docs/images.md shows all layouts";
 constexpr const char* kRename =
     "name them INDEX.png, or put a manifest.csv there (columns file, and prompt or index)";
+
+constexpr const char* kGenevalMetadata = "metadata.jsonl";
 
 /// What is directly in a folder, by name. Throws Error for what cannot be looked at.
 struct Entries {
@@ -56,11 +60,17 @@ struct Entries {
   }
 };
 
-long long number_of(const std::string& digits, const std::string& name, const std::string& where) {
-  long long value = 0;
+std::uint64_t number_of(const std::string& digits, const std::string& name, const std::string& where) {
+  std::uint64_t value = 0;
   if (std::from_chars(digits.data(), digits.data() + digits.size(), value).ec != std::errc())
     throw Error(fmt::format("the number in {} is too large", name), where);
   return value;
+}
+
+/// The number of a prompt; one that is larger than any is that of none.
+long long index_of(const std::string& digits, const std::string& name, const std::string& where) {
+  constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  return static_cast<long long>(std::min(number_of(digits, name, where), kLargest));
 }
 
 /// GenEval's folders: 00000/metadata.jsonl and 00000/samples/0000.png.
@@ -71,16 +81,16 @@ bool is_of_geneval(const fs::path& folder) {
 
 int position_of_geneval(const fs::path& folder, const PromptFinder& prompts, const std::string& where) {
   const auto name = folder.filename().string();
-  const auto file = folder / "metadata.jsonl";
-  if (!fs::exists(file)) return prompts.at(number_of(name, name, where), where);
+  const auto file = folder / kGenevalMetadata;
+  if (!fs::exists(file)) return prompts.at(index_of(name, name, where), where);
   const auto record = parse_json(read_file(file), file.string());
   const auto prompt = record.is_object() ? record.value("prompt", Json()) : Json();
   if (!prompt.is_string()) throw Error("has no \"prompt\"", file.string());
   // Records repeat a prompt: the folder's number tells them apart.
   const auto text = prompt.get<std::string>();
   try {
-    const int position = prompts.at(number_of(name, name, where), where);
-    if (prompts.text_of(position) == text) return position;
+    const int position = prompts.at(index_of(name, name, where), where);
+    if (prompts.is_of(position, text)) return position;
   } catch (const Error&) {
   }
   return prompts.of_text(text, file.string());
@@ -89,7 +99,7 @@ int position_of_geneval(const fs::path& folder, const PromptFinder& prompts, con
 ImageList read_geneval(const ImagePlace& place, const std::vector<fs::path>& folders,
                        const PromptFinder& prompts) {
   static const std::regex kNumber("[0-9]+");
-  ImageCollector images(place);
+  ImageCollector images(place, prompts);
   for (const auto& folder : folders) {
     if (!is_of_geneval(folder)) continue;
     const int position = position_of_geneval(folder, prompts, place.where);
@@ -97,25 +107,40 @@ ImageList read_geneval(const ImagePlace& place, const std::vector<fs::path>& fol
       const auto name = image.stem().string();
       if (!std::regex_match(name, kNumber))
         throw Error(fmt::format("{} has no number as its name", image.string()), place.where, kLayouts);
-      images.add(position, number_of(name, name, place.where), fs::relative(image, place.path).string(),
-                 place.where);
+      images.add({.position = position,
+                  .name = fs::relative(image, place.path).string(),
+                  .where = place.where,
+                  .sample = number_of(name, name, place.where),
+                  .by_number = !fs::exists(folder / kGenevalMetadata)});
     }
   }
   return std::move(images).finish(fs::absolute(place.path), "GenEval's folders");
 }
 
-/// "image_0012-3", "0012" and "img12": an index and, where there is one, a sample.
+/// "image_0012-3", "0012", "img12" and "p12_s3": an index and, where there is one, a sample.
 struct Numbered {
-  std::string index, sample;
+  std::string index, sample, label;  ///< label: letters before the index
+  bool is_labelled = false;          ///< the name says which number is which
 };
 
+std::string lower_case(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
 std::optional<Numbered> numbered(const fs::path& image) {
-  static const std::regex kIndex("(?:[A-Za-z]+[_-])?([0-9]+)(?:[_-]([0-9]+))?"),
-      kBehindLetters("[A-Za-z]+([0-9]+)");
+  static const std::regex kIndex("(?:([a-z]+)[_-])?([0-9]+)(?:[_-]([0-9]+))?"),
+      kBehindLetters("([a-z]+)([0-9]+)"), kOfComfyUi("([a-z]+)_([0-9]+)_"),
+      kLabelled("(p|prompt|idx|index)[_-]?([0-9]+)[_-](s|sample|seed)[_-]?([0-9]+)"),
+      kLabelledSeedFirst("(s|sample|seed)[_-]?([0-9]+)[_-](p|prompt|idx|index)[_-]?([0-9]+)");
   std::smatch parts;
-  const auto name = image.stem().string();
-  if (std::regex_match(name, parts, kIndex)) return Numbered{parts[1], parts[2]};
-  if (std::regex_match(name, parts, kBehindLetters)) return Numbered{parts[1], ""};
+  const auto name = lower_case(image.stem().string());
+  if (std::regex_match(name, parts, kLabelled)) return Numbered{parts[2], parts[4], parts[1], true};
+  if (std::regex_match(name, parts, kLabelledSeedFirst)) return Numbered{parts[4], parts[2], parts[3], true};
+  if (std::regex_match(name, parts, kIndex)) return Numbered{parts[2], parts[3], parts[1]};
+  if (std::regex_match(name, parts, kBehindLetters) || std::regex_match(name, parts, kOfComfyUi))
+    return Numbered{parts[2], "", parts[1]};
   return std::nullopt;
 }
 
@@ -125,45 +150,115 @@ bool is_ambiguous(const fs::path& image) {
   return std::regex_match(image.stem().string(), kTwoNumbers);
 }
 
-/// "a sign reading OPEN_000012": a prompt and a number, as T2I-CompBench writes them. Throws Error (at
-/// `where`) where several prompts have it.
-std::optional<int> position_of_name(const fs::path& image, const PromptFinder& prompts,
-                                    const std::string& where) {
+/// "a sign reading OPEN_000012": a prompt and a number, as T2I-CompBench writes them.
+struct NamedByPrompt {
+  int position = 0;
+  std::optional<std::uint64_t> number = {};
+};
+
+/// Throws Error (at `where`) where several prompts have the name.
+std::optional<NamedByPrompt> named_by_prompt(const fs::path& image, const PromptFinder& prompts,
+                                             const std::string& where) {
   const auto name = image.stem().string();
   const auto end = name.find_last_not_of("0123456789");
   if (end == std::string::npos) return std::nullopt;
-  if (end + 1 < name.size() && name[end] == '_') {
-    if (const auto found = prompts.find_text(name.substr(0, end), where)) return found;
-  }
-  return prompts.find_text(name, where);
+  std::optional<NamedByPrompt> named;
+  if (const auto whole = prompts.find_text(name, where)) named = NamedByPrompt{.position = *whole};
+  const auto digits = name.substr(end + 1);
+  if (digits.empty() || name[end] != '_') return named;
+  const auto before = prompts.find_text(name.substr(0, end), where);
+  if (!before) return named;
+  if (named && named->position != *before)
+    throw Error(fmt::format("{} may be {}, or image {} of {}", in_quotes(image.filename().string()),
+                            in_quotes(prompts.text_of(named->position)), digits,
+                            in_quotes(prompts.text_of(*before))),
+                where, kRename);
+  return NamedByPrompt{.position = *before, .number = number_of(digits, name, where)};
 }
 
-/// Throws Error where names such as "seed-42_0007" would make all images samples of one of several prompts.
-void expect_several_prompts(const ImagePlace& place, const Entries& entries, const PromptFinder& prompts) {
-  std::set<long long> indices;
+/// The numbers that the names of a folder have in one place.
+struct Numbers {
+  std::set<std::uint64_t> values;
+  bool are_padded = false;  ///< one begins with 0 and goes on
+  bool are_indexes = true;  ///< prompts have them all
+
+  void add(const std::string& digits, const std::string& name, const ImagePlace& place,
+           const PromptFinder& prompts) {
+    values.insert(number_of(digits, name, place.where));
+    are_padded = are_padded || (digits.size() > 1 && digits.front() == '0');
+    are_indexes = are_indexes && prompts.has(index_of(digits, name, place.where));
+  }
+};
+
+/// Whether names of two numbers, INDEX_SAMPLE as they are read, could as well be SEED_INDEX.
+bool may_name_the_seed_first(const Numbers& first, const Numbers& second, const PromptFinder& prompts) {
+  if (!second.are_indexes) return false;
+  if (!first.are_indexes) return true;
+  if (first.are_padded && !second.are_padded) return false;
+  const auto firsts = first.values.size(), seconds = second.values.size();
+  const auto beginning = static_cast<std::uint64_t>(std::max(prompts.first_index(), 0));
+  if (first.values.contains(beginning))
+    return firsts == prompts.size() ? seconds >= firsts : firsts <= seconds || second.are_padded;
+  return firsts < 4 * seconds;  // prompts from the middle of the set: many more than samples
+}
+
+/// Throws Error where the first numbers may be those of seeds, as in "42_0007".
+void expect_index_first(const ImagePlace& place, const Entries& entries, const PromptFinder& prompts) {
+  if (prompts.size() < 2 || entries.images.size() < 2) return;
+  Numbers first, second;
   for (const auto& image : entries.images) {
     const auto parts = *numbered(image);
-    if (parts.sample.empty()) return;
-    indices.insert(number_of(parts.index, image.filename().string(), place.where));
+    if (parts.sample.empty() || parts.is_labelled) return;
+    const auto name = image.filename().string();
+    first.add(parts.index, name, place, prompts);
+    second.add(parts.sample, name, place, prompts);
   }
-  if (prompts.size() < 2 || entries.images.size() < 2 || indices.size() > 1) return;
-  const auto& first = entries.images.front();
-  throw Error(fmt::format("{} is read as sample {} of prompt {}, and all {} images as samples of that prompt",
-                          first.filename().string(), numbered(first)->sample, *indices.begin(),
-                          entries.images.size()),
-              place.where, kRename);
+  const auto& image = entries.images.front();
+  const auto name = image.filename().string();
+  const auto parts = *numbered(image);
+  if (first.values.size() == 1) {
+    throw Error(
+        fmt::format("{} is read as sample {} of prompt {}, and all {} images as samples of that prompt", name,
+                    parts.sample, *first.values.begin(), entries.images.size()),
+        place.where, kRename);
+  }
+  if (!may_name_the_seed_first(first, second, prompts)) return;
+  const auto prompt_of = [&](const std::string& digits) {
+    const auto index = index_of(digits, name, place.where);
+    return prompts.has(index) ? in_quotes(prompts.text_of(prompts.at(index, place.where)))
+                              : fmt::format("prompt {}, which is not there", digits);
+  };
+  throw Error(
+      fmt::format("{} may be INDEX_SAMPLE, sample {} of {}, or SEED_INDEX, {} with seed {}: the names "
+                  "have {} first and {} second numbers, for {} prompts",
+                  name, parts.sample, prompt_of(parts.index), prompt_of(parts.sample), parts.index,
+                  first.values.size(), second.values.size(), prompts.size()),
+      place.where, "name them prompt12_seed42.png, or put a manifest.csv there (columns file, index, seed)");
+}
+
+/// Throws Error for "seed_42.png": a number that is said to be another one than the prompt's.
+void expect_number_of_prompt(const std::string& name, const Numbered& parts, const std::string& where) {
+  static const std::set<std::string> kOthers = {"seed",      "step",       "epoch", "iter",
+                                                "iteration", "checkpoint", "ckpt"};
+  if (parts.is_labelled || !kOthers.contains(parts.label)) return;
+  throw Error(fmt::format("{} begins with a number of {}, and not of a prompt", in_quotes(name), parts.label),
+              where,
+              "name them prompt12_seed42.png, or put a manifest.csv there (columns file, index, seed)");
 }
 
 ImageList read_numbered(const ImagePlace& place, const fs::path& folder, const Entries& entries,
                         const PromptFinder& prompts, ImageCollector&& images) {
-  expect_several_prompts(place, entries, prompts);
+  expect_index_first(place, entries, prompts);
   for (const auto& image : entries.images) {
     const auto parts = *numbered(image);
     const auto name = image.filename().string();
-    const auto sample = parts.sample.empty() ? 0 : number_of(parts.sample, name, place.where);
-    images.add(
-        prompts.at(number_of(parts.index, name, place.where), fmt::format("{}: {}", place.where, name)),
-        sample, name, place.where);
+    expect_number_of_prompt(name, parts, place.where);
+    images.add({.position = prompts.at(index_of(parts.index, name, place.where),
+                                       fmt::format("{}: {}", place.where, name)),
+                .name = name,
+                .where = place.where,
+                .sample = parts.sample.empty() ? 0 : number_of(parts.sample, name, place.where),
+                .by_number = true});
   }
   return std::move(images).finish(fs::absolute(folder), "files named INDEX or INDEX_SAMPLE");
 }
@@ -175,21 +270,31 @@ ImageList read_named(const ImagePlace& place, const fs::path& folder, const Entr
   };
   // Among numbered files the stray one is that which has no number.
   for (const auto& image : entries.images) {
-    if (numbered(image) || position_of_name(image, prompts, place.where)) continue;
+    if (numbered(image) || named_by_prompt(image, prompts, place.where)) continue;
     refuse(image, is_ambiguous(image)
                       ? "has letters directly before the first of two numbers: which one is the prompt's?"
                       : "is named by neither a number nor one of the prompts");
   }
   for (const auto& image : entries.images) {
-    const auto position = position_of_name(image, prompts, place.where);
-    if (!position) refuse(image, "is named by a number, and other files by their prompts");
-    images.add(*position, std::nullopt, image.filename().string(), place.where);
+    const auto named = named_by_prompt(image, prompts, place.where);
+    if (!named) refuse(image, "is named by a number, and other files by their prompts");
+    images.add({.position = named->position,
+                .name = image.filename().string(),
+                .where = place.where,
+                .order = named->number.value_or(0)});
   }
   return std::move(images).finish(fs::absolute(folder), "files named by their prompts");
 }
 
-ImageList read_folder(const ImagePlace& place, const fs::path& folder, const PromptFinder& prompts) {
-  ImageCollector images(place);
+/// The images of an evaluation of this program, whose names count prompts from 0.
+bool is_of_evaluation(const fs::path& folder) {
+  return folder.filename() == "images" && fs::exists(folder.parent_path() / "job.json");
+}
+
+ImageList read_folder(const ImagePlace& given, const fs::path& folder, const PromptFinder& prompts) {
+  auto place = given;
+  if (is_of_evaluation(folder)) place.first_index = prompts.first_index();
+  ImageCollector images(place, prompts);
   const Entries entries(folder, place.where, &images);
   if (std::ranges::any_of(entries.folders, is_of_geneval))
     return read_geneval(place, entries.folders, prompts);
@@ -211,7 +316,7 @@ ImageList read_folder(const ImagePlace& place, const fs::path& folder, const Pro
 }  // namespace
 
 ImageList find_images(const ImagePlace& place, const PromptSet& set) {
-  const PromptFinder prompts(set, place.first_index);
+  const PromptFinder prompts(set, place.first_index.value_or(0));
   std::error_code error;
   const auto kind = fs::status(place.path, error);
   if (fs::is_regular_file(kind)) {

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdint>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -13,6 +16,7 @@
 #include "core/text.h"
 #include "harness/images/collector.h"
 #include "harness/images/csv.h"
+#include "harness/images/table_file.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -23,83 +27,165 @@ const Names kFileNames = {"file", "file_name", "filename", "path", "image", "ima
 const Names kPromptNames = {"prompt", "text", "caption"};
 const Names kIndexNames = {"index", "prompt_index", "prompt_id", "position"};
 const Names kSampleNames = {"sample", "sample_index", "sample_id"};
+const Names kSeedNames = {"seed", "noise_seed", "image_seed"};
 
-/// A line of a manifest: its fields as texts, and where it is.
+/// A number as a field may hold it: digits as a text, with ".0" as tables with empty cells write it, or a
+/// number without a fraction.
+template <class T>
+std::optional<T> whole_number(const Json& field) {
+  if (field.is_number_float()) {
+    const auto value = field.get<double>();
+    constexpr double kExact = 9007199254740992.0;  // 2^53
+    if (value != std::floor(value) || std::abs(value) > kExact) return std::nullopt;
+    const auto whole = static_cast<std::int64_t>(value);
+    return std::in_range<T>(whole) ? std::optional(static_cast<T>(whole)) : std::nullopt;
+  }
+  if (!field.is_string() && !field.is_number_integer()) return std::nullopt;
+  const auto text = field.is_string() ? field.get<std::string>() : field.dump();
+  auto digits = text.substr(0, text.find('.'));
+  if (text.find_first_not_of('0', std::min(digits.size() + 1, text.size())) != std::string::npos)
+    return std::nullopt;
+  T value{};
+  const auto* end = digits.data() + digits.size();
+  const auto parsed = std::from_chars(digits.data(), end, value);
+  return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(value) : std::nullopt;
+}
+
+std::string in_message(const Json& field) {
+  return field.is_string() ? in_quotes(field.get<std::string>()) : field.dump();
+}
+
+/// A line of a manifest: its fields, and where it is.
 struct ManifestRow {
-  std::map<std::string, std::string> fields;
+  std::map<std::string, Json> fields;  ///< by their names in lower case
   std::string where;
 
-  const std::string* any_of(const Names& names) const {
+  /// The first of these that holds something, by its name.
+  const std::pair<const std::string, Json>* any_of(const Names& names) const {
     for (const auto& name : names) {
-      if (const auto found = fields.find(name); found != fields.end() && !found->second.empty())
-        return &found->second;
+      const auto found = fields.find(name);
+      if (found != fields.end() && !found->second.is_null() && found->second != "") return &*found;
     }
     return nullptr;
   }
 
-  std::optional<long long> number(const Names& names) const {
-    const auto* text = any_of(names);
-    if (text == nullptr) return std::nullopt;
-    long long value = 0;
-    const auto* end = text->data() + text->size();
-    if (const auto parsed = std::from_chars(text->data(), end, value);
-        parsed.ec != std::errc() || parsed.ptr != end)
-      throw Error(fmt::format("{} is not a whole number", in_quotes(*text)), where);
+  std::optional<std::string> text(const Names& names) const {
+    const auto* found = any_of(names);
+    if (found == nullptr) return std::nullopt;
+    if (!found->second.is_string())
+      throw Error(fmt::format("\"{}\" is {}, and must be a text", found->first, in_message(found->second)),
+                  where);
+    return found->second.get<std::string>();
+  }
+
+  /// Throws Error where two fields that mean the same hold different numbers.
+  template <class T>
+  std::optional<T> number(const Names& names) const {
+    const auto* found = any_of(names);
+    if (found == nullptr) return std::nullopt;
+    const auto value = whole_number<T>(found->second);
+    if (!value)
+      throw Error(
+          fmt::format("\"{}\" is {}, and must be a whole number", found->first, in_message(found->second)),
+          where);
+    for (const auto& name : names) {
+      const auto other = fields.find(name);
+      const auto number = other == fields.end() ? std::nullopt : whole_number<T>(other->second);
+      if (number && *number != *value)
+        throw Error(fmt::format("\"{}\" is {}, and \"{}\" is {}", found->first, *value, name, *number), where,
+                    "keep the one that is meant");
+    }
     return value;
   }
 };
 
+std::string lower_case(std::string name) {
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
 std::vector<ManifestRow> rows_of_csv(const fs::path& file) {
   std::vector<ManifestRow> rows;
-  for (auto& row : read_csv(file))
-    rows.push_back({std::move(row.fields), fmt::format("{}:{}", file.string(), row.line)});
+  for (const auto& row : read_csv(file)) {
+    rows.push_back({.fields = {}, .where = fmt::format("{}:{}", file.string(), row.line)});
+    for (const auto& [name, field] : row.fields) rows.back().fields.emplace(lower_case(name), field);
+  }
   return rows;
 }
 
 std::vector<ManifestRow> rows_of_json(const fs::path& file) {
   std::vector<ManifestRow> rows;
-  std::istringstream lines(read_file(file));
+  std::istringstream lines(read_table_text(file));
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
     if (trim(line).empty()) continue;
     const auto where = fmt::format("{}:{}", file.string(), number);
-    const auto value = parse_json_line(line, where);
-    if (!value.is_object()) throw Error("is no JSON object", where);
+    const auto value = parse_json_line(without_nan(line), where);
+    if (!value.is_object()) throw Error("is no JSON object", where, "write one object per line");
     ManifestRow row{.fields = {}, .where = where};
-    for (const auto& [name, field] : value.items()) {
-      if (field.is_string() || field.is_number_integer())
-        row.fields[name] = field.is_string() ? field.get<std::string>() : field.dump();
-    }
+    for (const auto& [name, field] : value.items()) row.fields.emplace(lower_case(name), field);
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
-int position_of(const ManifestRow& row, const PromptFinder& prompts) {
-  const auto index = row.number(kIndexNames);
-  const auto* text = row.any_of(kPromptNames);
-  if (!index && text == nullptr)
+/// The claim of a line on its prompt; its name is left to fill in.
+ImageClaim claim_of(const ManifestRow& row, const PromptFinder& prompts) {
+  const auto index = row.number<long long>(kIndexNames);
+  const auto text = row.text(kPromptNames);
+  if (!index && !text)
     throw Error("names no prompt", row.where, "give \"prompt\", its text, or \"index\", its number");
-  if (!index) return prompts.of_text(*text, row.where);
-  const int position = prompts.at(*index, row.where);
-  if (text != nullptr && trim(prompts.text_of(position)) != trim(*text)) {
+  ImageClaim claim{.position = index ? prompts.at(*index, row.where) : prompts.of_text(*text, row.where),
+                   .name = {},
+                   .where = row.where,
+                   .by_number = !text};
+  if (index && text && !prompts.is_of(claim.position, *text)) {
     throw Error(fmt::format("its prompt is not the one of index {}", *index), row.where,
                 "give the prompts that these images were drawn for, in their order; --index-from says where "
                 "numbers begin");
   }
-  return position;
+  claim.sample = row.number<std::uint64_t>(kSampleNames);
+  const auto* seed = row.any_of(kSeedNames);
+  if (seed != nullptr && claim.sample)
+    claim.seed = whole_number<std::uint64_t>(seed->second);  // one of another kind says nothing here
+  else
+    claim.seed = row.number<std::uint64_t>(kSeedNames);
+  return claim;
 }
 
-/// The caption's part between " | " that is a prompt; the whole caption before any part. Throws Error (at
-/// `where`) where several prompts have it.
+/// The longest stretch of a caption between its " | " that is a prompt, which may itself hold one. Throws
+/// Error (at `where`) where several prompts have it, or two stretches apart are prompts.
 std::optional<int> position_of_caption(const std::string& caption, const PromptFinder& prompts,
                                        const std::string& where) {
-  if (const auto whole = prompts.find_text(caption, where)) return whole;
   constexpr std::string_view kBetween = " | ";
-  const auto first = caption.find(kBetween), last = caption.rfind(kBetween);
-  if (first == std::string::npos) return std::nullopt;
-  if (const auto before = prompts.find_text(caption.substr(0, first), where)) return before;
-  return prompts.find_text(caption.substr(last + kBetween.size()), where);
+  constexpr std::size_t kMostParts = 64;
+  std::vector<std::size_t> begins = {0}, ends;
+  for (auto at = caption.find(kBetween); at != std::string::npos && ends.size() < kMostParts;
+       at = caption.find(kBetween, at + 1)) {
+    ends.push_back(at);
+    begins.push_back(at + kBetween.size());
+  }
+  ends.push_back(caption.size());
+  std::vector<std::string_view> prompts_there;
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    for (std::size_t j = i; j < ends.size(); ++j) {
+      const auto part = std::string_view(caption).substr(begins[i], ends[j] - begins[i]);
+      if (prompts.knows(part)) prompts_there.push_back(part);
+    }
+  }
+  if (prompts_there.empty()) return std::nullopt;
+  const auto longest = *std::ranges::max_element(prompts_there, {}, &std::string_view::size);
+  const int position = prompts.of_text(longest, where);
+  for (const auto part : prompts_there) {
+    const bool is_inside =
+        part.data() >= longest.data() && part.data() + part.size() <= longest.data() + longest.size();
+    if (is_inside || prompts.of_text(part, where) == position) continue;
+    throw Error(fmt::format("the caption {} holds two prompts, {} and {}", in_quotes(caption),
+                            in_quotes(longest), in_quotes(part)),
+                where, "write a manifest.csv with the columns file and prompt");
+  }
+  return position;
 }
 
 /// An image that was logged without a caption has null.
@@ -125,12 +211,16 @@ std::optional<fs::path> manifest_in(const fs::path& folder) {
 
 ImageList read_manifest(const ImagePlace& place, const fs::path& file, const PromptFinder& prompts) {
   const auto folder = fs::absolute(file).parent_path();
-  ImageCollector images(place);
-  const auto rows = file.extension() == ".csv" ? rows_of_csv(file) : rows_of_json(file);
+  ImageCollector images(place, prompts);
+  const auto rows = lower_case(file.extension().string()) == ".csv" ? rows_of_csv(file) : rows_of_json(file);
   if (rows.empty()) throw Error("names no image", file.string());
   for (const auto& row : rows) {
-    const auto* name = row.any_of(kFileNames);
-    if (name == nullptr) throw Error("names no file", row.where, "give it as \"file\"");
+    const auto name = row.text(kFileNames);
+    if (!name) {
+      std::vector<std::string> given;
+      for (const auto& [field, _] : row.fields) given.push_back(field);
+      throw Error("names no file", row.where, "give it as \"file\"; fields there: " + join(given, ", "));
+    }
     std::error_code unreadable;
     if (!fs::is_regular_file(folder / *name, unreadable)) {
       throw Error(fmt::format("there is no file {}{}", (folder / *name).string(),
@@ -139,8 +229,9 @@ ImageList read_manifest(const ImagePlace& place, const fs::path& file, const Pro
     }
     if (!ImageCollector::is_image(*name))
       throw Error(fmt::format("{} is no .png, .jpg or .jpeg", *name), row.where, "convert it to PNG");
-    const auto sample = row.number(kSampleNames);
-    images.add(position_of(row, prompts), sample, *name, row.where);
+    auto claim = claim_of(row, prompts);
+    claim.name = *name;
+    images.add(std::move(claim));
   }
   return std::move(images).finish(folder, "manifest " + file.filename().string());
 }
@@ -153,7 +244,7 @@ std::optional<fs::path> wandb_summary_in(const fs::path& folder) {
 }
 
 ImageList read_wandb_summary(const ImagePlace& place, const fs::path& file, const PromptFinder& prompts) {
-  const auto summary = read_json(file);
+  const auto summary = parse_json(without_nan(read_file(file)), file.string());
   const auto folder = fs::absolute(file).parent_path();
   std::vector<std::string> keys;
   for (const auto& [key, value] : summary.items()) {
@@ -177,7 +268,7 @@ ImageList read_wandb_summary(const ImagePlace& place, const fs::path& file, cons
     throw Error(
         fmt::format("{} has {} file names and {} captions", keys.front(), names.size(), captions.size()),
         file.string());
-  ImageCollector images(place);
+  ImageCollector images(place, prompts);
   int without = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto position =
@@ -188,7 +279,7 @@ ImageList read_wandb_summary(const ImagePlace& place, const fs::path& file, cons
       throw Error(fmt::format("there is no file {}", names[i]), file.string(),
                   "copy the run's folder media/images as well");
     } else {
-      images.add(*position, std::nullopt, names[i], file.string());
+      images.add({.position = *position, .name = names[i], .where = file.string()});
     }
   }
   auto list = std::move(images).finish(folder, fmt::format("images {} of a wandb run", keys.front()));

@@ -1,8 +1,12 @@
 #include "harness/images/prompt_finder.h"
 
 #include <fmt/format.h>
+#include <utf8proc.h>
 
+#include <algorithm>
 #include <cctype>
+#include <cstdlib>
+#include <memory>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -10,10 +14,21 @@
 namespace harness {
 namespace {
 
+/// In one normal form and without case, whose letters a file system or a program may have written otherwise.
+std::string folded(std::string_view text) {
+  utf8proc_uint8_t* made = nullptr;
+  const auto size = utf8proc_map(
+      reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
+      &made, static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD));
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(made, std::free);
+  return size < 0 ? std::string(text)  // no UTF-8
+                  : std::string(reinterpret_cast<const char*>(made), static_cast<std::size_t>(size));
+}
+
 /// Letters and digits, small; bytes of other scripts as they are.
 std::string loose(std::string_view text) {
   std::string letters;
-  for (const auto c : text) {
+  for (const auto c : folded(text)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x80 || std::isalnum(byte) != 0) letters += static_cast<char>(std::tolower(byte));
   }
@@ -36,15 +51,19 @@ PromptFinder::PromptFinder(const PromptSet& prompts, int first_index)
   }
 }
 
+bool PromptFinder::has(long long index) const {
+  return index >= first_index_ && index - first_index_ < static_cast<long long>(size());
+}
+
 int PromptFinder::at(long long index, const std::string& where) const {
-  const auto position = index - first_index_;
-  const auto count = static_cast<long long>(prompts_.prompts.size());
-  if (position >= 0 && position < count) return static_cast<int>(position);
+  if (has(index)) return static_cast<int>(index - first_index_);
+  const auto count = static_cast<std::int64_t>(size());
+  const auto all = count == 1 ? fmt::format("the only prompt of {} is {}", prompts_.origin, first_index_)
+                              : fmt::format("the {} prompts of {} are {} to {}", count, prompts_.origin,
+                                            first_index_, first_index_ + count - 1);
   throw Error(
-      fmt::format("there is no prompt {}: the {} prompts of {} are {} to {}", index, count, prompts_.origin,
-                  first_index_, first_index_ + count - 1),
-      where,
-      first_index_ == 0 && position == count
+      fmt::format("there is no prompt {}: {}", index, all), where,
+      first_index_ == 0 && index == count
           ? "give all prompts that these images were drawn for; or are they numbered from 1? --index-from 1"
           : "give the prompts that these images were drawn for; --index-from says where numbers begin");
 }
@@ -53,6 +72,11 @@ const std::vector<int>* PromptFinder::positions_of(std::string_view text) const 
   if (const auto found = exact_.find(trim(text)); found != exact_.end()) return &found->second;
   const auto found = loose_.find(loose(text));
   return found != loose_.end() ? &found->second : nullptr;
+}
+
+bool PromptFinder::is_of(int position, std::string_view text) const {
+  const auto* positions = positions_of(text);
+  return positions != nullptr && std::ranges::count(*positions, position) > 0;
 }
 
 int PromptFinder::of_text(std::string_view text, const std::string& where) const {

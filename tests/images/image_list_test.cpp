@@ -1,9 +1,12 @@
 #include "harness/images/image_list.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/files.h"
@@ -30,7 +33,8 @@ class ImageLists : public testing::Test {
     write_file(root_ / file, bytes);
   }
 
-  ImageList find(const PromptSet& set, const fs::path& below = {}, int first_index = 0) const {
+  ImageList find(const PromptSet& set, const fs::path& below = {},
+                 std::optional<int> first_index = std::nullopt) const {
     return find_images({.path = root_ / below, .where = "images of a", .first_index = first_index}, set);
   }
 
@@ -46,15 +50,29 @@ class ImageLists : public testing::Test {
   void expect_refused(const PromptSet& set, const std::string& problem, const fs::path& below = {}) const {
     try {
       const auto list = find(set, below);
-      ADD_FAILURE() << "accepted: " << text_of(list);
+      ADD_FAILURE() << "accepted: " << text_of(list) << "; expected: " << problem;
     } catch (const Error& error) {
       EXPECT_PROBLEM(std::string(error.what()), problem);
     }
   }
 
+  /// So many prompts "p0", "p1", ...
+  static PromptSet counted_prompts(int count) {
+    std::vector<std::string> texts;
+    for (int i = 0; i < count; ++i) texts.push_back("p" + std::to_string(i));
+    return prompts(texts);
+  }
+  /// Empty files of these names, in a folder of their own.
+  fs::path folder_with(const std::vector<std::string>& names) const {
+    const fs::path below = "folder" + std::to_string(folders_++);
+    for (const auto& name : names) add(below / name);
+    return below;
+  }
+
   const PromptSet three_ = prompts({"a red cube", "a sign reading \"OPEN\"", "two cats"});
   const TemporaryFolder folder_;
   const fs::path root_ = folder_.path();
+  mutable int folders_ = 0;
 };
 
 TEST_F(ImageLists, FilesNamedByIndexAndSample) {
@@ -68,11 +86,11 @@ TEST_F(ImageLists, FilesNamedByIndexAndSample) {
 
 TEST_F(ImageLists, LettersMayStandBeforeANumberAndBeforeTwoWithALineBetween) {
   add("glued/img2.png");
-  add("apart/image-1-0.png");
-  add("apart/image_1_1.png");
+  add("apart/image-0-0.png");
+  add("apart/image_0_1.png");
   add("apart/image_2.png");
   EXPECT_EQ(text_of(find(three_, "glued")), "2.0 img2.png");
-  EXPECT_EQ(text_of(find(three_, "apart")), "1.0 image-1-0.png, 1.1 image_1_1.png, 2.0 image_2.png");
+  EXPECT_EQ(text_of(find(three_, "apart")), "0.0 image-0-0.png, 0.1 image_0_1.png, 2.0 image_2.png");
 }
 
 TEST_F(ImageLists, TheNumberOfAModelOrASeedIsNotTakenForAPrompts) {
@@ -85,8 +103,187 @@ TEST_F(ImageLists, TheNumberOfAModelOrASeedIsNotTakenForAPrompts) {
       three_,
       "seed-1_0000.png is read as sample 0000 of prompt 1, and all 2 images as samples of that prompt",
       "seed");
-  add("one/1_0.png");
-  EXPECT_EQ(text_of(find(three_, "one")), "1.0 1_0.png");
+  add("one/2_0.png");
+  EXPECT_EQ(text_of(find(three_, "one")), "2.0 2_0.png");
+}
+
+TEST_F(ImageLists, TwoNumbersThatMayBeSeedAndIndexAreRefusedWithBothReadings) {
+  const auto six = counted_prompts(6);
+  const auto names = [](const std::vector<int>& first, int second, const char* form = "{}_{}.png") {
+    std::vector<std::string> all;
+    for (const auto i : first) {
+      for (int j = 0; j < second; ++j) all.push_back(fmt::format(fmt::runtime(form), i, j));
+    }
+    return all;
+  };
+  expect_refused(
+      six,
+      "3_0.png may be INDEX_SAMPLE, sample 0 of \"p3\", or SEED_INDEX, \"p0\" with seed 3: the names "
+      "have 3 first and 6 second numbers, for 6 prompts",
+      folder_with(names({3, 4, 5}, 6)));
+  expect_refused(six, "SEED_INDEX", folder_with(names({0, 1, 2, 3, 4, 5}, 6)));
+  expect_refused(six, "SEED_INDEX", folder_with(names({0, 1}, 6)));
+  expect_refused(six, "SEED_INDEX", folder_with(names({2, 3}, 2)));
+  expect_refused(six, "prompt 42, which is not there", folder_with(names({42, 43}, 6)));
+  expect_refused(six, "SEED_INDEX", folder_with(names({1, 2}, 4, "{}_{:04}.png")));
+  expect_refused(six, "begins with a number of seed", folder_with({"seed_3.png", "seed_4.png"}));
+  expect_refused(six, "begins with a number of step", folder_with({"step_10_.png", "step_2.png"}));
+  for (const auto& [given, images] : {std::pair(names({0, 1, 2, 3, 4, 5}, 4), 24), {names({0, 1, 2}, 2), 6}})
+    EXPECT_EQ(std::ssize(find(six, folder_with(given)).images), images);
+  // A first number with zeros before it is an index.
+  EXPECT_EQ(find(six, folder_with(names({2, 3}, 6, "{:04}_{}.png"))).images.at(7).position, 3);
+  // Names that say which is which.
+  EXPECT_EQ(text_of(find(six, folder_with({"p00002_s0.png", "p00002_s1.png", "seed1_prompt5.png"}))),
+            "2.0 p00002_s0.png, 2.1 p00002_s1.png, 5.1 seed1_prompt5.png");
+  EXPECT_EQ(text_of(find(six, folder_with({"ComfyUI_00000_.png"}))), "0.0 ComfyUI_00000_.png");
+}
+
+TEST_F(ImageLists, NumbersFromOneWithSomeMissingAreRefusedUnlessTheirBeginningIsGiven) {
+  const auto four = counted_prompts(4);
+  const auto below = folder_with({"1.png", "2.png", "3.png"});
+  expect_refused(four,
+                 "no image has the number 0, and not all 4 prompts have images: counted from 0, 1.png is of "
+                 "\"p1\"; counted from 1, of \"p0\"",
+                 below);
+  EXPECT_EQ(text_of(find(four, below, 0)), "1.0 1.png, 2.0 2.png, 3.0 3.png");
+  EXPECT_EQ(text_of(find(four, below, 1)), "0.0 1.png, 1.0 2.png, 2.0 3.png");
+  expect_refused(four, "counted from 1", folder_with({"00001/samples/0.png", "00003/samples/0.png"}));
+  add(below / "list.csv", "file,index\n1.png,1\n3.png,3\n");
+  expect_refused(four, "list.csv:2: no image has the number 0", below / "list.csv");
+  add(below / "list.csv", "file,index,prompt\n1.png,1,p1\n3.png,3,\n");
+  EXPECT_EQ(text_of(find(four, below / "list.csv")), "1.0 1.png, 3.0 3.png")
+      << "a prompt shows the beginning";
+}
+
+TEST_F(ImageLists, SeedsAreSamplesInTheirOrderWhateverTheOrderOfTheLines) {
+  const auto two = counted_prompts(2);
+  const auto below = folder_with({"a.png", "b.png", "c.png", "d.png"});
+  const auto of = [&](const std::string& lines) {
+    add(below / "metadata.jsonl", lines);
+    return find(two, below);
+  };
+  const auto line = [](const char* file, int prompt, const std::string& field) {
+    return fmt::format("{{\"file_name\": \"{}.png\", \"text\": \"p{}\", {}}}\n", file, prompt, field);
+  };
+  const std::string a = line("a", 0, "\"seed\": 1000"), b = line("b", 0, "\"seed\": 1007.0"),
+                    c = line("c", 1, "\"seed\": 1000"), d = line("d", 1, "\"seed\": \"1007\"");
+  const std::string expected = "0.0 a.png, 0.1 b.png, 1.0 c.png, 1.1 d.png";
+  EXPECT_EQ(text_of(of(a + b + c + d)), expected);
+  EXPECT_EQ(text_of(of(b + d + c + a)), expected);
+  EXPECT_EQ(of(b + d + c + a).notes,
+            (std::vector<std::string>{"samples are the seeds, counted upwards (1000, 1007)"}));
+  EXPECT_EQ(text_of(of(b + c + d)), "0.1 b.png, 1.0 c.png, 1.1 d.png")
+      << "a seed that a prompt lacks is missing";
+  // Each image has a seed of its own.
+  EXPECT_EQ(text_of(of(line("a", 0, "\"seed\": 8") + line("b", 0, "\"seed\": 7") +
+                       line("c", 1, "\"seed\": 9") + line("d", 1, "\"seed\": 18446744073709551615"))),
+            "0.0 b.png, 0.1 a.png, 1.0 c.png, 1.1 d.png");
+  // Numbers of samples that are seeds.
+  EXPECT_EQ(text_of(of(line("a", 0, "\"sample\": 1007") + line("b", 0, "\"sample\": 1000") +
+                       line("c", 1, "\"sample\": 1000"))),
+            "0.0 b.png, 0.1 a.png, 1.0 c.png");
+  const auto refused = [&](const std::string& lines, const std::string& problem) {
+    add(below / "metadata.jsonl", lines);
+    expect_refused(two, problem, below);
+  };
+  refused(a + line("b", 0, "\"seed\": null"),
+          "metadata.jsonl:2: b.png has no \"seed\", and other images have one");
+  refused(a + line("b", 0, "\"seed\": 1000"), "metadata.jsonl:2: prompt 0 has two images of seed 1000");
+  refused(a + line("b", 0, "\"seed\": -1"), "\"seed\" is -1, and must be a whole number");
+  EXPECT_EQ(of(line("a", 0, "\"x\": 1") + line("b", 0, "\"x\": 1")).notes.front(),
+            "the images of a prompt are numbered in the order in which they are listed");
+}
+
+TEST_F(ImageLists, OneSeedOfAPromptIsTheSameSampleInEveryRow) {
+  const auto one = prompts({"p"});
+  const auto of = [&](const std::vector<std::string>& names) { return find(one, folder_with(names)); };
+  const auto a = of({"0_1000.png", "0_1007.png", "0_1014.png"}), first_two = of({"0_1000.png", "0_1007.png"}),
+             without_second = of({"0_1000.png", "0_1014.png"}), others = of({"0_2000.png", "0_2007.png"}),
+             plain = of({"0_0.png", "0_1.png"});
+  EXPECT_FALSE(require_same_seeds(std::vector{a, first_two, plain}));
+  EXPECT_PROBLEM(*require_same_seeds(std::vector{a, others}), "are paired by order alone");
+  try {
+    require_same_seeds(std::vector{a, without_second});
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_PROBLEM(std::string(error.what()), "seed 1014 of a prompt is sample 2 in");
+  }
+}
+
+TEST_F(ImageLists, FieldsOfAnUnexpectedTypeAreRefusedByTheirLineAndWholeNumbersMayHaveAPoint) {
+  add("0.png");
+  add("1.png");
+  const auto line = [](const std::string& fields) { return "{\"file\": \"0.png\", " + fields + "}\n"; };
+  const auto refused = [&](const std::string& fields, const std::string& problem) {
+    add("list.jsonl", line("\"index\": 0, \"sample\": 0") + line(fields));
+    expect_refused(three_, "list.jsonl:2: " + problem, "list.jsonl");
+  };
+  refused("\"index\": 1.5", "\"index\" is 1.5, and must be a whole number");
+  refused("\"index\": true", "\"index\" is true, and must be a whole number");
+  refused("\"index\": [1]", "\"index\" is [1], and must be a whole number");
+  refused("\"index\": {}", "\"index\" is {}, and must be a whole number");
+  refused("\"index\": \"1.5\"", "\"index\" is \"1.5\", and must be a whole number");
+  refused("\"index\": null", "names no prompt");
+  refused("\"prompt\": 7", "\"prompt\" is 7, and must be a text");
+  refused("\"prompt\": [\"two cats\"]", "\"prompt\" is [\"two cats\"], and must be a text");
+  refused("\"index\": 1, \"sample\": 0.5", "\"sample\" is 0.5, and must be a whole number");
+  refused("\"index\": 1, \"sample\": false", "\"sample\" is false, and must be a whole number");
+  refused("\"index\": 1.0, \"prompt\": \"two cats\"", "its prompt is not the one of index 1");
+  refused("\"index\": 1, \"prompt_index\": 2", "\"index\" is 1, and \"prompt_index\" is 2");
+  refused("\"index\": 1, \"sample\": null", "0.png has no \"sample\", and other images have one");
+  add("list.jsonl", "{\"file\": true, \"index\": 0}\n");
+  expect_refused(three_, "list.jsonl:1: \"file\" is true, and must be a text", "list.jsonl");
+  add("list.jsonl", line("\"index\": 0.0, \"sample\": 1.0, \"score\": NaN, \"tags\": [1, {}]") +
+                        "{\"file\": \"1.png\", \"index\": 0, \"sample\": 0}\n");
+  EXPECT_EQ(text_of(find(three_, "list.jsonl")), "0.0 1.png, 0.1 0.png");
+  add("list.csv", "File,Index,Sample\n0.png,0.0,1.0\n1.png,0,0\n");
+  EXPECT_EQ(text_of(find(three_, "list.csv")), "0.0 1.png, 0.1 0.png");
+}
+
+TEST_F(ImageLists, APromptMayBeWrittenInAnotherNormalFormOrCase) {
+  const auto set = prompts({"a sign \"CAF\xC3\x89\"", "two cats"});
+  EXPECT_EQ(text_of(find(set, folder_with({"a sign _cafe\xCC\x81__000000.png", "Two  Cats_000001.png"}))),
+            "0.0 a sign _cafe\xCC\x81__000000.png, 1.0 Two  Cats_000001.png");
+  add("0.png");
+  add("list.jsonl", Json{{"file", "0.png"}, {"index", 0}, {"prompt", "A sign caf\xC3\xA9"}}.dump());
+  EXPECT_EQ(text_of(find(set, "list.jsonl")), "0.0 0.png");
+}
+
+TEST_F(ImageLists, TheNumbersBehindAPromptCountAndAreNotSortedAsText) {
+  EXPECT_EQ(text_of(find(three_, folder_with({"two cats_9.png", "two cats_10.png", "a red cube_11.png"}))),
+            "0.0 a red cube_11.png, 2.0 two cats_9.png, 2.1 two cats_10.png");
+  expect_refused(prompts({"a cube", "a cube 1"}),
+                 "\"a cube_1.png\" may be \"a cube 1\", or image 1 of \"a cube\"",
+                 folder_with({"a cube_1.png", "a cube_2.png"}));
+}
+
+TEST_F(ImageLists, ABarInsideAPromptDoesNotEndIt) {
+  const auto set = prompts({"a sign \"OPEN\"", "a sign \"OPEN\" | neon, night", "a door | wood | \"STOP\""});
+  std::vector<std::string> names, captions;
+  const auto find_captions = [&](const PromptSet& of) {
+    const auto below = folder_with({});
+    names.clear();
+    for (std::size_t i = 0; i < captions.size(); ++i) {
+      names.push_back(std::to_string(i) + ".png");
+      add(below / names.back());
+    }
+    const Json logged = {{"_type", "images/separated"}, {"filenames", names}, {"captions", captions}};
+    // As Python writes what is not a number.
+    add(below / "wandb-summary.json",
+        "{\"loss\": NaN, \"low\": -Infinity, \"a \\\"NaN\": 1, \"eval\": " + logged.dump() + "}");
+    return find(of, below);
+  };
+  for (const auto& prompt : set.prompts) captions.push_back(prompt.text + " | ocr: 0.50 | avg: 0.50");
+  for (const auto& prompt : set.prompts) captions.push_back("0.50 | step 10 | " + prompt.text);
+  EXPECT_EQ(text_of(find_captions(set)), "0.0 0.png, 0.1 3.png, 1.0 1.png, 1.1 4.png, 2.0 2.png, 2.1 5.png");
+  captions = {"a cat | a dog | ocr: 1.0"};
+  const auto pets = prompts({"a cat", "a dog", "a bird"});
+  try {
+    find_captions(pets);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_PROBLEM(std::string(error.what()), "holds two prompts, \"a cat\" and \"a dog\"");
+  }
 }
 
 TEST_F(ImageLists, AllImagesMayBeOfTheOnlyPrompt) {
@@ -96,14 +293,13 @@ TEST_F(ImageLists, AllImagesMayBeOfTheOnlyPrompt) {
 }
 
 TEST_F(ImageLists, SamplesThatAreNumberedFromOneCountFromZeroAndANoteSaysSo) {
-  for (const char* file : {"0_1.png", "0_2.png", "1_2.png"}) add(file);
-  const auto list = find(three_);
-  EXPECT_EQ(text_of(list), "0.0 0_1.png, 0.1 0_2.png, 1.1 1_2.png");
+  const auto list = find(counted_prompts(5), folder_with({"0_1.png", "0_2.png", "1_2.png", "2_1.png"}));
+  EXPECT_EQ(text_of(list), "0.0 0_1.png, 0.1 0_2.png, 1.1 1_2.png, 2.0 2_1.png");
   EXPECT_EQ(list.samples(), 2);
   EXPECT_EQ(list.notes, (std::vector<std::string>{"sample 1 is the first there and counts as sample 0"}));
-  add("2_0.png");
-  EXPECT_EQ(text_of(find(three_)), "0.1 0_1.png, 0.2 0_2.png, 1.2 1_2.png, 2.0 2_0.png");
-  EXPECT_TRUE(find(three_).notes.empty());
+  const auto from_zero = find(counted_prompts(5), folder_with({"0_1.png", "1_2.png", "2_0.png", "3_0.png"}));
+  EXPECT_EQ(text_of(from_zero), "0.1 0_1.png, 1.2 1_2.png, 2.0 2_0.png, 3.0 3_0.png");
+  EXPECT_TRUE(from_zero.notes.empty());
 }
 
 TEST_F(ImageLists, AnEvaluationOfThisProgramIsReadFromItsFolder) {
@@ -206,7 +402,7 @@ TEST_F(ImageLists, AManifestThatIsWrongIsRefusedByItsLine) {
   };
   refused("file,prompt\none.png,three dogs\n", "list.csv:2: no prompt of p.txt is \"three dogs\"");
   refused("file,index\none.png,7\n", "list.csv:2: there is no prompt 7");
-  refused("file,index\none.png,x\n", "\"x\" is not a whole number");
+  refused("file,index\none.png,x\n", "\"index\" is \"x\", and must be a whole number");
   refused("file,index,prompt\none.png,0,two cats\n", "its prompt is not the one of index 0");
   refused("file\none.png\n", "names no prompt");
   refused("prompt\ntwo cats\n", "names no file");
@@ -240,16 +436,36 @@ TEST_F(ImageLists, ACaptionOrANameOfAPromptThatIsThereTwiceIsRefused) {
   expect_refused(twice, problem, "named");
 }
 
-TEST_F(ImageLists, ASampleBeyondEveryIntegerIsRefusedByItsOwnNumber) {
-  add("x.png");
-  add("manifest.csv", "file,index,sample\nx.png,0,4294967296\n");
-  expect_refused(three_, "x.png is sample 4294967296, and samples are 0 to");
+TEST_F(ImageLists, SpreadsheetsThatWriteOtherThanCommasAreToldSo) {
+  add("0.png");
+  const auto refused = [&](const std::string& text, const std::string& problem) {
+    add("list.csv", text);
+    expect_refused(three_, problem, "list.csv");
+  };
+  refused("file;prompt\n0.png;\"a red cube\"\n",
+          "list.csv:1: separates fields by semicolons; save it with commas");
+  refused("file\tprompt\n0.png\ta red cube\n", "list.csv:1: separates fields by tabs");
+  refused("file, prompt\n0.png, \"a sign, \"\"UP\"\"\"\n",
+          "list.csv:2: has a blank before a quote, which then quotes nothing; take the blank out");
+  refused("sep=,\r\nfile,prompt\r\n0.png,a red cube\r\n",
+          "list.csv:1: \"sep=,\" is a note for spreadsheet programs and names no column; take this line out");
+  refused(std::string("\xFF\xFE"
+                      "f\0i\0",
+                      6),
+          "list.csv: is UTF-16; save it as UTF-8");
+  refused("file,prompt\n0.png,caf\xE9\n", "list.csv:2: is not UTF-8; save it as UTF-8");
+  refused("file,prompt\r0.png,a red cube\r", "ends its lines with a carriage return alone");
+  refused("file,prompt\n0.png,a red cube,\n", "take the comma at the end of the line out");
+  refused("picture,prompt\n0.png,a red cube\n",
+          "names no file; give it as \"file\"; fields there: picture, prompt");
+  add("list.jsonl", std::string("\xFF\xFE{\0", 4));
+  expect_refused(three_, "list.jsonl: is UTF-16", "list.jsonl");
 }
 
 TEST_F(ImageLists, TwoFilesOfOneImageAreRefused) {
-  add("1.png");
-  add("0001.jpg");
-  expect_refused(three_, "prompt 1 has two images for sample 0: 0001.jpg and 1.png");
+  add("2.png");
+  add("0002.jpg");
+  expect_refused(three_, "prompt 2 has two images for sample 0: 0002.jpg and 2.png");
 }
 
 TEST_F(ImageLists, OtherFormsAndUnknownNamesAreNamed) {
