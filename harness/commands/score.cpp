@@ -57,7 +57,7 @@ Examples:
   command.add("--set", &r.sets, "profile of a scorer: clip_score_profile=flow-grpo",
               {.one_each = true, .value = "NAME=VALUE"});
   command.add("--samples", &r.samples, "images per prompt (default: as many as every row has)");
-  command.add("--index-from", &r.first_index, "number of the first prompt in file names");
+  command.add("--index-from", &r.first_index, "number of the first prompt in file names (default: 0)");
   command.add("--split", &r.split,
               "with {step}: how many prompts choose the checkpoint, and how many test it (default: a quarter "
               "chooses)",

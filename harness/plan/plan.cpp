@@ -14,6 +14,7 @@
 #include "core/text.h"
 #include "core/weights/outside_checkpoint.h"
 #include "harness/images/common_folder.h"
+#include "harness/images/same_images.h"
 #include "harness/plan/model_folder.h"
 #include "harness/plan/outside_runs.h"
 #include "harness/plan/scorers.h"
@@ -206,7 +207,7 @@ RunPlan training_run(const Plan& plan, const std::string& name, std::int64_t see
 
 /// Images that are there already. The run's id says which, whoever drew them and wherever they lie.
 RunPlan images_run(const Plan& plan, const std::string& name, std::int64_t seed, const OutsideRun& places,
-                   int first_index) {
+                   std::optional<int> first_index) {
   RunPlan run{.job = {}, .name = name, .method = kImagesMethod, .seed = seed};
   Json& identity = run.job.identity;
   identity = {{"kind", "images"},
@@ -281,9 +282,21 @@ void require_recordable(const Plan& plan) {
   canonical_json(recorded);
 }
 
+/// One set of images is not several, however its files were saved.
+void require_images_of_their_own(Plan& plan) {
+  std::vector<ImagesOfRun> runs;
+  for (const auto& run : plan.runs) {
+    if (!run.is_images()) continue;
+    auto& own = runs.emplace_back(ImagesOfRun{.row = run.name, .checkpoints = {}});
+    for (const auto& [_, given] : run.images) own.checkpoints.push_back({given.folder, &given.list});
+  }
+  auto notes = require_different_images(runs);
+  plan.inputs.notes.insert(plan.inputs.notes.end(), notes.begin(), notes.end());
+}
+
 }  // namespace
 
-void add_runs(Plan& plan, int first_index) {
+void add_runs(Plan& plan, std::optional<int> first_index) {
   const auto scorer = scorer_path();
   const auto folder = fs::absolute(plan.spec.file).parent_path();
   std::map<std::string, std::vector<OutsideRun>> outside;
@@ -304,6 +317,7 @@ void add_runs(Plan& plan, int first_index) {
   }
   require_recordable(plan);
   require_different_checkpoints(plan);
+  require_images_of_their_own(plan);
   // Whether checkpoints from outside fit the backbone is known before anything is trained.
   std::ranges::stable_partition(plan.runs, [](const RunPlan& run) { return !run.is_trained(); });
   for (auto& run : plan.runs) {

@@ -128,9 +128,9 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace);
 /// Fills in metrics, guardrails, scorers and their folders from the table and the backbone. Throws Error.
 void choose_scorers(Plan& plan, const ScorerFolders& folders);
 
-/// Fills in the runs, of whatever kind the rows are. `first_index`: of prompts in the names of image files.
-/// Throws Error for what is given from outside and cannot be read.
-void add_runs(Plan& plan, int first_index);
+/// Fills in the runs, of whatever kind the rows are. `first_index`: of prompts in the names of image files
+/// (ImagePlace). Throws Error for what is given from outside and cannot be read, or is given twice.
+void add_runs(Plan& plan, std::optional<int> first_index);
 
 /// Name of a run's test evaluation before selection has given it an id.
 std::string test_key(const RunPlan& run);

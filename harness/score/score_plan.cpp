@@ -148,21 +148,6 @@ void keep_scorer_settings(Plan& plan) {
   });
 }
 
-/// Two rows of the same files are one.
-void require_different_images(const Plan& plan) {
-  std::map<std::string, const RunPlan*> known;
-  for (const auto& run : plan.runs) {
-    const auto sums = run.job.identity.at("images").dump();
-    const auto [first, is_new] = known.emplace(sums, &run);
-    if (is_new) continue;
-    throw Error(
-        fmt::format("{} and {} are the same images", first->second->images.begin()->second.folder.string(),
-                    run.images.begin()->second.folder.string()),
-        fmt::format("{} and {}", first->second->name, run.name),
-        "give the images of each system, and of each run");
-  }
-}
-
 BackboneInfo images_backbone(const BackboneInfo& like) {
   BackboneInfo backbone;
   backbone.name = kImagesBackbone;
@@ -186,6 +171,7 @@ Plan make_score_plan(const ScoreRequest& request, const Workspace& workspace) {
   ScoreTable table;
   table.rows = read_image_rows(request.rows);
   const auto lists = lists_of(request, table.rows, prompts);
+  if (auto note = require_same_seeds(lists)) table.notes.push_back(std::move(*note));
   const auto& like = like_of(request, plan.registry, lists.front(), table.notes);
   table.samples = samples_of(request, lists, table.notes);
   std::set<int> with_images;
@@ -228,8 +214,9 @@ Plan make_score_plan(const ScoreRequest& request, const Workspace& workspace) {
   if (positions.size() < prompts.prompts.size())
     plan.inputs.notes.push_back(fmt::format("Of the {} prompts the {} that have images count.",
                                             prompts.prompts.size(), positions.size()));
+  if (positions.size() == 1)
+    plan.inputs.notes.push_back("Only one prompt has images: differences have no interval and no p-value.");
   add_runs(plan, request.first_index);
-  require_different_images(plan);
   return plan;
 }
 

@@ -12,8 +12,7 @@ struct ScoreRequest {
   std::string prompts;            ///< a file, a folder with one, or the name of a set of this program
   std::string baseline, name = "images", title, like, scorers, split, device = "auto";
   std::vector<std::string> metrics, sets;
-  std::optional<int> samples;
-  int first_index = 0;
+  std::optional<int> samples, first_index;
   bool runs_elsewhere = false;
   std::string gpu;
 };

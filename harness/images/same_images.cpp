@@ -1,0 +1,183 @@
+#include "harness/images/same_images.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/processes/worker_pool.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "evaluators/given/given_image.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kFewImages = 32,
+                      kManyImages = 512;  // that tell whether two sets share some, and how many
+constexpr std::size_t kMostOfAPrompt = 16;
+
+/// An image of a set.
+struct Place {
+  const ImageSet* set;
+  const SummedImage* image;
+};
+
+/// What the pixels of files are, as far as anybody asked.
+class Pixels {
+ public:
+  Pixels() : pool_(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 16U))) {}
+
+  void read(const std::vector<Place>& places) {
+    std::map<std::string, Place> unknown;
+    for (const auto& place : places) {
+      if (!sums_.contains(place.image->sha256)) unknown.emplace(place.image->sha256, place);
+    }
+    const std::vector<std::pair<std::string, Place>> wanted(unknown.begin(), unknown.end());
+    std::vector<std::string> sums(wanted.size());
+    pool_.run(wanted.size(), [&](std::size_t i) { sums[i] = sum_of(wanted[i].second); });
+    for (std::size_t i = 0; i < wanted.size(); ++i) sums_[wanted[i].first] = sums[i];
+  }
+
+  /// Of files that cannot be read, their bytes.
+  const std::string& sum(const SummedImage& image) const { return sums_.at(image.sha256); }
+
+ private:
+  static std::string sum_of(const Place& place) {
+    const auto file = place.set->folder / place.image->name;
+    try {
+      const auto image = decode_given_image(read_file(file), file.string()).image;
+      return fmt::format("{} x {} {}", image.width, image.height,
+                         sha256_hex({reinterpret_cast<const char*>(image.rgb.data()), image.rgb.size()}));
+    } catch (const Error&) {
+      return place.image->sha256;
+    }
+  }
+
+  WorkerPool pool_;
+  std::map<std::string, std::string> sums_;  ///< by the SHA-256 of the file
+};
+
+/// The first images of each prompt.
+using ByPrompt = std::map<int, std::vector<Place>>;
+
+ByPrompt by_prompt(const ImageSet& set) {
+  ByPrompt places;
+  for (const auto& image : *set.images) {
+    auto& own = places[image.position];
+    if (own.size() < kMostOfAPrompt) own.push_back({&set, &image});
+  }
+  return places;
+}
+
+struct Shared {
+  std::size_t equal = 0, compared = 0;
+  std::size_t of_larger = 0;  ///< images of these prompts, in the set that has more of each
+  bool all() const { return compared > 0 && equal == of_larger; }
+  bool most() const { return 2 * equal > compared; }
+};
+
+/// Prompts are taken in an order that has nothing to do with theirs, the same one for every pair of sets.
+std::uint32_t place_in_order(int position) {
+  return (static_cast<std::uint32_t>(position) + 1) * 2654435761U;  // Knuth's multiplicative hash
+}
+
+/// Images of two sets, whatever their samples are, until so many are compared.
+Shared shared_images(const ByPrompt& a, const ByPrompt& b, std::size_t images, Pixels& pixels) {
+  std::vector<int> common;
+  for (const auto& [position, _] : a) {
+    if (b.contains(position)) common.push_back(position);
+  }
+  std::ranges::sort(common, {}, place_in_order);
+  Shared shared;
+  std::size_t taken = 0;
+  std::vector<Place> wanted;
+  for (; taken < common.size() && shared.compared < images; ++taken) {
+    const auto &of_a = a.at(common[taken]), &of_b = b.at(common[taken]);
+    shared.compared += std::min(of_a.size(), of_b.size());
+    shared.of_larger += std::max(of_a.size(), of_b.size());
+    wanted.insert(wanted.end(), of_a.begin(), of_a.end());
+    wanted.insert(wanted.end(), of_b.begin(), of_b.end());
+  }
+  pixels.read(wanted);
+  for (std::size_t i = 0; i < taken; ++i) {
+    std::multiset<std::string> sums;
+    for (const auto& place : a.at(common[i])) sums.insert(pixels.sum(*place.image));
+    for (const auto& place : b.at(common[i])) {
+      const auto found = sums.find(pixels.sum(*place.image));
+      if (found == sums.end()) continue;
+      sums.erase(found);
+      ++shared.equal;
+    }
+  }
+  return shared;
+}
+
+/// Compares sets whose images were read once.
+class Comparison {
+ public:
+  explicit Comparison(const std::vector<ImagesOfRun>& runs) {
+    for (const auto& run : runs) {
+      auto& own = images_.emplace_back();
+      for (const auto& set : run.checkpoints) own.push_back(by_prompt(set));
+    }
+  }
+
+  /// Of checkpoint `s` of run `i` and `t` of `j`, as exactly as it takes to tell most, or all, from fewer.
+  Shared shared(std::size_t i, std::size_t s, std::size_t j, std::size_t t, bool in_all) {
+    const auto &a = images_[i][s], &b = images_[j][t];
+    auto shared = shared_images(a, b, kFewImages, pixels_);
+    if (shared.equal > 0) shared = shared_images(a, b, kManyImages, pixels_);
+    return in_all && shared.all() ? shared_images(a, b, std::string::npos, pixels_) : shared;
+  }
+
+ private:
+  Pixels pixels_;
+  std::vector<std::vector<ByPrompt>> images_;
+};
+
+[[noreturn]] void refuse(const ImagesOfRun& a, const ImageSet& of_a, const ImagesOfRun& b,
+                         const ImageSet& of_b, const Shared& shared) {
+  throw Error(fmt::format("{} and {} are the same images: {} of {} have the same pixels",
+                          of_a.folder.string(), of_b.folder.string(), shared.equal, shared.compared),
+              fmt::format("{} and {}", a.row, b.row), "give the images of each system, and of each run");
+}
+
+}  // namespace
+
+std::vector<std::string> require_different_images(const std::vector<ImagesOfRun>& runs) {
+  std::vector<std::string> notes;
+  Comparison comparison(runs);
+  const auto note = [&](const ImagesOfRun& a, const ImagesOfRun& b, const Shared& shared) {
+    notes.push_back(fmt::format("{} of {} images of {} have the same pixels.", shared.equal, shared.compared,
+                                a.row == b.row ? "two runs of " + a.row : a.row + " and " + b.row));
+  };
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (std::size_t j = i + 1; j < runs.size(); ++j) {
+      const auto &a = runs[i].checkpoints, &b = runs[j].checkpoints;
+      const bool are_of_one_row = runs[i].row == runs[j].row;
+      std::size_t in_all = 0;
+      for (std::size_t s = 0; s < a.size(); ++s) {
+        for (std::size_t t = 0; t < b.size(); ++t) {
+          if (!are_of_one_row && (s != t || a.size() != b.size())) continue;
+          const auto shared = comparison.shared(i, s, j, t, !are_of_one_row);
+          if (shared.equal == 0) continue;
+          if (are_of_one_row && shared.most()) refuse(runs[i], a[s], runs[j], b[t], shared);
+          if (!are_of_one_row && shared.all() && ++in_all == a.size())
+            refuse(runs[i], a[s], runs[j], b[t], shared);
+          note(runs[i], runs[j], shared);
+        }
+      }
+    }
+  }
+  return notes;
+}
+
+}  // namespace harness

@@ -1,0 +1,112 @@
+#include "harness/images/same_images.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/files.h"
+#include "core/image.h"
+#include "core/sha256.h"
+#include "tests/png_chunk.h"
+#include "tests/recorded_cases.h"
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SameImages : public testing::Test {
+ protected:
+  /// An image of one shade. Two files of it differ by their notes.
+  struct Shade {
+    int position = 0, sample = 0, shade = 0;
+  };
+  ImagesOfRun run(const std::string& row, const std::vector<std::vector<Shade>>& checkpoints,
+                  const std::string& note) {
+    ImagesOfRun made{.row = row, .checkpoints = {}};
+    for (const auto& shades : checkpoints) {
+      const auto folder = folder_.path() / std::to_string(lists_.size());
+      fs::create_directories(folder);
+      auto& list = *lists_.emplace_back(std::make_unique<std::vector<SummedImage>>());
+      for (const auto& [position, sample, shade] : shades) {
+        const auto name = fmt::format("{}_{}.png", position, sample);
+        const Image image{4, 4, std::vector<std::uint8_t>(4 * 4 * 3, static_cast<std::uint8_t>(shade))};
+        const auto bytes = with_chunk(png_bytes(image), "tEXt", "copy" + std::string(1, '\0') + note);
+        write_file(folder / name, bytes);
+        list.push_back({{position, sample, name}, sha256_hex(bytes)});
+      }
+      made.checkpoints.push_back({folder, &list});
+    }
+    return made;
+  }
+
+  static std::string refused(const std::vector<ImagesOfRun>& runs) {
+    try {
+      const auto notes = require_different_images(runs);
+      return "accepted" + (notes.empty() ? std::string() : ": " + notes.front());
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+  /// `count` prompts with shades from `first` on.
+  static std::vector<Shade> shades(int count, int first) {
+    std::vector<Shade> made;
+    for (int i = 0; i < count; ++i) made.push_back({i, 0, first + i});
+    return made;
+  }
+
+  const TemporaryFolder folder_;
+  std::vector<std::unique_ptr<std::vector<SummedImage>>> lists_;
+};
+
+TEST_F(SameImages, RunsOfARowWithMostPixelsInCommonAreOneHoweverTheirFilesWereSaved) {
+  const auto a = run("a", {shades(20, 0)}, "one"), again = run("a", {shades(20, 0)}, "two");
+  EXPECT_PROBLEM(refused({a, again}), "are the same images: 20 of 20 have the same pixels");
+  auto most = shades(20, 0), half = shades(20, 0);
+  for (int i = 0; i < 9; ++i) most[static_cast<std::size_t>(i)].shade += 100;
+  for (int i = 0; i < 10; ++i) half[static_cast<std::size_t>(i)].shade += 100;
+  EXPECT_PROBLEM(refused({a, run("a", {most}, "3")}), "11 of 20 have the same pixels");
+  EXPECT_EQ(refused({a, run("a", {half}, "4")}),
+            "accepted: 10 of 20 images of two runs of a have the same pixels.");
+  EXPECT_EQ(refused({a, run("a", {shades(20, 100)}, "5")}), "accepted");
+  // Only prompts that both have count, and every checkpoint.
+  EXPECT_PROBLEM(refused({a, run("a", {shades(3, 0)}, "6")}), "3 of 3 have the same pixels");
+  EXPECT_PROBLEM(refused({a, run("a", {shades(20, 50), shades(20, 0)}, "7")}), "20 of 20");
+}
+
+TEST_F(SameImages, SamplesOfAPromptMayBeNumberedOtherwise) {
+  const auto a = run("a", {{{0, 0, 1}, {0, 1, 2}, {1, 0, 3}, {1, 1, 4}}}, "one");
+  EXPECT_PROBLEM(refused({a, run("a", {{{0, 1, 1}, {0, 0, 2}, {1, 1, 3}, {1, 0, 4}}}, "two")}), "4 of 4");
+  EXPECT_EQ(refused({a, run("a", {{{0, 0, 3}, {0, 1, 4}, {1, 0, 1}, {1, 1, 2}}}, "3")}), "accepted");
+}
+
+TEST_F(SameImages, RowsMayShareImagesButNotAll) {
+  const auto a = run("a", {shades(20, 0)}, "one");
+  auto one_other = shades(20, 0);
+  one_other[7].shade = 200;
+  EXPECT_PROBLEM(refused({a, run("b", {shades(20, 0)}, "two")}), "a and b");
+  EXPECT_EQ(refused({a, run("b", {one_other}, "3")}),
+            "accepted: 19 of 20 images of a and b have the same pixels.");
+  EXPECT_EQ(refused({a, run("b", {shades(20, 0), shades(20, 50)}, "4")}), "accepted")
+      << "one of its checkpoints may be a row of its own";
+  EXPECT_PROBLEM(refused({a, run("b", {shades(11, 0)}, "5")}), "11 of 11 have the same pixels");
+  EXPECT_EQ(refused({run("a", {{{0, 0, 1}, {0, 1, 2}, {1, 0, 3}, {1, 1, 4}}}, "6"),
+                     run("best", {{{0, 0, 2}, {1, 0, 3}}}, "7")}),
+            "accepted: 2 of 2 images of a and best have the same pixels.");
+}
+
+TEST_F(SameImages, OfManyImagesSomeAreCompared) {
+  std::vector<Shade> many;
+  for (int i = 0; i < 2000; ++i) many.push_back({i, 0, i % 250});
+  const auto a = run("a", {many}, "one");
+  for (int i = 0; i < 900; ++i) many[static_cast<std::size_t>(i)].shade += 5;
+  EXPECT_PROBLEM(refused({a, run("a", {many}, "two")}), "of 512 have the same pixels");
+}
+
+}  // namespace
+}  // namespace harness
