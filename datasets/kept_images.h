@@ -27,6 +27,8 @@ std::string checksum_of(const std::vector<SummedImage>& images);
 
 /// The file of a checkpoint that is a list of images, beside its manifest.json.
 inline constexpr const char* kImageListFile = "images.jsonl";
+/// Name of a job's path to another such list, which has the names that these images have by now.
+inline constexpr const char* kNamesPath = "image_names";
 
 /// Writes such a checkpoint and returns the SHA-256 of its manifest.
 std::string write_image_checkpoint(const std::filesystem::path& folder, int step,

@@ -35,6 +35,12 @@ std::map<ImageKey, SummedImage> listed_files(const WorkerJob& job) {
   }
   std::map<ImageKey, SummedImage> files;
   for (auto& image : read_image_list(file)) files[{image.position, image.sample}] = std::move(image);
+  if (!job.paths.contains(kNamesPath)) return files;
+  // The same images were found under other names since.
+  for (const auto& image : read_image_list(job.path(kNamesPath))) {
+    const auto known = files.find({image.position, image.sample});
+    if (known != files.end() && known->second.sha256 == image.sha256) known->second.name = image.name;
+  }
   return files;
 }
 
@@ -154,12 +160,15 @@ class GivenScoring {
     const auto listed = files_.find(key);
     if (listed == files_.end()) return without(key, "", kNoImage);
     const auto& [name, sha256] = std::tie(listed->second.name, listed->second.sha256);
-    const auto file = kept_.empty() ? folder_ / name : kept_ / path_of(key);
-    if (!kept_.empty() && !fs::exists(file)) return without(key, sha256, "the image was not kept");
-    auto bytes = read_file(file);
-    if (kept_.empty() && sha256_hex(bytes) != sha256)
+    auto file = folder_ / name;
+    auto bytes = fs::exists(file) ? read_file(file) : std::string();
+    const bool is_gone = sha256_hex(bytes) != sha256;
+    if (is_gone && kept_.empty())
       throw Error("was changed since the job was planned", file.string(), "repeat the command",
                   Status::kFailed);
+    if (is_gone) file = kept_ / path_of(key);
+    if (is_gone && !fs::exists(file)) return without(key, sha256, "the image was not kept");
+    if (is_gone) bytes = read_file(file);
     std::optional<GivenImage> image;
     try {
       image = read_given_image(std::move(bytes), file.string());
@@ -201,7 +210,7 @@ class GivenScoring {
   const WorkerJob& job_;
   Reporter& reporter_;
   fs::path folder_;
-  fs::path kept_;  ///< an evaluation that kept the images, where their folder is gone; else empty
+  fs::path kept_;  ///< an evaluation that kept the images, for those that are gone; or empty
   int samples_;
   std::map<ImageKey, SummedImage> files_;
   std::vector<MetricInfo> metrics_;

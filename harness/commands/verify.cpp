@@ -208,9 +208,7 @@ void prepare(const RecordedJob& job, const VerifyOptions& options, const fs::pat
   document["paths"] = paths_now(document, job, options);
   document["options"]["threads"] = core_count();
   // Images that somebody gave may be gone since; the evaluation kept what it scored.
-  Json& paths = document["paths"];
-  if (job.kind == kScoreJob && !fs::exists(paths.at("images").get<std::string>()))
-    paths["kept"] = fs::absolute(job.folder).string();
+  if (job.kind == kScoreJob) document["paths"]["kept"] = fs::absolute(job.folder).string();
   if (job.is_evaluation()) {
     const auto file = folder / kPositionsFile;
     const auto positions = some_positions(read_json(job.folder / kPositionsFile), options,

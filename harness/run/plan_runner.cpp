@@ -9,6 +9,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/source_sums/build_info.h"
+#include "datasets/kept_images.h"
 #include "harness/slurm/command.h"
 #include "results/store/rows.h"
 
@@ -45,6 +46,18 @@ void write_job_file(const Job& job, const Shares& shares, const std::string& dev
   const auto text = job_document(job, shares, device).dump(1) + "\n";
   if (fs::exists(file) && read_file(file) == text) return;
   write_file_atomically(file, text);
+}
+
+/// Images that are listed under other names, as their folder was laid out otherwise when the run was
+/// recorded, are read under those that they have now.
+void name_images(const RunPlan& run, Job& job) {
+  const auto text = image_list_text(run.images.at(job.step).list);
+  const auto list = run.job.folder / "checkpoints" / std::to_string(job.step) / kImageListFile;
+  if (!fs::exists(list) || read_file(list) == text) return;
+  make_folder(job.folder);
+  const auto file = job.folder / kImageListFile;
+  write_file_atomically(file, text);
+  job.paths[kNamesPath] = fs::absolute(file).string();
 }
 
 /// What was asked for of this run: nothing that stands under the name of another row.
@@ -325,6 +338,7 @@ Task PlanRunner::prepare_evaluation(const RunPlan& run, Job job) {
   for (const auto& checkpoint : store_.checkpoints(run.job.id)) {
     if (job.step > 0 && checkpoint.step == job.step) job.checkpoint_sha256 = checkpoint.sha256.value_or("");
   }
+  if (run.is_images()) name_images(run, job);
   write_job_file(job, shares_, plan_.device);
   own_files(job.folder / "images");
   write_file_atomically(job.folder / kPositionsFile, canonical_json(Json(plan_.positions(job.split))));
