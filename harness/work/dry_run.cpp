@@ -14,6 +14,7 @@
 #include "harness/runs/scratch_database.h"
 #include "harness/slurm/submission.h"
 #include "harness/terminal/output.h"
+#include "harness/work/found_images.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -48,6 +49,7 @@ Json dry_run(const WorkOptions& options, const Plan& plan, const Json& resources
   const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
   auto document = dry_run_json(plan, jobs, rates, shares);
   document["detectable"] = planned_power(plan, claims, known);
+  if (auto found = found_images_json(plan); !found.empty()) document["images"] = std::move(found);
   if (options.dealing.is_on_slurm()) document["slurm"] = batch_lines(options, plan, jobs, rates);
   if (options.detach) {
     auto& lines = document["slurm"]["(the one that goes on)"] = Json::array();
@@ -56,6 +58,7 @@ Json dry_run(const WorkOptions& options, const Plan& plan, const Json& resources
   }
   if (!options.json) {
     print_dry_run(plan, jobs, rates, shares);
+    put("{}", found_images_text(plan));
     put("{}", planned_power_text(document["detectable"]));
     if (plan.device_identity == kUnknownGpu)
       put("No node has been asked for its GPU yet, whose kind is part of the ids: none of them is final.\n");
