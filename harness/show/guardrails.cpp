@@ -35,6 +35,8 @@ std::optional<GuardrailPanel> guardrail_panel_of(const Experiment& experiment,
   GuardrailQuestion question{.reward = reward,
                              .better = experiment.better(reward),
                              .base = spec.has_base ? kBaseMethod : experiment.effective.baseline};
+  // What has no good direction is no reward: beside it nothing can be hacked.
+  if (question.better == Better::kNone) return std::nullopt;
   for (const auto& metric : built_in_catalogue().names()) {
     if (const auto other = restated_by(metric); !other.empty()) question.restates[metric] = other;
   }
