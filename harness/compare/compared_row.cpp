@@ -146,7 +146,7 @@ std::vector<ComparedRow> in_the_fullest(const std::vector<ComparedRow>& rows) {
 }  // namespace
 
 bool ComparedRow::is_base() const {
-  return side.row == kBaseMethod;
+  return is_base_row(*experiment, side.row);
 }
 
 std::string ComparedRow::prefix() const {

@@ -256,9 +256,9 @@ ScaleSpec read_scale(const std::string& name, Fields fields) {
   return scale;
 }
 
-int read_prompts_first(Fields& fields) {
+int read_prompts_first(Fields& fields, int fewest = 2) {
   const int first = fields.required<int>("first");
-  refuse_unless(first > 1, "must be at least 2", fields.where() + ": first");
+  refuse_unless(first >= fewest, fmt::format("must be at least {}", fewest), fields.where() + ": first");
   return first;
 }
 
@@ -273,12 +273,13 @@ void read_own_set(Fields& fields, const char* key, std::string& name) {
 }
 
 void read_prompts(TableSpec& spec, Fields fields) {
-  spec.prompts_first = read_prompts_first(fields);
+  // Nothing is selected where every image is of one checkpoint: then one prompt will do.
+  read(fields, "with_images_only", spec.with_images_only);
+  spec.prompts_first = read_prompts_first(fields, spec.with_images_only ? 1 : 2);
   read(fields, "set", spec.prompt_set);
   read_own_set(fields, "default", spec.default_prompts);
   read_own_set(fields, "default_train", spec.default_training_prompts);
   read(fields, "samples", spec.samples);
-  read(fields, "with_images_only", spec.with_images_only);
   fields.finish();
   refuse_unless(spec.samples >= 1, "must be at least 1", fields.where() + ": samples");
 }
@@ -442,9 +443,8 @@ void read_row(TableSpec& spec, const Json& value, const std::string& where) {
   read_settings(fields, arm.settings);
   const auto paper = fields.optional<std::string>("paper", "");
   fields.finish();
-  // "base" is the row of the starting weights.
-  refuse_unless(!arm.name.empty() && arm.name != "base" && arm.name.find_first_of(",=") == std::string::npos,
-                "must be a name without , and = other than base", where + ": name");
+  refuse_unless(!arm.name.empty() && arm.name.find_first_of(",=") == std::string::npos,
+                "must be a name without , and =", where + ": name");
   if (!paper.empty()) spec.paper_rows[arm.name] = paper;
   spec.methods.push_back(arm.name);
   spec.arms[arm.name] = std::move(arm);
@@ -868,6 +868,8 @@ TableSpec with_outside_rows(const TableSpec& spec, const std::vector<std::string
   const auto own = rows.size();
   for (const auto& text : given) {
     const auto [name, places] = name_and_place(text, option);
+    refuse_unless(!spec.has_base || name != kBaseMethod, "\"base\" cannot be a row's name", option,
+                  "choose another: base stands for the starting weights that a table trains from");
     refuse_unless(std::ranges::count(spec.methods, name) == 0,
                   fmt::format("{} is a row of the table already", in_quotes(name)), option,
                   "give the row another name");
@@ -903,10 +905,9 @@ std::pair<std::string, std::string> name_and_place(const std::string& text, cons
   refuse_unless(equals != std::string::npos && equals > 0 && equals + 1 < text.size(),
                 fmt::format("{} is no NAME=DIR", in_quotes(text)), option);
   auto name = text.substr(0, equals);
-  refuse_unless(
-      name != kBaseMethod && name.find(',') == std::string::npos,
-      fmt::format("{} cannot be a row's name", in_quotes(name)), option,
-      "choose another: base stands for the starting weights that a table trains from, and commas separate rows");
+  refuse_unless(name.find(',') == std::string::npos,
+                fmt::format("{} cannot be a row's name", in_quotes(name)), option,
+                "choose another: commas separate rows");
   return {std::move(name), text.substr(equals + 1)};
 }
 
@@ -952,6 +953,9 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   if (fields.has("tuning")) read_tuning(spec, fields);
   spec.baseline = fields.required<std::string>("baseline");
   read(fields, "starting_weights", spec.has_base);
+  refuse_unless(!spec.has_base || !spec.arms.contains(kBaseMethod),
+                "base is the row of the starting weights, and cannot be the name of another",
+                fields.where() + ": methods", "choose another name");
   spec.seeds =
       fields.has("seeds") ? whole_numbers<std::int64_t>(fields, "seeds") : std::vector<std::int64_t>{42};
   read(fields, "levels_compare", spec.levels_compare);

@@ -34,7 +34,7 @@ Better recorded_direction(const Experiment& experiment, const std::string& metri
 }  // namespace
 
 Movement mean_movement(Store& store, const Experiment& experiment, const std::string& row) {
-  if (experiment.is_training() || row == kBaseMethod) return {};
+  if (experiment.is_training() || is_base_row(experiment, row)) return {};
   const auto mean = [&](const char* statistic, bool on_policy_too) {
     return rows_of<std::optional<double>>(store, kMeanOverRuns, experiment.id, row, std::string(statistic),
                                           on_policy_too)
@@ -140,7 +140,7 @@ void complete_comparisons(ScoreReader& scores, const Experiment& experiment, con
 }
 
 bool is_of_images(const Experiment& experiment, const std::string& row) {
-  return row != kBaseMethod && !experiment.is_training() && experiment.table.arm(row).is_images();
+  return !is_base_row(experiment, row) && !experiment.is_training() && experiment.table.arm(row).is_images();
 }
 
 std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experiment& experiment,

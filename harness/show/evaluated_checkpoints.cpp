@@ -12,11 +12,16 @@
 #include "results/store/rows.h"
 
 namespace harness {
+
+bool is_base_row(const Experiment& experiment, const std::string& row) {
+  return row == kBaseMethod && experiment.table.has_base;
+}
+
 namespace {
 
 /// Order of a method in an experiment; the starting weights come first.
 std::size_t rank(const Experiment& experiment, const std::string& method) {
-  if (method == kBaseMethod) return 0;
+  if (is_base_row(experiment, method)) return 0;
   const auto found = std::find(experiment.methods.begin(), experiment.methods.end(), method);
   return 1 + static_cast<std::size_t>(found - experiment.methods.begin());
 }
@@ -79,7 +84,7 @@ std::optional<std::int64_t> chosen_step(Store& store, const Experiment& experime
 void leave_to_second_view(Store& store, const Experiment& experiment, Checkpoints& checkpoints) {
   std::map<std::string, std::optional<std::int64_t>> chosen;
   for (auto& c : checkpoints) {
-    if (c.split != "test" || c.method == kBaseMethod || c.peeked) continue;
+    if (c.split != "test" || is_base_row(experiment, c.method) || c.peeked) continue;
     if (!chosen.contains(c.run_id)) {
       const auto candidates = candidates_of(experiment, checkpoints, c.run_id, [](int) { return true; });
       chosen[c.run_id] =

@@ -197,7 +197,7 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
     const auto column = columns.size();
     if (checkpoint.method == grid.hero) rule.hero = column;
     if (checkpoint.method == grid.baseline) rule.baseline = column;
-    const bool is_base = checkpoint.method == kBaseMethod;
+    const bool is_base = is_base_row(experiment, checkpoint.method);
     if (!is_base) rule.methods.push_back(column);
     grid.columns.push_back({.title = checkpoint.method,
                             .subtitle = is_base ? "starting weights"

@@ -21,7 +21,7 @@ namespace {
 
 /// Colours count the methods in the table's order; the starting weights have the neutral one.
 std::size_t color_of(const Experiment& experiment, const std::string& method) {
-  if (method == kBaseMethod) return kNeutralColor;
+  if (is_base_row(experiment, method)) return kNeutralColor;
   const auto found = std::ranges::find(experiment.methods, method);
   return static_cast<std::size_t>(found - experiment.methods.begin()) % kColors;
 }
@@ -388,8 +388,8 @@ ChartGroup validation_curves(Store& store, const Experiment& experiment,
           title_of(selection.metric), selection.rule,
           experiment.seeds.size() > 1 ? ", for each run by its own scores; points are means over runs" : "",
           intervals_of_means(experiment))}};
-  std::vector<std::string> methods{kBaseMethod};
-  methods.insert(methods.end(), experiment.methods.begin(), experiment.methods.end());
+  auto methods = experiment.methods;
+  if (experiment.table.has_base) methods.insert(methods.begin(), kBaseMethod);
   group.small = !has_a_look_each(experiment);
   if (group.small) group.notes.front() += kGreyNote;
   for (const auto& metric : metrics) {

@@ -188,7 +188,7 @@ void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, co
     const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
     for (const auto& [metric, reason] : not_run.items()) model.not_run[metric] = reason;
     if (checkpoint.split != split) continue;
-    const bool is_base = checkpoint.method == kBaseMethod;
+    const bool is_base = is_base_row(experiment, checkpoint.method);
     const bool is_of_second_view =
         experiment.table.has_second_view() && !checkpoint.selected && !checkpoint.peeked;
     const bool shown =
