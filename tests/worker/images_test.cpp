@@ -1,4 +1,5 @@
 #include "tests/chain.h"
+#include "tests/png_chunk.h"
 
 // Rows of images that other systems drew: `harness score`, and `reproduce --images`.
 
@@ -54,11 +55,14 @@ class GivenRows : public Chain {
     write_file(root_ / "p.txt", text);
     return (root_ / "p.txt").string();
   }
-  void write_image(const fs::path& file, int shade) const {
+  void write_image(const fs::path& file, int shade, const std::string& note = {}) const {
     make_folder((root_ / file).parent_path());
     const Image image{96, 48, std::vector<std::uint8_t>(96 * 48 * 3, static_cast<std::uint8_t>(shade))};
-    write_file(root_ / file, png_bytes(image));
+    const auto png = png_bytes(image);
+    write_file(root_ / file,
+               note.empty() ? png : with_chunk(png, "tEXt", "copy" + std::string(1, '\0') + note));
   }
+  std::string place(const fs::path& of) const { return (root_ / of).string(); }
 };
 
 TEST_F(GivenRows, ImagesOfAnEvaluationHaveItsScoresRowByRow) {
@@ -307,6 +311,162 @@ TEST_F(GivenRows, AJobThatIsInterruptedGoesOnWithTheNextImage) {
   expect_equal_rows(scores_of("whole", "a"), scores_of("parts", "a"));
 }
 
+TEST_F(GivenRows, OneSetOfPixelsIsOneRunHoweverItsFilesWereSaved) {
+  const auto prompts = write_prompts(6);
+  for (const int copy : {1, 2, 3}) {
+    for (int i = 0; i < 6; ++i) {
+      write_image(fmt::format("a{}/{}.png", copy, i), 20 * i, fmt::format("copy {}", copy));
+      write_image(fmt::format("b{}/{}.png", copy, i), 20 * i + 20 * copy - 10, "b");
+    }
+  }
+  const auto rows = [&](const std::string& given) {
+    std::string text;
+    for (const auto& row : split(given, ' ')) text += fmt::format("{}={} ", row.substr(0, 1), place(row));
+    return fmt::format("{}--prompts {} --metric jpeg_kb", text, prompts);
+  };
+  expect_refused(rows("a1 a2 b1 b2"), "are the same images: 6 of 6 have the same pixels");
+  expect_refused(fmt::format("a={} b={} --prompts {}", place("a1"), place("a3"), prompts),
+                 "error: a and b: ");
+  expect_scored_rows("o", rows("a1 b1"));
+  EXPECT_EQ(read_file(root_ / "o/images/table.md").find("same pixels"), std::string::npos);
+}
+
+TEST_F(GivenRows, ImagesThatWereRenamedOrLaidOutAnewAreFoundByWhatTheyShow) {
+  const auto prompts = write_prompts(4);
+  for (int i = 0; i < 4; ++i) {
+    for (int sample = 0; sample < 2; ++sample) {
+      write_image(fmt::format("a/{:05}/samples/{:04}.png", i, sample), 30 * i + sample);
+      write_image(fmt::format("b/{}_{}.png", i, sample), 30 * i + 10 + sample);
+    }
+  }
+  const auto rest = fmt::format("--prompts {} --metric", prompts);
+  expect_scored_rows("o", fmt::format("a={} b={} {} jpeg_kb", place("a"), place("b"), rest));
+  const auto ids = query("o", "SELECT id FROM runs ORDER BY 1");
+  std::string lines;
+  for (int i = 3; i >= 0; --i) {
+    for (int sample = 0; sample < 2; ++sample) {
+      fs::create_directories(root_ / "hf/train");
+      fs::rename(root_ / fmt::format("a/{:05}/samples/{:04}.png", i, sample),
+                 root_ / fmt::format("hf/train/x{}{}.png", i, sample));
+      lines += fmt::format("{{\"file_name\": \"x{}{}.png\", \"index\": {}, \"sample\": {}}}\n", i, sample, i,
+                           sample);
+    }
+  }
+  write_file(root_ / "hf/train/metadata.jsonl", lines);
+  fs::remove_all(root_ / "a");
+  fs::rename(root_ / "b", root_ / "moved");
+  const auto moved = fmt::format("a={} b={} {} ocr_reward", place("hf/train"), place("moved"), rest);
+  expect_scored_rows("o", moved);
+  EXPECT_EQ(query("o", "SELECT id FROM runs ORDER BY 1"), ids) << "the same images";
+  EXPECT_EQ(query("o", "SELECT count(*) AS n FROM metrics WHERE name = 'ocr_reward' AND value IS NOT NULL"),
+            "n\n16\n");
+  EXPECT_PROBLEM(on("check images", "o"), "rules hold;");
+  EXPECT_EQ(shell(fmt::format("{} db check --out {} 2>&1", kHarness, place("o"))).status, 0);
+  const auto verify = [&] {
+    const auto verified = shell(fmt::format("{} verify --out {} 2>&1", kHarness, place("o")));
+    EXPECT_EQ(verified.status, 0) << verified.out;
+    EXPECT_PROBLEM(verified.out, "same bits");
+  };
+  verify();
+  // A source that is cut and changed since is not needed either.
+  fs::remove(root_ / "hf/train/x00.png");
+  write_image("hf/train/x10.png", 250);
+  verify();
+}
+
+TEST_F(GivenRows, ADryRunShowsWhichFileIsOfWhichPrompt) {
+  const auto prompts = write_prompts(5);
+  for (int i = 0; i < 5; ++i) {
+    write_image(fmt::format("a/{}_0.png", i), 20 * i);
+    write_image(fmt::format("a/{}_1.png", i), 20 * i + 1);
+    write_image(fmt::format("b/{}.png", i), 20 * i + 5);
+  }
+  const auto rest = fmt::format("base={} b={} --prompts {} --dry-run", place("a"), place("b"), prompts);
+  const auto text = shell(score("o", rest) + " 2>&1").out;
+  EXPECT_PROBLEM(
+      text, "base: 10 images of 5 prompts, 2 each at most, files named INDEX or INDEX_SAMPLE: " + place("a"));
+  EXPECT_PROBLEM(text, "  2_1.png -> \"a sign reading \\\"WORD2\\\"\", sample 1");
+  const auto found =
+      parse_json(shell(score("o", rest + " --json") + " 2>/dev/null").out, "stdout").at("images");
+  EXPECT_EQ(found.at(1).at("row"), "b");
+  EXPECT_EQ(found.at(1).at("prompts"), 5);
+  EXPECT_EQ(found.at(1).at("examples").at(2).at("prompt"), "a sign reading \"WORD4\"");
+  EXPECT_FALSE(fs::exists(root_ / "o"));
+}
+
+TEST_F(GivenRows, ARowOfImagesMayBeNamedBase) {
+  const auto prompts = write_prompts(5);
+  for (int i = 0; i < 5; ++i) {
+    write_image(fmt::format("a/{}.png", i), 20 * i);
+    write_image(fmt::format("b/{}.png", i), 20 * i + 5);
+  }
+  const auto rest = fmt::format("--prompts {} --metric ocr_reward,jpeg_kb", prompts);
+  expect_scored_rows("o", fmt::format("base={} tuned={} {}", place("a"), place("b"), rest));
+  const auto text = read_file(root_ / "o/images/table.md");
+  EXPECT_PROBLEM(text, "tuned \u2212 base");
+  EXPECT_PROBLEM(text, "the images of base, tuned were drawn elsewhere");
+  EXPECT_PROBLEM(on("check images", "o"), "rules hold;");
+  on("compare base tuned --metric all", "o");
+  EXPECT_PROBLEM(on("grid images", "o"), "grid");
+  on("report images", "o");
+  EXPECT_EQ(shell(fmt::format("{} verify --out {} 2>&1", kHarness, place("o"))).status, 0);
+  // As a row behind another one it is one of the rows, too.
+  expect_scored_rows("p", fmt::format("tuned={} base={} {}", place("b"), place("a"), rest));
+  EXPECT_PROBLEM(read_file(root_ / "p/images/table.md"), "base \u2212 tuned");
+  EXPECT_PROBLEM(on("check images", "p"), "rules hold;");
+}
+
+TEST_F(GivenRows, OnePromptMakesATable) {
+  const auto prompts = write_prompts(1);
+  for (int i = 0; i < 3; ++i) {
+    write_image(fmt::format("a/0_{}.png", i), 20 * i);
+    write_image(fmt::format("b/0_{}.png", i), 20 * i + 5);
+  }
+  expect_scored_rows("o", fmt::format("a={} b={} --prompts {}", place("a"), place("b"), prompts));
+  EXPECT_EQ(query("o", "SELECT n, clusters FROM comparisons WHERE metric = 'ocr_reward'"),
+            "n,clusters\n3,1\n");
+  EXPECT_PROBLEM(read_file(root_ / "o/images/table.md"),
+                 "Only one prompt has images: differences have no interval");
+  EXPECT_PROBLEM(on("check images", "o"), "rules hold;");
+  write_image("c/1.png", 7);
+  expect_refused(fmt::format("a={} --prompts {}", place("c"), prompts),
+                 "there is no prompt 1: the only prompt of");
+  expect_refused(fmt::format("a={} --prompts {}", place("c"), prompts), "--index-from 1");
+}
+
+TEST_F(GivenRows, WhatMayBeOfEitherOfTwoPromptsIsRefusedWithBothReadings) {
+  const auto prompts = write_prompts(6);
+  for (int i = 1; i < 5; ++i) write_image(fmt::format("from-one/{}.png", i), 20 * i);
+  for (const int seed : {3, 4}) {
+    for (int i = 0; i < 6; ++i) write_image(fmt::format("seeds/{}_{}.png", seed, i), 20 * i + seed);
+  }
+  const auto of = [&](const char* folder) {
+    return fmt::format("a={} --prompts {}", place(folder), prompts);
+  };
+  expect_refused(of("from-one"),
+                 "counted from 0, 1.png is of \"a sign reading \\\"WORD1\\\"\"; counted from 1, of "
+                 "\"a sign reading \\\"WORD0\\\"\"");
+  expect_scored_rows("o", of("from-one") + " --index-from 1 --metric jpeg_kb");
+  EXPECT_EQ(
+      query("o",
+            "SELECT group_concat(position, ' ') AS p FROM samples JOIN prompts ON prompts.id = prompt_id"),
+      "p\n0 1 2 3\n");
+  expect_refused(of("seeds"), "3_0.png may be INDEX_SAMPLE, sample 0 of");
+}
+
+TEST_F(GivenRows, AMetricWithoutAGoodDirectionIsNoReward) {
+  const auto prompts = write_prompts(4);
+  for (int i = 0; i < 4; ++i) {
+    write_image(fmt::format("a/{}.png", i), 20 * i);
+    write_image(fmt::format("b/{}.png", i), 20 * i + 5);
+  }
+  expect_scored_rows("o",
+                     fmt::format("a={} b={} --prompts {} --metric jpeg_kb", place("a"), place("b"), prompts));
+  const auto text = read_file(root_ / "o/images/table.md");
+  EXPECT_EQ(text.find("the reward"), std::string::npos) << text;
+  EXPECT_PROBLEM(on("check images", "o"), "rules hold;");
+}
+
 TEST_F(GivenRows, WhatCannotBeScoredIsRefusedBeforeAnythingIsWritten) {
   const auto prompts = write_prompts(3);
   write_image("a/0.png", 10);
@@ -316,7 +476,6 @@ TEST_F(GivenRows, WhatCannotBeScoredIsRefusedBeforeAnythingIsWritten) {
     return fmt::format("{} --prompts {} {}", rows, prompts, more);
   };
   expect_refused(of("a"), "\"a\" is no NAME=DIR");
-  expect_refused(of("base=" + a), "\"base\" cannot be a row's name");
   expect_refused(of(fmt::format("a={} b={}", a, a)), "are the same images");
   expect_refused(of(fmt::format("a={} a={} b={}", a, b, b)), "a has 2 folders and b has 1");
   expect_refused(of(fmt::format("a={} b={}", a, b), "--split 1/2"), "every row has one checkpoint");
