@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 
 #include "core/error.h"
@@ -17,6 +18,30 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kImagesFor = "images-for-";
+constexpr const char* kMendHint = "mend it, or take its folder away";
+
+/// How reasons begin, here and in scorer_client.cpp, that may pass.
+constexpr std::string_view kReported = "the scorer reports: ";
+constexpr std::array kPassing = {kReported,
+                                 std::string_view("no answer within "),
+                                 std::string_view("unreadable answer"),
+                                 std::string_view("the scorer ended "),
+                                 std::string_view("the scorer closed its output"),
+                                 std::string_view("the scorer was closed before it answered"),
+                                 std::string_view("the answer holds no ")};
+
+/// `the answer's "level" is "NaN", which is no number`; one that is beyond the limit is a number.
+bool tells_of_no_number(std::string_view reason) {
+  return reason.starts_with("the answer's ") && reason.ends_with(", which is no number");
+}
+
+/// "scorer NAME was given up after 5 restarts; ..."
+bool tells_of_giving_up(std::string_view reason) {
+  constexpr std::string_view kScorer = "scorer ", kGivenUp = " was given up";
+  if (!reason.starts_with(kScorer)) return false;
+  const auto name_end = reason.find(' ', kScorer.size());
+  return name_end != reason.npos && reason.substr(name_end).starts_with(kGivenUp);
+}
 
 /// A folder that is empty at first and gone in the end.
 class ScratchFolder {
@@ -66,8 +91,12 @@ std::string reason_for(const ScorerAnswer& answer, const std::string& metric) {
   return fmt::format("the answer's \"{}\" is {}", metric, found->second);
 }
 
+/// In words that is_passing_reason knows.
 SampleScore score_of(const ExternalScorerSpec& spec, const ScorerAnswer& answer) {
-  if (answer.error) return without_values(spec.metrics, *answer.error);
+  if (answer.error) {
+    const bool is_reported = !answer.cost_a_process && !answer.error->ends_with(kLastingMark);
+    return without_values(spec.metrics, (is_reported ? std::string(kReported) : "") + *answer.error);
+  }
   SampleScore score;
   for (const auto& name : spec.metric_names()) {
     const auto value = answer.values.find(name);
@@ -163,25 +192,31 @@ class ExternalScorer : public Scorer {
 
 }  // namespace
 
-void try_external_scorer(const ExternalScorerSpec& spec) {
+bool is_passing_reason(std::string_view reason) {
+  if (reason.ends_with(kLastingMark)) return false;
+  return tells_of_giving_up(reason) || tells_of_no_number(reason) ||
+         std::ranges::any_of(kPassing, [&](std::string_view start) { return reason.starts_with(start); });
+}
+
+std::map<std::string, std::string> try_external_scorer(const ExternalScorerSpec& spec) {
   const ScratchFolder scratch(fs::temp_directory_path() / fmt::format("harness-scorer-trial-{}", ::getpid()));
   auto settings = pool_settings(spec, scratch.path());
   settings.workers = 1;
   settings.forwarded = 0;
-  const auto where = (spec.folder / "scorer.json").string();
   try {
     ScorerPool pool(settings);
     const auto answer = pool.submit(test_image(), ScorerText{"a sign reading \"TEST\"", "TEST"}).get();
     if (answer.error && answer.cost_a_process) throw Error(*answer.error, settings.name);
-    for (const auto& name : spec.metric_names()) {
-      if (!answer.error && !answer.values.contains(name) && !answer.unusable.contains(name))
-        throw Error(reason_for(answer, name), settings.name);
-    }
+    return score_of(spec, answer).reasons;
   } catch (const Error& error) {
     const auto who = error.where() == settings.name ? "" : error.where() + ": ";
-    throw Error(fmt::format("fails on a test image: {}{}", who, error.problem()), where,
-                "mend it, or take its folder away");
+    throw Error(fmt::format("fails on a test image: {}{}", who, error.problem()), spec.file(), kMendHint);
   }
+}
+
+Error without_trial_value(const ExternalScorerSpec& spec, const std::string& metric,
+                          const std::string& reason) {
+  return Error(fmt::format("gives no {} of a test image: {}", metric, reason), spec.file(), kMendHint);
 }
 
 std::unique_ptr<Scorer> open_external_scorer(const ScorerSetup& setup) {

@@ -5,8 +5,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/error.h"
 #include "core/json.h"
 #include "evaluators/evaluator.h"
 
@@ -28,7 +30,13 @@ struct ExternalScorerSpec {
   int deadline_ms = 0, start_deadline_ms = 0, processes = 1, restarts = 0;
 
   std::vector<std::string> metric_names() const;
+  std::string file() const { return (folder / "scorer.json").string(); }
 };
+
+/// Whether asking again may give the score that is missing for this reason: the scorer crashed, did not
+/// answer in time, was given up, answered nothing that can be read, or an error that it does not call
+/// lasting. Any other reason is lasting, of the image or its prompt. The stored text tells.
+bool is_passing_reason(std::string_view reason);
 
 /// True for a folder that holds a scorer.json.
 bool is_external_scorer(const std::filesystem::path& folder);
@@ -44,10 +52,14 @@ std::vector<std::string> files_of(const ExternalScorerSpec& spec);
 Json external_scorer_identity(const ExternalScorerSpec& spec,
                               const std::function<std::string(const std::filesystem::path&)>& sha256);
 
-/// Starts one process and lets it score one test image. Throws Error (status 2) with what is wrong: it does
-/// not start, answers nothing that can be read, or not the metrics that its scorer.json names. Its messages
-/// are not shown, but for the last one in the error.
-void try_external_scorer(const ExternalScorerSpec& spec);
+/// Starts one process and lets it score one test image. Which metrics have no value of it, each with the
+/// reason. Throws Error (status 2) with what is wrong: it does not start, or answers nothing that can be
+/// read. Its messages are not shown, but for the last one in the error.
+std::map<std::string, std::string> try_external_scorer(const ExternalScorerSpec& spec);
+
+/// That a metric which has to be there is among those without a value.
+Error without_trial_value(const ExternalScorerSpec& spec, const std::string& metric,
+                          const std::string& reason);
 
 /// The running processes of a job's external scorer. Throws Error if the folder's scorer is not the one of
 /// the job's identity, or cannot be started.

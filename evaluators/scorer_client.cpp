@@ -60,6 +60,16 @@ ScorerAnswer failed(std::string reason, bool cost_a_process = true) {
   return answer;
 }
 
+/// Marks the reasons of an answer that says "lasting": true.
+void mark_lasting(const std::string& line, ScorerAnswer& answer) {
+  const auto value = Json::parse(line, nullptr, false);  // not one with NaN, which a reason is not
+  const auto lasting = value.is_object() ? value.value("lasting", Json(false)) : Json(false);
+  if (!lasting.is_boolean()) throw Error("\"lasting\" is neither true nor false", "answer");
+  if (!lasting.get<bool>()) return;
+  if (answer.error) *answer.error += kLastingMark;
+  for (auto& [_, reason] : answer.unusable) reason += kLastingMark;
+}
+
 /// Blocks every signal in this thread and those it starts: signals belong to the main program, and a write to
 /// a dead child shall fail with EPIPE instead of ending us.
 class SignalsBlocked {
@@ -230,6 +240,7 @@ ScorerAnswer ScorerPool::asked(const ScorerRequest& request, const Image& image,
   if (state != Exchange::kDone) return failed(reason_for(state, child, settings_.deadline_ms));
   try {
     auto answer = parse_answer(line, request.id);
+    mark_lasting(line, answer);
     child.has_answered = true;
     return answer;
   } catch (const Error& error) {

@@ -5,11 +5,15 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "evaluators/scorer_protocol.h"
 
 namespace harness {
+
+/// Behind the reason for a missing value that a scorer calls lasting.
+inline constexpr std::string_view kLastingMark = " (lasting)";
 
 struct ScorerPoolSettings {
   std::vector<std::string> command;  ///< program and arguments

@@ -35,8 +35,15 @@ Scorer* Scorers::find(const std::string& name) const {
 }
 
 std::future<SampleScore> Scorers::score(const ScorerText& text, const Image& image) const {
+  return score(text, image, [](const std::string&) { return true; });
+}
+
+std::future<SampleScore> Scorers::score(const ScorerText& text, const Image& image,
+                                        const std::function<bool(const std::string& name)>& is_asked) const {
   std::vector<std::future<SampleScore>> parts;
-  for (auto& [_, scorer] : scorers_) parts.push_back(scorer->score(text, image));
+  for (auto& [name, scorer] : scorers_) {
+    if (is_asked(name)) parts.push_back(scorer->score(text, image));
+  }
   return std::async(std::launch::deferred, merged_scores, std::move(parts));
 }
 

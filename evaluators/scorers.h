@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,9 @@ class Scorers {
   /// All metrics of an image of a prompt. The future may be waited for from any thread, and not longer than
   /// this object lives.
   std::future<SampleScore> score(const ScorerText& text, const Image& image) const;
+  /// The same of the scorers that `is_asked` names.
+  std::future<SampleScore> score(const ScorerText& text, const Image& image,
+                                 const std::function<bool(const std::string& name)>& is_asked) const;
 
   /// Processes that had to be replaced.
   std::size_t replaced() const;

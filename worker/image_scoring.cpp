@@ -7,6 +7,9 @@
 
 #include "core/error.h"
 #include "core/event_log.h"
+#include "core/files.h"
+#include "core/sha256.h"
+#include "evaluators/external_scorer.h"
 #include "worker/backbone_source.h"
 #include "worker/scoring.h"
 
@@ -21,6 +24,30 @@ Json to_json(const std::vector<Detection>& detections) {
     if (found.colour) list.back()["colour"] = *found.colour;
   }
   return list;
+}
+
+constexpr std::size_t kFirstImages = 32;  // that show whether a scorer works
+constexpr double kMostMissing = 0.05;     // of them
+
+ImageKey key_of(const Json& event) {
+  return {event.at("position"), event.at("sample")};
+}
+
+/// The event of an image with what was scored again laid over it: values that were there stay.
+Json completed(const Json& before, const Json& scored) {
+  auto event = before;
+  event.erase("time");
+  event.erase("scorers");
+  for (const auto& [field, value] : scored.items()) {
+    if (field != "metrics" && field != "reasons" && !value.is_null()) event[field] = value;
+  }
+  for (const auto& [metric, value] : scored.at("metrics").items()) {
+    if (!before.at("metrics").value(metric, Json()).is_null()) continue;
+    event["metrics"][metric] = value;
+    event["reasons"].erase(metric);
+    if (value.is_null()) event["reasons"][metric] = scored.at("reasons").at(metric);
+  }
+  return event;
 }
 
 }  // namespace
@@ -45,14 +72,43 @@ ImageScoring::ImageScoring(const WorkerJob& job, const Ranks& ranks, Reporter& r
       reporter_(reporter),
       images_(std::move(images)),
       shard_size_(shard_size),
-      recorded_(ranks.is_root() ? scored_images(job.folder / kEventLog) : ScoredImages()),
+      asked_{job.get<std::vector<std::string>>("metrics"), job.asks_all},
+      recorded_(ranks.is_root() ? scored_images(job.folder / kEventLog, asked_) : ScoredImages()),
       scorers_(open_scorers(job)),
-      shown_metric_(job.get<std::vector<std::string>>("metrics").at(0)) {}
+      shown_metric_(asked_.metrics.at(0)) {
+  for (const auto& [name, metrics] : metrics_of_scorers(job)) {
+    for (const auto& metric : metrics) metrics_[name].push_back(metric.name);
+  }
+}
 
-bool ImageScoring::run(WorkerPool& pool,
-                       const std::function<std::vector<WaitingImage>(std::size_t begin)>& make) {
+std::string ImageScoring::recorded_sha256(const ImageKey& key) const {
+  const auto before = again_.find(key);
+  return before == again_.end() ? "" : before->second.at("sha256").get<std::string>();
+}
+
+std::future<SampleScore> ImageScoring::score(const ImageKey& key, const ScorerText& text,
+                                             const Image& image) const {
+  const auto before = again_.find(key);
+  if (before == again_.end()) return scorers_.score(text, image);
+  return scorers_.score(text, image, [&](const std::string& name) {
+    return asked_.wants_of(before->second, metrics_.at(name));
+  });
+}
+
+bool ImageScoring::run(WorkerPool& pool, const TextOf& text_of, const Make& make) {
   const auto shards = shards_to_make();
   tell_progress();
+  const auto make_or_take = [&](std::size_t begin) {
+    auto images = kept_images(begin, text_of);
+    return images ? std::move(*images) : make(begin);
+  };
+  const auto rest = std::ranges::lower_bound(shards, job_.required.empty() ? 0 : kFirstImages);
+  if (!make_all(pool, {shards.begin(), rest}, make_or_take)) return false;
+  require_scores_of_first_images();
+  return make_all(pool, {rest, shards.end()}, make_or_take);
+}
+
+bool ImageScoring::make_all(WorkerPool& pool, const std::vector<std::size_t>& shards, const Make& make) {
   // While a wave of shards is made, the scores of the one before come in; events keep the images' order.
   const auto wave = static_cast<std::size_t>(2 * pool.threads() * ranks_.size());
   std::vector<std::vector<WaitingImage>> made;
@@ -68,6 +124,62 @@ bool ImageScoring::run(WorkerPool& pool,
   }
   record(made);
   return true;
+}
+
+/// The images of a shard that need work, as the job's folder keeps them; nothing where one has to be made.
+std::optional<std::vector<WaitingImage>> ImageScoring::kept_images(std::size_t begin,
+                                                                   const TextOf& text_of) const {
+  std::vector<WaitingImage> images;
+  for (const auto& key : shard(begin)) {
+    if (!needs_work(key)) continue;
+    const auto before = again_.find(key);
+    if (before == again_.end()) return std::nullopt;
+    const auto path = before->second.at("path").get<std::string>();
+    const auto sha256 = before->second.at("sha256").get<std::string>();
+    const auto file = job_.folder / path;
+    if (path.empty() || !std::filesystem::exists(file) || sha256_file(file) != sha256) return std::nullopt;
+    images.push_back({.key = key,
+                      .path = path,
+                      .sha256 = ready(sha256),
+                      .score = score(key, text_of(key), read_png(file)),
+                      .given = before->second.value("given", Json())});
+  }
+  return images;
+}
+
+/// A scorer that is ill shows at once. Reasons that are of single images, as it says itself, tell nothing of
+/// it unless no image has a value.
+std::string ImageScoring::too_many_missing() const {
+  if (recorded_.was_complete) return {};
+  const auto first = images_ | std::views::take(kFirstImages);
+  for (const auto& metric : job_.required) {
+    std::string reason;
+    std::ptrdiff_t missing = 0, passing = 0;
+    for (const auto& key : first) {
+      const auto reasons = recorded_.reasons.find(key);
+      if (reasons == recorded_.reasons.end() || !reasons->second.contains(metric)) continue;
+      const auto& own = reasons->second.at(metric);
+      ++missing;
+      if (is_passing_reason(own) && passing++ == 0) reason = own;
+      if (reason.empty()) reason = own;
+    }
+    const bool is_ill =
+        static_cast<double>(passing) > kMostMissing * static_cast<double>(std::ranges::ssize(first));
+    if (is_ill || missing == std::ranges::ssize(first))
+      return fmt::format("{} of the first {} images have no {}, which is required: {}", missing,
+                         std::ranges::ssize(first), metric, reason);
+  }
+  return {};
+}
+
+void ImageScoring::require_scores_of_first_images() const {
+  const auto problem = ranks_.of_root(ranks_.is_root() ? too_many_missing() : "");
+  if (problem.empty()) return;
+  throw Error(
+      problem, "",
+      "no further image was generated or scored. Mend the scorer and repeat the command: it keeps what is "
+      "there and asks for the missing scores again",
+      Status::kFailed);
 }
 
 ScorersReport ImageScoring::scorers_report() const {
@@ -89,14 +201,25 @@ std::vector<std::size_t> ImageScoring::shards_to_make() {
   for (std::size_t begin = 0; begin < images_.size(); begin += shard_size_) {
     if (!shard_is_done(begin)) shards.push_back(begin);
   }
-  const auto told = Json::parse(ranks_.of_root(Json{{"shards", shards}, {"scorers", last_scorers()}}.dump()));
+  Json again = Json::array(), complete = Json::array();
+  for (const auto& [_, event] : recorded_.failed) again.push_back(event);
+  for (const auto begin : recorded_.again ? shards : std::vector<std::size_t>()) {
+    for (const auto& key : shard(begin)) {
+      if (recorded_.scorers.contains(key)) complete.push_back({key.position, key.sample});
+    }
+  }
+  const auto told = Json::parse(ranks_.of_root(
+      Json{{"shards", shards}, {"scorers", last_scorers()}, {"again", again}, {"complete", complete}}
+          .dump()));
+  for (const auto& event : told.at("again")) again_[key_of(event)] = event;
+  for (const auto& key : told.at("complete")) complete_.insert({key.at(0), key.at(1)});
   if (const auto& state = told.at("scorers"); !state.is_null())
     scorers_.restore(state, (job_.folder / kEventLog).string());
   return told.at("shards").get<std::vector<std::size_t>>();
 }
 
 bool ImageScoring::shard_is_done(std::size_t begin) const {
-  return std::ranges::all_of(images_ | std::views::drop(begin) | std::views::take(shard_size_),
+  return std::ranges::all_of(shard(begin),
                              [this](const ImageKey& key) { return recorded_.scorers.contains(key); });
 }
 
@@ -138,7 +261,8 @@ Json ImageScoring::event_of(WaitingImage& one) {
   if (!score.detections.empty()) event["detections"] = to_json(score.detections);
   if (score.judgement) event["judgement"] = *score.judgement;
   if (auto state = scorers_.state(); !state.empty()) event["scorers"] = std::move(state);
-  return event;
+  const auto before = again_.find(one.key);
+  return before == again_.end() ? event : completed(before->second, event);
 }
 
 /// Records a wave's shards in the images' order, of all processes.
@@ -169,7 +293,9 @@ void ImageScoring::tell_progress() {
 
 void ImageScoring::record(const Json& event) {
   reporter_.event(event);
-  const ImageKey key{event.at("position"), event.at("sample")};
+  const auto key = key_of(event);
+  recorded_.reasons.erase(key);
+  if (auto failures = failures_of(event); !failures.empty()) recorded_.reasons[key] = std::move(failures);
   recorded_.scorers[key] = event.value("scorers", Json::object());
   if (const auto& value = event.at("metrics").at(shown_metric_); !value.is_null()) {
     shown_ += value.get<double>();

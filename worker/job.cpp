@@ -25,6 +25,8 @@ WorkerJob read_job(const std::filesystem::path& folder) {
   options.optional<int>("ranks", 1);  // who starts it says which it is (core/processes/rank_place.h)
   job.device = options.required<std::string>("device");
   job.checkpoint_sha256 = options.optional<std::string>("checkpoint_sha256", "");
+  job.required = options.optional<std::vector<std::string>>("required", {});
+  job.asks_all = options.optional<bool>("asks_all", false);
   options.finish();
   fields.finish();
   return job;

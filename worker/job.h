@@ -16,7 +16,10 @@ struct WorkerJob {
   int threads = 1;
   int rank = 0;  ///< of this process among those of the job
   std::string device = "cpu";
-  std::string checkpoint_sha256;  ///< of the manifest of the checkpoint to evaluate; empty: not known
+  std::string checkpoint_sha256;      ///< of the manifest of the checkpoint to evaluate; empty: not known
+  std::vector<std::string> required;  ///< metrics without which an evaluation stops early
+  bool asks_all =
+      false;  ///< of an evaluation that is scored again: also for scores that are missing for good
   std::filesystem::path folder;
 
   /// A GPU has one; the CPU one per thread. Other threads read texts and score.

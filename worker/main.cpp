@@ -49,10 +49,28 @@ void require_planned_device(const WorkerJob& job) {
               "command where this kind is, which then gets runs of its own");
 }
 
+/// What a log says of its job's newest start, or of the bytes behind `begin`.
+struct LastAttempt {
+  bool is_complete = false;   ///< behind `begin`
+  bool has_advanced = false;  ///< since the last start
+};
+
+LastAttempt last_attempt(const std::filesystem::path& folder, std::uint64_t begin) {
+  LastAttempt found;
+  for (const auto& event : Events(folder / kEventLog, begin)) {
+    const auto type = event.value("type", "");
+    found.is_complete = found.is_complete || type == "job_completed";
+    if (type == "job_started") found.has_advanced = false;
+    if (type == "update" || type == "sample") found.has_advanced = true;
+  }
+  return found;
+}
+
 /// What was begun on another kind of machine goes on there: here it would get other bits.
 void require_same_machine(const WorkerJob& job) {
   const auto start = last_start(job.folder / kEventLog);
-  if (!start) return;
+  // Of a finished evaluation only scores are asked for again: images are not made, or have the same bits.
+  if (!start || (job.get<std::string>("kind") != "train" && last_attempt(job.folder, 0).is_complete)) return;
   const auto began = start->value(job.device_field(), ""), here = device_identity(job.device);
   if (began.empty() || began == here) return;
   throw Error(
@@ -75,23 +93,6 @@ bool run_shared(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
     ranks.tell_failure(error.what());
     throw;
   }
-}
-
-/// What a log says of its job's newest start, or of the bytes behind `begin`.
-struct LastAttempt {
-  bool is_complete = false;   ///< behind `begin`
-  bool has_advanced = false;  ///< since the last start
-};
-
-LastAttempt last_attempt(const std::filesystem::path& folder, std::uint64_t begin) {
-  LastAttempt found;
-  for (const auto& event : Events(folder / kEventLog, begin)) {
-    const auto type = event.value("type", "");
-    found.is_complete = found.is_complete || type == "job_completed";
-    if (type == "job_started") found.has_advanced = false;
-    if (type == "update" || type == "sample") found.has_advanced = true;
-  }
-  return found;
 }
 
 /// A batch system may start a job once more that another attempt has finished since it was submitted, when

@@ -37,13 +37,19 @@ BackboneSource source_of(const WorkerJob& job, const std::vector<Prompt>& prompt
   return source;
 }
 
-/// Writes the image while the caller goes on. Result: the file's checksum.
-std::future<std::string> written(Image image, std::filesystem::path file) {
-  return std::async(std::launch::async, [image = std::move(image), file = std::move(file)] {
-    const auto bytes = png_bytes(image);
-    write_file(file, bytes);
-    return sha256_hex(bytes);
-  });
+/// Writes the image while the caller goes on. Result: the file's checksum. Throws Error where the image was
+/// made before and had another one.
+std::future<std::string> written(Image image, std::filesystem::path file, std::string before) {
+  return std::async(
+      std::launch::async, [image = std::move(image), file = std::move(file), before = std::move(before)] {
+        const auto bytes = png_bytes(image);
+        auto sum = sha256_hex(bytes);
+        if (!before.empty() && sum != before)
+          throw Error("is gone, and this machine or build draws another image than the one that was scored",
+                      file.string(), "put the file back, or draw anew with --fresh", Status::kFailed);
+        write_file(file, bytes);
+        return sum;
+      });
 }
 
 class Evaluation {
@@ -68,7 +74,8 @@ class Evaluation {
   }
 
   bool run() {
-    if (!scoring_.run(pool_, [this](std::size_t begin) { return draw(begin); })) return false;
+    const auto text = [this](const ImageKey& key) { return text_of(key); };
+    if (!scoring_.run(pool_, text, [this](std::size_t begin) { return draw(begin); })) return false;
     reporter_.completed(summary());
     return true;
   }
@@ -78,6 +85,11 @@ class Evaluation {
     std::vector<ImageKey> keys;
     for (const auto& prompt : prompts) keys.push_back({prompt.position, 0});
     return keys;
+  }
+
+  ScorerText text_of(const ImageKey& key) const {
+    const auto& prompt = *std::ranges::find(prompts_, key.position, &Prompt::position);
+    return {prompt.text, prompt.target};
   }
 
   Json summary() {
@@ -122,11 +134,14 @@ class Evaluation {
     std::vector<WaitingImage> waiting;
     for (std::size_t i = 0; i < images.size() && begin + i < prompts_.size(); ++i) {
       const auto path = fmt::format("images/{:04}.png", chosen[i]->position);
-      auto score = scoring_.scorers().score({texts[i].text, texts[i].target}, images[i]);
-      waiting.push_back({.key = {chosen[i]->position, 0},
-                         .path = path,
-                         .sha256 = written(std::move(images[i]), job_.folder / path),
-                         .score = std::move(score)});
+      const ImageKey key{chosen[i]->position, 0};
+      if (!scoring_.needs_work(key)) continue;
+      auto score = scoring_.score(key, {texts[i].text, texts[i].target}, images[i]);
+      waiting.push_back(
+          {.key = key,
+           .path = path,
+           .sha256 = written(std::move(images[i]), job_.folder / path, scoring_.recorded_sha256(key)),
+           .score = std::move(score)});
     }
     return waiting;
   }

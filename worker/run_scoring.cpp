@@ -13,10 +13,10 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "datasets/kept_images.h"
-#include "evaluators/external_scorer.h"
 #include "evaluators/given/given_image.h"
 #include "worker/commands.h"
 #include "worker/image_scoring.h"
+#include "worker/scoring.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -47,14 +47,7 @@ std::map<ImageKey, SummedImage> listed_files(const WorkerJob& job) {
 /// All metrics that the job's scorers give.
 std::vector<MetricInfo> metrics_of(const WorkerJob& job) {
   std::vector<MetricInfo> metrics;
-  const auto planned = job.get<Json>("scorers");
-  for (const auto& [name, identity] : planned.items()) {
-    const auto* evaluator =
-        identity.value("profile", "") == kExternalProfile ? nullptr : find_evaluator(name);
-    const auto own =
-        evaluator != nullptr ? evaluator->metrics : read_external_scorer(job.path("scorer:" + name)).metrics;
-    metrics.insert(metrics.end(), own.begin(), own.end());
-  }
+  for (const auto& [_, own] : metrics_of_scorers(job)) metrics.insert(metrics.end(), own.begin(), own.end());
   return metrics;
 }
 
@@ -127,7 +120,8 @@ class GivenScoring {
   }
 
   bool run() {
-    if (!scoring_.run(pool_, [this](std::size_t begin) { return read(begin); })) return false;
+    const auto text = [this](const ImageKey& key) { return text_of(key); };
+    if (!scoring_.run(pool_, text, [this](std::size_t begin) { return read(begin); })) return false;
     const GivenCounts counts(job_.folder / kEventLog);
     auto notes = counts.notes(scoring_.images().size());
     const auto scorers = scoring_.scorers_report();
@@ -152,7 +146,9 @@ class GivenScoring {
   std::vector<WaitingImage> read(std::size_t begin) {
     std::vector<WaitingImage> waiting;
     const auto& images = scoring_.images();
-    for (auto i = begin; i < std::min(begin + kShard, images.size()); ++i) waiting.push_back(read(images[i]));
+    for (auto i = begin; i < std::min(begin + kShard, images.size()); ++i) {
+      if (scoring_.needs_work(images[i])) waiting.push_back(read(images[i]));
+    }
     return waiting;
   }
 
@@ -188,14 +184,18 @@ class GivenScoring {
   WaitingImage scored(const ImageKey& key, GivenImage&& given) {
     const auto path = path_of(key);
     write_file(job_.folder / path, given.png);
-    const auto& prompt = prompts_.at(key.position);
     Json facts = {{"size", fmt::format("{} x {} pixels", given.image.width, given.image.height)}};
     if (!given.remark.empty()) facts["remark"] = given.remark;
     return {.key = key,
             .path = path,
             .sha256 = ready(sha256_hex(given.png)),
-            .score = scoring_.scorers().score({prompt.text, prompt.target}, given.image),
+            .score = scoring_.score(key, text_of(key), given.image),
             .given = std::move(facts)};
+  }
+
+  ScorerText text_of(const ImageKey& key) const {
+    const auto& prompt = prompts_.at(key.position);
+    return {prompt.text, prompt.target};
   }
 
   /// An image without values, for this reason.

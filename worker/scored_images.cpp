@@ -1,40 +1,48 @@
 #include "worker/scored_images.h"
 
 #include <algorithm>
-#include <set>
 
 #include "core/event_log.h"
+#include "evaluators/external_scorer.h"
 #include "evaluators/ocr.h"
 
 namespace harness {
-namespace {
 
-/// Whether a scorer failed on the image of a sample event.
-bool has_failure(const Json& event) {
-  const auto reasons = event.value("reasons", Json::object());
-  return std::ranges::any_of(reasons, [](const Json& reason) { return reason != kNoTargetReason; });
+bool AskedAgain::wants(const std::string& metric, const std::string& reason) const {
+  return std::ranges::count(metrics, metric) > 0 &&
+         (all ? reason != kNoTargetReason : is_passing_reason(reason));
 }
 
-}  // namespace
+bool AskedAgain::wants_of(const Json& event, const std::vector<std::string>& of) const {
+  const auto& reasons = event.at("reasons");
+  return std::ranges::any_of(of, [&](const std::string& metric) {
+    return reasons.contains(metric) && wants(metric, reasons.at(metric).get<std::string>());
+  });
+}
 
-ScoredImages scored_images(const std::filesystem::path& log) {
+std::map<std::string, std::string> failures_of(const Json& event) {
+  if (event.value("given", Json::object()).contains("problem")) return {};
+  auto failures = event.value("reasons", std::map<std::string, std::string>());
+  std::erase_if(failures, [](const auto& failure) { return failure.second == kNoTargetReason; });
+  return failures;
+}
+
+ScoredImages scored_images(const std::filesystem::path& log, const AskedAgain& asked) {
   ScoredImages images;
-  std::set<ImageKey> failed;
-  for (const auto& event : Events(log)) {
+  for (auto& event : Events(log)) {
     const auto type = event.at("type").get<std::string>();
-    if (type == "job_completed") images.again = true;
+    if (type == "job_completed") images.was_complete = true;
+    if (type == "job_completed" || type == "job_failed") images.again = true;
     if (type != "sample") continue;
     const ImageKey key{event.at("position"), event.at("sample")};
     images.scorers[key] = event.value("scorers", Json::object());
-    if (has_failure(event)) {
-      failed.insert(key);
-    } else {
-      failed.erase(key);
-    }
+    images.reasons.erase(key);
+    images.failed.erase(key);
+    if (auto failures = failures_of(event); !failures.empty()) images.reasons[key] = std::move(failures);
+    if (asked.wants_of(event, asked.metrics)) images.failed[key] = std::move(event);
   }
-  if (images.again) {
-    for (const auto& key : failed) images.scorers.erase(key);
-  }
+  if (!images.again) images.failed.clear();
+  for (const auto& [key, _] : images.failed) images.scorers.erase(key);
   return images;
 }
 

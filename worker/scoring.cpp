@@ -14,6 +14,17 @@ bool is_external(const Json& identity) {
 
 }  // namespace
 
+std::map<std::string, std::vector<MetricInfo>> metrics_of_scorers(const WorkerJob& job) {
+  std::map<std::string, std::vector<MetricInfo>> metrics;
+  const auto planned = job.get<Json>("scorers");
+  for (const auto& [name, identity] : planned.items()) {
+    const auto* evaluator = is_external(identity) ? nullptr : find_evaluator(name);
+    metrics[name] =
+        evaluator != nullptr ? evaluator->metrics : read_external_scorer(job.path("scorer:" + name)).metrics;
+  }
+  return metrics;
+}
+
 Scorers open_scorers(const WorkerJob& job) {
   const auto planned = job.get<Json>("scorers");
   if (planned.empty()) throw Error("names no scorer", job.file());

@@ -140,7 +140,8 @@ void check_order(const CheckedExperiment& experiment, const CheckedRun& run, con
   if (begun.empty() || run.has_only_one()) return;
   for (const auto* candidate : experiment.evaluations_of(run.id, experiment.table.selection.split)) {
     const auto ended = times_of(experiment.log(candidate->place), "job_completed");
-    if (!ended.empty() && ended.back() > begun.front())
+    // Later ends are of scores that were asked for again.
+    if (!ended.empty() && ended.front() > begun.front())
       findings.add("{}: began before {} was finished", test.name, candidate->name);
   }
 }
@@ -150,6 +151,10 @@ void check_allowed(const CheckedExperiment& experiment, const CheckedEvaluation&
   const auto selection = test.selection_id ? experiment.store.selection(*test.selection_id) : std::nullopt;
   if (!selection) {
     if (!test.peek) findings.add("{}: no selection allowed it", test.name);
+  } else if (formerly_selected(experiment.store, test.run_id) == test.step) {
+    findings.add(
+        "{}: {}", test.name,
+        reselection_text(test.run_id, static_cast<int>(selection->step), static_cast<int>(test.step)));
   } else if (selection->run_id != test.run_id || selection->step != test.step) {
     findings.add("{}: the selection that it names chose checkpoint {} of run {}", test.name, selection->step,
                  selection->run_id);
@@ -168,7 +173,10 @@ void check_opened_once(const CheckedExperiment& experiment, const CheckedRun& ru
   for (const auto& other : experiment.store.evaluations(run.id)) {
     const bool same_prompts = other.split == "test" && other.prompt_set_sha256 == ours.prompt_set_sha256;
     const bool is_ours = std::ranges::count(experiment.evaluations, other.id, &CheckedEvaluation::id) > 0;
-    if (!same_prompts || is_ours || is_of_second_view(experiment.store, other)) continue;
+    // The rule chose it by the scores that were there then, before this checkpoint was tested.
+    const bool is_former =
+        other.step != ours.step && formerly_selected(experiment.store, run.id) == other.step;
+    if (!same_prompts || is_ours || is_former || is_of_second_view(experiment.store, other)) continue;
     const auto name = fmt::format("{} on test at {} (evaluation {})", run.name, other.step, other.id);
     if (other.step != ours.step) {
       findings.add("{}: the test split was opened for a second checkpoint", name);

@@ -314,7 +314,8 @@ std::vector<Finding> external_scorers(const std::string& chosen) {
   for (const auto& folder : external_scorer_folders(chosen)) {
     const auto look = [&] {
       const auto scorer = read_external_scorer(folder);
-      try_external_scorer(scorer);
+      for (const auto& [metric, reason] : try_external_scorer(scorer))
+        throw without_trial_value(scorer, metric, reason);
       return fmt::format("external, version {}, answers with {}", scorer.version,
                          join(scorer.metric_names(), ", "));
     };

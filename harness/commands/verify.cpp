@@ -207,6 +207,7 @@ void prepare(const RecordedJob& job, const VerifyOptions& options, const fs::pat
   Json document = read_json(job.folder / kJobFile);
   document["paths"] = paths_now(document, job, options);
   document["options"]["threads"] = core_count();
+  document["options"].erase("required");
   // Images that somebody gave may be gone since; the evaluation kept what it scored.
   if (job.kind == kScoreJob) document["paths"]["kept"] = fs::absolute(job.folder).string();
   if (job.is_evaluation()) {

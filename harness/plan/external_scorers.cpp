@@ -111,10 +111,19 @@ TableSpec with_external_metrics(const TableSpec& spec, const std::vector<Externa
   return parse_table_spec(std::move(document), spec.file, metrics);
 }
 
-void try_external_scorers(const std::vector<ExternalScorerSpec>& scorers, const Json& identities) {
+std::map<std::string, std::string> try_external_scorers(const std::vector<ExternalScorerSpec>& scorers,
+                                                        const Json& identities,
+                                                        const std::set<std::string>& required) {
+  std::map<std::string, std::string> without_value;
   for (const auto& scorer : scorers) {
-    if (identities.contains(scorer.name)) try_external_scorer(scorer);
+    if (!identities.contains(scorer.name)) continue;
+    for (const auto& [metric, reason] : try_external_scorer(scorer)) {
+      if (required.contains(metric)) throw without_trial_value(scorer, metric, reason);
+      without_value[metric] =
+          fmt::format("scorer {} gives no value of a test image: {}", scorer.name, reason);
+    }
   }
+  return without_value;
 }
 
 }  // namespace harness

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "evaluators/external_scorer.h"
@@ -24,8 +27,11 @@ void add_to_registry(const std::vector<ExternalScorerSpec>& scorers, Registry& r
 TableSpec with_external_metrics(const TableSpec& spec, const std::vector<ExternalScorerSpec>& scorers,
                                 const Registry& registry);
 
-/// Lets those that `identities` ({name: identity}) names score a test image. Throws Error (status 2) naming
-/// the first that fails: better now than after hours of training.
-void try_external_scorers(const std::vector<ExternalScorerSpec>& scorers, const Json& identities);
+/// Lets those that `identities` ({name: identity}) names score a test image: which metrics have no value of
+/// it, with the reason. Throws Error (status 2) naming the first scorer that fails, or that gives none of a
+/// metric that is `required`: better now than after hours of training.
+std::map<std::string, std::string> try_external_scorers(const std::vector<ExternalScorerSpec>& scorers,
+                                                        const Json& identities,
+                                                        const std::set<std::string>& required);
 
 }  // namespace harness

@@ -492,6 +492,8 @@ std::string job_id(const Json& identity) {
 Json job_document(const Job& job, const Shares& shares, const std::string& device) {
   Json options = {{"threads", shares.threads}, {"ranks", shares.ranks}, {"device", device}};
   if (!job.checkpoint_sha256.empty()) options["checkpoint_sha256"] = job.checkpoint_sha256;
+  if (!job.required.empty()) options["required"] = job.required;
+  if (job.asks_all) options["asks_all"] = true;
   return {{"id", job.id}, {"identity", job.identity}, {"paths", job.paths}, {"options", std::move(options)}};
 }
 
@@ -530,6 +532,7 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
   Job job;
   job.step = step;
   job.split = split;
+  job.required = spec.required_metrics;
   job.identity = common_identity(run.is_images() ? kScoreJob : kEvaluateJob, *this, run.seed);
   job.identity.erase("task");
   job.identity["run"] = run.job.id;

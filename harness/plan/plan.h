@@ -53,7 +53,9 @@ struct Job {
   std::string label;  ///< for people: "train dual (seed 42)"
   int step = 0;       ///< of an evaluation: the checkpoint, and the prompts
   std::string split = {};
-  std::string checkpoint_sha256 = {};  ///< of the recorded manifest of the checkpoint that it evaluates
+  std::string checkpoint_sha256 = {};      ///< of the recorded manifest of the checkpoint that it evaluates
+  std::vector<std::string> required = {};  ///< of an evaluation: metrics without which it stops early
+  bool asks_all = false;  ///< likewise: scored again, also what is missing for a lasting reason
 };
 
 /// The images of one checkpoint of a row that were drawn elsewhere.

@@ -10,7 +10,9 @@
 #include "core/sha256.h"
 #include "core/source_sums/build_info.h"
 #include "datasets/kept_images.h"
+#include "evaluators/external_scorer.h"
 #include "harness/slurm/command.h"
+#include "results/store/left_out.h"
 #include "results/store/rows.h"
 
 namespace harness {
@@ -264,6 +266,25 @@ void PlanRunner::require_same_build(const fs::path& worker, bool goes_on_here) {
   }
 }
 
+void PlanRunner::ask_again(const MissingScores& missing) {
+  const auto is_asked = [&](const RunPlan& run, int step) {
+    return missing.by_evaluation.contains(plan_.evaluation(run, step, plan_.spec.selection.split).id);
+  };
+  for (const auto& [id, _] : missing.by_evaluation) {
+    scored_again_[id] = store_.job_state(id)->log_offset;
+    done_.erase(id);
+    started_.erase(id);
+  }
+  for (const auto& run : plan_.runs) {
+    if (run.only_checkpoint() ||
+        std::ranges::none_of(run.checkpoints, [&](int step) { return is_asked(run, step); }))
+      continue;
+    selections_.erase(run.job.id);
+    has_second_views_ = false;
+    second_views_.clear();
+  }
+}
+
 std::optional<Task> PlanRunner::next() {
   if (auto task = next_import()) return task;
   for (const auto& run : plan_.runs) {
@@ -339,6 +360,7 @@ Task PlanRunner::prepare_evaluation(const RunPlan& run, Job job) {
     if (job.step > 0 && checkpoint.step == job.step) job.checkpoint_sha256 = checkpoint.sha256.value_or("");
   }
   if (run.is_images()) name_images(run, job);
+  job.asks_all = asks_all_.contains(job.id);
   write_job_file(job, shares_, plan_.device);
   own_files(job.folder / "images");
   write_file_atomically(job.folder / kPositionsFile, canonical_json(Json(plan_.positions(job.split))));
@@ -386,7 +408,9 @@ void PlanRunner::select(const RunPlan& run) {
   if (candidates.empty()) return;
   // A selection stays that a former version made of the scores that were there.
   const auto recorded = recorded_selection(plan_, run, store_);
-  if (recorded && recorded->step == choose_by_scores_there(candidates).step) {
+  const bool is_again = std::ranges::any_of(
+      candidates, [&](const Candidate& c) { return was_scored_again(store_, c.evaluation); });
+  if (recorded && !is_again && recorded->step == choose_by_scores_there(candidates).step) {
     selections_[run.job.id] = {static_cast<int>(recorded->step), recorded->id};
     return;
   }
@@ -410,6 +434,9 @@ void PlanRunner::select(const RunPlan& run) {
                             .evaluation_id = choice.evaluation};
   for (const auto& candidate : candidates) selection.candidates.push_back(candidate.evaluation);
   selections_[run.job.id] = {static_cast<int>(choice.step), store_.record_selection(selection)};
+  if (recorded && recorded->step != choice.step)
+    notes_.push_back({"note", reselection_text(run.job.label, static_cast<int>(choice.step),
+                                               static_cast<int>(recorded->step))});
 }
 
 void PlanRunner::select_second_views() {
@@ -450,6 +477,7 @@ bool PlanRunner::score_again(const RunPlan& run, const Choice& choice) {
     const auto id = plan_.evaluation(run, static_cast<int>(step), plan_.spec.selection.split).id;
     if (ran_.contains(id) || is_in_experiment(store_, id)) continue;
     scored_again_[id] = store_.job_state(id)->log_offset;
+    asks_all_.insert(id);
     done_.erase(id);
     started_.erase(id);
     notes_.push_back({"note", fmt::format("{}: {} images of checkpoint {} have no {}: they are scored again",
@@ -487,6 +515,70 @@ std::optional<int> PlanRunner::selected_step(const RunPlan& run) const {
 bool is_done(Store& store, const std::string& job) {
   const auto status = store.job_state(job);
   return status && status->state == JobState::kDone;
+}
+
+namespace {
+
+/// Nothing else is to be made than the scores.
+bool can_be_scored(const Job& evaluation) {
+  return fs::exists(evaluation.folder / kEventLog) && fs::is_directory(evaluation.folder / kImagesFolder) &&
+         !is_left_out(evaluation.folder, kImagesFolder);
+}
+
+void count_missing(const Plan& plan, const Job& evaluation, Store& store, MissingScores& missing) {
+  constexpr auto kSql = R"sql(
+    SELECT name, coalesce(reason, ''), count(*) FROM metrics
+    WHERE evaluation_id = ?1 AND value IS NULL GROUP BY name, reason ORDER BY name, reason)sql";
+  for (const auto& [metric, reason, count] :
+       rows_of<std::string, std::string, std::int64_t>(store, kSql, evaluation.id)) {
+    if (std::ranges::count(plan.metrics, metric) == 0 || !is_passing_reason(reason)) continue;
+    const bool is_required = std::ranges::count(plan.spec.required_metrics, metric) > 0;
+    if (missing.reason.empty() || (is_required && missing.required == 0)) missing.reason = reason;
+    missing.metrics.insert(metric);
+    missing.by_evaluation[evaluation.id] += count;
+    missing.all += count;
+    if (is_required) missing.required += count;
+  }
+}
+
+}  // namespace
+
+MissingScores missing_scores(const Plan& plan, Store& store) {
+  MissingScores missing;
+  if (plan.spec.is_training()) return missing;
+  for (const auto& run : plan.runs) {
+    std::set<int> steps(run.checkpoints.begin(), run.checkpoints.end());
+    if (const auto only = run.only_checkpoint()) steps.insert(*only);
+    for (const int step : steps) {
+      for (const std::string split : {"validation", "test"}) {
+        const auto evaluation = plan.evaluation(run, step, split);
+        if (is_done(store, evaluation.id) && can_be_scored(evaluation))
+          count_missing(plan, evaluation, store, missing);
+      }
+    }
+  }
+  return missing;
+}
+
+bool was_scored_again(Store& store, const std::string& evaluation) {
+  constexpr auto kSql = "SELECT count(*) FROM events WHERE job_id = ?1 AND type = 'job_completed'";
+  return rows_of<std::int64_t>(store, kSql, evaluation).front() > 1;
+}
+
+std::optional<int> formerly_selected(Store& store, const std::string& run) {
+  constexpr auto kSql = R"sql(
+    SELECT c.step FROM evaluations AS e JOIN checkpoints AS c ON c.id = e.checkpoint_id
+    JOIN selections AS s ON s.id = e.selection_id
+    WHERE c.run_id = ?1 AND e.split = 'test' AND s.run_id = c.run_id AND s.checkpoint_id <> e.checkpoint_id)sql";
+  const auto steps = rows_of<int>(store, kSql, run);
+  return steps.empty() ? std::nullopt : std::optional(steps.front());
+}
+
+std::string reselection_text(const std::string& run, int step, int former) {
+  return fmt::format(
+      "{}: checkpoint {} is selected. While validation scores were missing, checkpoint {} was; its test, made "
+      "then, stays in the database and counts in no table of the new selection",
+      run, step, former);
 }
 
 std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store) {

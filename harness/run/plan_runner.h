@@ -19,6 +19,15 @@ struct SelectionRefused : Error {
   using Error::Error;
 };
 
+/// Scores that finished evaluations of a plan lack for reasons that may pass (is_passing_reason), and whose
+/// images are here: repeating the command asks for them again.
+struct MissingScores {
+  std::map<std::string, std::int64_t> by_evaluation = {};
+  std::set<std::string> metrics = {};
+  std::int64_t all = 0, required = 0;  ///< `required`: of the table's required metrics
+  std::string reason = {};             ///< of the first, a required one before others
+};
+
 /// Says which job of a plan comes next, brings in what workers wrote, selects checkpoints. All state is in
 /// the DB and the run folders: a new PlanRunner on the same plan goes on where the last one stopped.
 class PlanRunner {
@@ -29,6 +38,10 @@ class PlanRunner {
   /// Throws Error (status 2) where a job was begun by another build of harness-worker, or on another kind of
   /// processor than this machine's, if it is to go on here.
   void require_same_build(const std::filesystem::path& worker, bool goes_on_here);
+
+  /// Lets next() hand out finished evaluations once more whose scores are asked for again, and selects anew
+  /// where these are of the split that selects. Before the first next().
+  void ask_again(const MissingScores& missing);
 
   // The scheduler's hooks.
   std::optional<Task> next();
@@ -76,8 +89,9 @@ class PlanRunner {
   std::set<std::string> refused_;                      ///< runs without a selection, which go no further
   std::set<std::string> ran_;                          ///< evaluations that were handed out to a worker
   std::map<std::string, std::uint64_t> scored_again_;  ///< finished ones to score again -> their logs' size
-  using Selected = std::pair<int, std::int64_t>;       ///< step, selection id
-  std::map<std::string, Selected> selections_;         ///< by run id
+  std::set<std::string> asks_all_;  ///< of these, where a selection lacks too many: whatever the reason
+  using Selected = std::pair<int, std::int64_t>;               ///< step, selection id
+  std::map<std::string, Selected> selections_;                 ///< by run id
   std::map<std::string, std::vector<Selected>> second_views_;  ///< the same within each of the run's cuts
   bool has_second_views_ = false;                              ///< they were selected
   std::vector<Note> notes_;
@@ -95,6 +109,19 @@ JobRecord evaluation_job(const Job& job);
 SelectionRecord fixed_selection(const std::string& run, std::int64_t step = 0);
 
 bool is_done(Store& store, const std::string& job);
+
+/// What repeating the command asks for. Only reads.
+MissingScores missing_scores(const Plan& plan, Store& store);
+
+/// Whether scores of an evaluation were missing when it was complete, and were asked for again since.
+bool was_scored_again(Store& store, const std::string& evaluation);
+
+/// Of a run the checkpoint that was tested because it was selected before missing scores of the validation
+/// split were there, and that is not selected now; nothing in the usual case.
+std::optional<int> formerly_selected(Store& store, const std::string& run);
+
+/// What is told of that.
+std::string reselection_text(const std::string& run, int step, int former);
 
 /// The selection that the DB holds for exactly these candidates, or nothing. Only reads.
 std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store);

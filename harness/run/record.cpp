@@ -10,6 +10,7 @@
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
 #include "datasets/split.h"
+#include "harness/run/plan_runner.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
 #include "results/store/rows.h"
@@ -251,7 +252,8 @@ void add_repeat_notes(const Plan& plan, std::vector<std::string>& notes) {
   }
 }
 
-std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::string>& other_code) {
+std::vector<std::string> notes_of(const Plan& plan, Store& store,
+                                  const std::optional<std::string>& other_code) {
   std::vector<std::string> notes;
   if (!plan.scale.note.empty()) notes.push_back(scale_note(plan.scale));
   notes.insert(notes.end(), plan.scale.notes.begin(), plan.scale.notes.end());
@@ -277,6 +279,11 @@ std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::str
     add_repeat_notes(plan, notes);
   }
   notes.insert(notes.end(), plan.scorers_unused.begin(), plan.scorers_unused.end());
+  for (const auto& run : plan.runs) {
+    const auto former = run.only_checkpoint() ? std::nullopt : formerly_selected(store, run.job.id);
+    const auto now = former ? recorded_selection(plan, run, store) : std::nullopt;
+    if (now) notes.push_back(reselection_text(run.job.label, static_cast<int>(now->step), *former) + ".");
+  }
   const auto tolerance = plan.settings.loop.find("on_policy_tolerance");
   if (tolerance != plan.settings.loop.end() && tolerance->second.effective.get<double>() > 0) {
     notes.push_back(fmt::format("On-policy log-ratios up to {} were accepted (on_policy_tolerance).",
@@ -320,7 +327,7 @@ void show_places(Json& runs) {
 }
 
 /// The table spec in effect: the file as it is, and beside it what all choices came to.
-Json effective_spec(const Plan& plan, const std::optional<std::string>& other_code) {
+Json effective_spec(const Plan& plan, Store& store, const std::optional<std::string>& other_code) {
   Json methods = Json::object();
   for (const auto& method : plan.methods) methods[method] = plan.settings.effective_method(method);
   const auto& prompts = plan.inputs.has_evaluation() ? plan.inputs.evaluation : plan.inputs.training;
@@ -343,7 +350,7 @@ Json effective_spec(const Plan& plan, const std::optional<std::string>& other_co
                 .requested = plan.settings.requested(),
                 .set = plan.settings.requested("--set"),
                 .weights_sha256 = plan.inputs.weights_sha256,
-                .notes = notes_of(plan, other_code),
+                .notes = notes_of(plan, store, other_code),
                 .metrics_known = metrics_in_effect(plan),
                 .guardrails = plan.guardrails}
           .to_json();
@@ -366,20 +373,23 @@ Experiment record_plan(const Plan& plan, Store& store, std::vector<std::string> 
                             .scale = plan.scale.name,
                             .seeds = plan.seeds,
                             .methods = plan.methods,
-                            .spec = effective_spec(plan, other_code(code, "")),
+                            .spec = effective_spec(plan, store, other_code(code, "")),
                             .signature = signature_of(plan, store, evaluations),
                             .wall_seconds = wall_seconds,
                             .evaluations = std::move(evaluations)};
   for (const auto& run : plan.runs) record.runs.emplace_back(run.job.id, run.name);
   const auto id = store.record_reproduction(record);
   Experiment stored(*store.reproduction(id));
-  if (rows_of<int>(store, "SELECT 1 FROM comparisons WHERE reproduction_id = ?1 LIMIT 1", id).empty()) {
-    const auto comparisons = compare_all(store, stored);
-    // Alarms first: comparisons that are there say that both are.
-    store.record_alarms(id, alarms_of(stored, comparisons));
-    store.record_comparisons(id, comparisons);
-  }
+  if (rows_of<int>(store, "SELECT 1 FROM comparisons WHERE reproduction_id = ?1 LIMIT 1", id).empty())
+    record_comparisons(store, stored);
   return stored;
+}
+
+void record_comparisons(Store& store, const Experiment& experiment) {
+  const auto comparisons = compare_all(store, experiment);
+  // Alarms first: comparisons that are there say that both are.
+  store.record_alarms(experiment.id, alarms_of(experiment, comparisons));
+  store.record_comparisons(experiment.id, comparisons);
 }
 
 }  // namespace harness

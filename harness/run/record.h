@@ -17,4 +17,7 @@ std::vector<CodeGroup> code_of_plan(const Plan& plan, Store& store,
 Experiment record_plan(const Plan& plan, Store& store, std::vector<std::string> evaluations,
                        const std::vector<CodeGroup>& code, double wall_seconds);
 
+/// Makes the comparisons and alarms of an experiment, in the place of those that it has.
+void record_comparisons(Store& store, const Experiment& experiment);
+
 }  // namespace harness

@@ -27,6 +27,7 @@
 #include "harness/terminal/width.h"
 #include "harness/work/dry_run.h"
 #include "harness/work/free_memory.h"
+#include "harness/work/scores_again.h"
 #include "results/store/rows.h"
 
 namespace harness {
@@ -116,6 +117,7 @@ using Finished = std::optional<std::vector<std::string>>;
 struct Prepared {
   Finished finished;
   Json resources = Json::object();  ///< of check_plan, if something is left to do
+  MissingScores missing = {};       ///< to ask for again
 };
 
 /// Runs what is left of a plan, records it as an experiment, and returns that.
@@ -127,7 +129,7 @@ Experiment finish(const WorkOptions& options, const Plan& plan, const Prepared& 
   say_unknown_prompts(plan, progress);
   if (!evaluations) {
     write_input_files(plan.inputs);
-    PlanWork(options, plan, prepared.resources, store, progress).run();
+    PlanWork(options, plan, prepared.resources, prepared.missing, store, progress).run();
     evaluations = finished_evaluations(plan, store);
   } else {
     adopt_finished(plan, store, *evaluations);
@@ -161,17 +163,28 @@ std::set<std::string> all_wanted(const Plans& plans) {
 
 /// What is known, by plan. What can go wrong with one that is not finished is found before the first job
 /// runs.
-std::vector<Prepared> prepare(const WorkOptions& options, const Plans& plans, Store& store,
-                              Progress& progress) {
+std::vector<Prepared> prepare(const WorkOptions& options, Plans& plans, Store& store, Progress& progress) {
   std::vector<Prepared> prepared;
   std::vector<const Plan*> unfinished;
-  for (const auto& plan : plans.all) {
-    prepared.push_back({.finished = options.fresh ? std::nullopt : finished_evaluations(plan, store)});
-    if (prepared.back().finished) continue;
-    unfinished.push_back(&plan);
-    prepared.back().resources = check_plan(plan, shares_of(options.dealing, plan));
+  const auto finished = [&](const Plan& plan) {
+    return options.fresh ? std::nullopt : finished_evaluations(plan, store);
+  };
+  for (auto& plan : plans.all) {
+    prepared.push_back({.finished = finished(plan)});
+    auto& known = prepared.back();
     // They were tried where the command was typed; a continuation has neither their memory nor their GPU.
-    if (!is_continuation()) try_scorers(plan);
+    if (!known.finished && !is_continuation()) {
+      try_scorers(plan, options.fresh ? nullptr : &store, options.detach);
+      known.finished = finished(plan);  // without what was left out
+    }
+    if (!options.fresh && !is_continuation()) {
+      known.missing =
+          known.finished ? scores_to_ask_again(plan, store, progress) : missing_scores(plan, store);
+      if (known.missing.all > 0) known.finished.reset();
+    }
+    if (known.finished) continue;
+    unfinished.push_back(&plan);
+    known.resources = check_plan(plan, shares_of(options.dealing, plan));
     require_nobody_at_work(options, plan, progress);
     require_free_memory(options, plan, store, prepared.back().resources);
     require_own_folders(plan, store);
@@ -200,7 +213,7 @@ bool detach(const WorkOptions& options, const Plans& plans, std::vector<Prepared
     const auto& plan = plans.all[i];
     write_input_files(plan.inputs);
     const auto before = handed.jobs.size() + handed.failures.size();
-    PlanWork(options, plan, prepared[i].resources, store, progress).hand_over(handed);
+    PlanWork(options, plan, prepared[i].resources, prepared[i].missing, store, progress).hand_over(handed);
     const bool has_none = handed.jobs.size() + handed.failures.size() == before;
     if (has_none) prepared[i].finished = finished_evaluations(plan, store);
   }
@@ -280,6 +293,9 @@ int carry_out(WorkOptions options, const MakePlans& make_plans) {
   std::vector<Experiment> experiments;
   for (std::size_t i = 0; i < plans.all.size(); ++i)
     experiments.push_back(finish(options, plans.all[i], prepared[i], store, progress));
+  renew_experiments(store, progress);
+  int status = 0;
+  for (const auto& plan : plans.all) status = std::max(status, missing_scores_status(plan, store, progress));
   std::vector<TableModel> models;
   for (std::size_t i = 0; i < plans.all.size(); ++i)
     models.push_back(write_table(options, store, experiments[i], progress));
@@ -291,7 +307,7 @@ int carry_out(WorkOptions options, const MakePlans& make_plans) {
   } else {
     print_result(options, models.front());
   }
-  return 0;
+  return status;
 }
 
 }  // namespace harness

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/streams.h"
+#include "core/text.h"
 #include "harness/plan/plan_check.h"
 #include "harness/run/estimate.h"
 #include "harness/run/gpu_identity.h"
@@ -15,6 +16,7 @@
 #include "harness/slurm/submission.h"
 #include "harness/terminal/output.h"
 #include "harness/work/found_images.h"
+#include "harness/work/scores_again.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -50,6 +52,8 @@ Json dry_run(const WorkOptions& options, const Plan& plan, const Json& resources
   auto document = dry_run_json(plan, jobs, rates, shares);
   document["detectable"] = planned_power(plan, claims, known);
   if (auto found = found_images_json(plan); !found.empty()) document["images"] = std::move(found);
+  const auto missing = options.fresh || known == nullptr ? MissingScores() : missing_scores(plan, *known);
+  document["scores_to_ask_again"] = missing.all;
   if (options.dealing.is_on_slurm()) document["slurm"] = batch_lines(options, plan, jobs, rates);
   if (options.detach) {
     auto& lines = document["slurm"]["(the one that goes on)"] = Json::array();
@@ -59,6 +63,9 @@ Json dry_run(const WorkOptions& options, const Plan& plan, const Json& resources
   if (!options.json) {
     print_dry_run(plan, jobs, rates, shares);
     put("{}", found_images_text(plan));
+    if (missing.all > 0)
+      put("{} to ask for again, without making the images again: {}.\n", counted(missing.all, "score"),
+          missing.reason);
     put("{}", planned_power_text(document["detectable"]));
     if (plan.device_identity == kUnknownGpu)
       put("No node has been asked for its GPU yet, whose kind is part of the ids: none of them is final.\n");
@@ -112,12 +119,14 @@ class KnownResults {
 
 }  // namespace
 
-int dry_run(const WorkOptions& options, const Plans& plans) {
+int dry_run(const WorkOptions& options, Plans& plans) {
   KnownResults known(plans.all.front().workspace);
   std::vector<Json> resources, documents;
-  for (const auto& plan : plans.all) {
+  for (auto& plan : plans.all) {
     resources.push_back(check_plan(plan, shares_of(options.dealing, plan)));
-    try_scorers(plan);
+    auto* store = options.fresh ? nullptr : known.store();
+    const bool is_finished = store != nullptr && finished_evaluations(plan, *store);
+    if (!is_finished) try_scorers(plan, store, options.detach);
   }
   std::size_t claims = 0;  // those of joined tables are one family
   for (const auto& plan : plans.all) claims += claims_of(plan);

@@ -61,14 +61,8 @@ SlurmExecutor::RequestOf slurm_requests(const WorkOptions& options, const Plan& 
   };
 }
 
-void try_scorers(const Plan& plan) {
-  Json used = plan.reward_scorers;
-  if (!plan.spec.is_training()) used.update(plan.scorers);
-  try_external_scorers(plan.external_scorers, used);
-}
-
-PlanWork::PlanWork(const WorkOptions& options, const Plan& plan, const Json& resources, Store& store,
-                   Progress& progress)
+PlanWork::PlanWork(const WorkOptions& options, const Plan& plan, const Json& resources,
+                   const MissingScores& missing, Store& store, Progress& progress)
     : options_(options),
       plan_(plan),
       resources_(resources),
@@ -86,6 +80,7 @@ PlanWork::PlanWork(const WorkOptions& options, const Plan& plan, const Json& res
     settings_.stop_limit = std::chrono::minutes(10);
   settings_.gpus = gpus_of(options.dealing, plan);
   runner_.require_same_build(settings_.worker, settings_.launcher.empty() && !options.dealing.is_on_slurm());
+  runner_.ask_again(missing);
 }
 
 SlurmExecutor::RequestOf PlanWork::requests() const {

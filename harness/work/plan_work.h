@@ -48,15 +48,12 @@ void expect_jobs(const Plan& plan, Store& store, const Shares& shares, Progress&
 SlurmExecutor::RequestOf slurm_requests(const WorkOptions& options, const Plan& plan, const Shares& shares,
                                         const Rates& rates, Store* store);
 
-/// Lets the external scorers that the plan uses score a test image.
-void try_scorers(const Plan& plan);
-
 /// What is left to do of a plan, and how it is done.
 class PlanWork {
  public:
-  /// resources: what check_plan said of the plan.
-  PlanWork(const WorkOptions& options, const Plan& plan, const Json& resources, Store& store,
-           Progress& progress);
+  /// resources: what check_plan said of the plan. missing: scores of finished evaluations to ask for again.
+  PlanWork(const WorkOptions& options, const Plan& plan, const Json& resources, const MissingScores& missing,
+           Store& store, Progress& progress);
 
   /// All of it. Throws Error (Status::kInterrupted) with the command that goes on.
   void run();

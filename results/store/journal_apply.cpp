@@ -80,9 +80,14 @@ void put_evaluation(Store::Impl& store, const Json& record, const std::string& a
 }
 
 void put_selection(Store::Impl& store, const Json& record, const std::string& at) {
-  static const auto kSelection = insert_sql<SelectionRecord>(
-      "selections",
-      {{"step", ""}, {"id", ":id"}, {"checkpoint_id", ":checkpoint_id"}, {"created", ":created"}});
+  static const auto kSelection =
+      insert_sql<SelectionRecord>(
+          "selections",
+          {{"step", ""}, {"id", ":id"}, {"checkpoint_id", ":checkpoint_id"}, {"created", ":created"}}) +
+      R"sql(
+    ON CONFLICT (id) DO UPDATE SET
+      checkpoint_id = excluded.checkpoint_id, value = excluded.value, evaluation_id = excluded.evaluation_id,
+      created = excluded.created)sql";
   const auto selection = from_journal<SelectionRecord>(record);
   const auto checkpoint = store.checkpoint_id(selection.run_id, selection.step);
   put_record(store.sql, kSelection, selection, std::pair("id", number_of(record)),

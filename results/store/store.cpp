@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "results/store/store_impl.h"
 
 namespace harness {
@@ -67,23 +69,36 @@ void Store::record_evaluation(const EvaluationRecord& evaluation) {
   impl_->write([&] { impl_->carry_out(journal_record(evaluation)); });
 }
 
+namespace {
+
+/// Whether scores of an evaluation were missing when it was complete, and were asked for again.
+bool was_scored_again(Store::Impl& store, const std::string& evaluation) {
+  constexpr auto kCompletions = "SELECT count(*) FROM events WHERE job_id = ?1 AND type = 'job_completed'";
+  return store.first<std::int64_t>(kCompletions, evaluation) > 1;
+}
+
+}  // namespace
+
 std::int64_t Store::record_selection(const SelectionRecord& selection) {
-  constexpr auto kKnown = R"sql(
-    SELECT selections.id, checkpoints.step
-    FROM selections JOIN checkpoints ON checkpoints.id = selections.checkpoint_id
-    WHERE selections.run_id = ?1 AND split = ?2 AND metric = ?3 AND rule = ?4 AND candidates = ?5)sql";
   return impl_->write([&]() -> std::int64_t {
-    auto& sql = impl_->sql;
-    {
-      Query known(sql[kKnown], selection.run_id, selection.split, selection.metric, selection.rule,
-                  canonical_json(selection.candidates));
-      if (known.step()) {
-        if (known.integer(1) == selection.step) return known.integer(0);
+    const auto is_same_question = [&](const SelectionRecord& s) {
+      return s.split == selection.split && s.metric == selection.metric && s.rule == selection.rule &&
+             s.candidates == selection.candidates;
+    };
+    const auto all = selections(selection.run_id);
+    const auto known = std::ranges::find_if(all, is_same_question);
+    if (known != all.end()) {
+      const bool is_again = std::ranges::any_of(selection.candidates,
+                                                [&](const auto& id) { return was_scored_again(*impl_, id); });
+      if (is_again && (known->step != selection.step || known->value != selection.value)) {
+        impl_->carry_out(journal_record(selection, known->id));
+      } else if (known->step != selection.step) {
         throw Error(fmt::format("run {}: checkpoint {} was selected before, now it would be {}",
-                                selection.run_id, known.integer(1), selection.step),
+                                selection.run_id, known->step, selection.step),
                     impl_->path.string(), "the recorded values were changed: repeat the run with --fresh",
                     Status::kFailed);
       }
+      return known->id;
     }
     const auto id = impl_->first<std::int64_t>("SELECT ifnull(max(id), 0) + 1 FROM selections");
     impl_->carry_out(journal_record(selection, id));

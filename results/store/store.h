@@ -57,7 +57,7 @@ class Store {
   /// a selection; `peek` once set stays. Throws Error if the checkpoint or the prompt set is unknown.
   void record_evaluation(const EvaluationRecord& evaluation);
 
-  /// Its id. Throws Error (Status::kFailed) if the same candidates led to another checkpoint before.
+  /// Its id. Replaces one of the same candidates if these were scored again; else another choice is an Error.
   std::int64_t record_selection(const SelectionRecord& selection);
 
   void record_not_run(const std::string& evaluation_id, const std::string& metric, const std::string& reason);
