@@ -64,6 +64,22 @@ class ScorerPlace : public Workplace {
     write("scorers/" + name + "/scorer.json", spec);
   }
 
+  /// tests/data/scorers/told_scorer.py as scorer `gauge`: what it answers is in answers.json (tell).
+  void add_told_scorer(const Json& more = Json::object()) {
+    fs::create_directories(folder() / "scorers/gauge");
+    fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "tests/data/scorers/told_scorer.py",
+                  folder() / "scorers/gauge/told.py", fs::copy_options::overwrite_existing);
+    Json spec = {
+        {"version", "1"},
+        {"command",
+         {"python3", "told.py", (folder() / "answers.json").string(), (folder() / "asked").string()}},
+        {"metrics", {{"level", {{"better", "higher"}}}}}};
+    spec.merge_patch(more);
+    write("scorers/gauge/scorer.json", spec);
+    tell({{"else", 0}});
+  }
+  void tell(const Json& answers) { write("answers.json", answers); }
+
   /// Laid over the table.
   void change_table(const Json& changes) {
     auto table = read_json(folder() / "small.json");
@@ -464,6 +480,121 @@ TEST(ExternalScorer, MayBeATrainingRewardOfATable) {
   place.add_scorer({"good"});
   place.ok(kReproduce);
   EXPECT_THAT(place.csv("SELECT DISTINCT task FROM runs"), HasSubstr("minimize:level"));
+}
+
+TEST(ExternalScorer, AnOptionalMetricThatTheTestImageHasNoValueOfIsNotRunAndTheTableSaysWhy) {
+  ScorerPlace place;
+  place.add_told_scorer();
+  place.tell({{"else", 0}, {"test image", "Connection refused"}});
+  place.ok(with(kReproduce, {"--dry-run"}), {"scorer gauge gives no value of a test image"});
+  place.ok(kReproduce,
+           {"scorer gauge gives no value of a test image: the scorer reports: Connection refused"});
+  EXPECT_TRUE(place.levels().empty());
+  EXPECT_FALSE(fs::exists(place.folder() / "asked"));
+  place.ok(kReproduce);
+  EXPECT_EQ(place.count("evaluations"), 4) << "that were made already";
+  // It is a scorer more once it is well, and stops what has begun with it when it is ill again.
+  place.tell({{"else", 0}});
+  place.ok(kReproduce);
+  EXPECT_EQ(place.levels().size(), 20U);
+  place.tell({{"else", 0}, {"test image", "Connection refused"}});
+  place.ok(kReproduce);
+  place.fails(2, with(kReproduce, {"--seeds", "42,43"}),
+              {"evaluations with this metric have begun: repeat the command once it answers"});
+}
+
+TEST(ExternalScorer, ARewardThatTheTestImageHasNoValueOfStopsThePlan) {
+  ScorerPlace place;
+  place.add_told_scorer();
+  place.change_table({{"task", "maximize:level"}});
+  place.tell({{"else", 0}, {"test image", nullptr}});
+  place.fails(2, kReproduce, {"gives no level of a test image: the answer's \"level\" is \"null\""});
+  EXPECT_EQ(place.count("jobs"), 0);
+}
+
+/// A table that selects one of two checkpoints by `level` on 40 prompts.
+class SelectingPlace : public ScorerPlace {
+ public:
+  SelectingPlace() {
+    add_told_scorer();
+    const Json scale = {{"checkpoints", {2, 4}},
+                        {"limit", {{"validation", 40}, {"test", 6}}},
+                        {"settings", {{"updates", 4}}}};
+    change_table({{"metrics", {{"required", {"level"}}, {"optional", nullptr}}},
+                  {"columns", {{{"name", "level"}}}},
+                  {"selection", {{"metric", "level"}}},
+                  {"scales", {{"smoke", scale}}}});
+  }
+
+  std::string selection() {
+    return csv(
+        "SELECT c.step, s.value FROM selections s JOIN checkpoints c ON c.id = s.checkpoint_id WHERE "
+        "s.rule <> 'fixed'");
+  }
+
+  /// The first byte of a validation image of a checkpoint that no other image has.
+  std::string byte_of(int step) {
+    std::map<int, int> seen;
+    int found = -1;
+    for (const auto& row :
+         rows("SELECT e.folder, s.path, e.split, c.step FROM samples s JOIN evaluations e ON e.id "
+              "= s.evaluation_id JOIN checkpoints c ON c.id = e.checkpoint_id"))
+      ++seen[first_byte(
+          {folder() / row.at("folder").get<std::string>() / row.at("path").get<std::string>(), {}, ""})];
+    for (const auto& row :
+         rows(fmt::format("SELECT e.folder, s.path FROM samples s JOIN evaluations e ON e.id = "
+                          "s.evaluation_id JOIN checkpoints c ON c.id = e.checkpoint_id WHERE "
+                          "c.step = {} AND e.split = 'validation'",
+                          step))) {
+      const auto byte = first_byte(
+          {folder() / row.at("folder").get<std::string>() / row.at("path").get<std::string>(), {}, ""});
+      if (seen.at(byte) == 1) found = byte;
+    }
+    return std::to_string(found);
+  }
+};
+
+TEST(ExternalScorer,
+     WhereMissingValidationScoresChangeTheSelectionTheNewCheckpointIsTestedAndTheTableSaysSo) {
+  SelectingPlace place;
+  place.ok(kReproduce);
+  const auto best = place.byte_of(2), second = place.byte_of(4);
+  ASSERT_NE(best, "-1");
+  ASSERT_NE(second, "-1");
+  fs::remove_all(place.folder() / "runs");
+  const Json values = {{"else", 0}, {best, 100}, {second, 50}};
+  auto ill = values;
+  ill[best] = "connection refused";
+  place.tell(ill);
+  place.fails(1, kReproduce, {"1 required score is missing"});
+  EXPECT_THAT(place.selection(), HasSubstr("\n4,"));
+  place.tell(values);
+  const std::string told = "checkpoint 2 is selected. While validation scores were missing, checkpoint 4 was";
+  place.ok(kReproduce, {told}, {told});
+  EXPECT_EQ(place.selection(), "step,value\n2,2.5\n");
+  EXPECT_EQ(place.count("evaluations WHERE split = 'test'"), 3) << "of base and both checkpoints";
+  place.ok({"check"});
+  place.ok({"db", "check"});
+  place.ok({"db", "rebuild"});
+  EXPECT_EQ(place.selection(), "step,value\n2,2.5\n");
+  place.ok({"check"});
+  place.ok({"export", "2", "-o", "two.tar.zst"});
+  place.ok({"import", "two.tar.zst", "--out", "there"});
+}
+
+TEST(ExternalScorer, WhereTheSelectionStaysItsMeanIsThatOfAllScores) {
+  SelectingPlace place;
+  place.ok(kReproduce);
+  const auto other = place.byte_of(4);
+  fs::remove_all(place.folder() / "runs");
+  place.tell({{"else", 1}, {other, "connection refused"}});
+  place.fails(1, kReproduce, {"1 required score is missing"});
+  place.tell({{"else", 1}, {other, 0}});
+  place.ok(kReproduce);
+  EXPECT_EQ(place.selection(), "step,value\n2,1\n");
+  EXPECT_EQ(place.count("reproductions"), 1);
+  place.ok({"check"});
+  place.ok({"db", "check"});
 }
 
 TEST(ExternalScorer, TheExampleAnswersAndItsNumbersAreRight) {

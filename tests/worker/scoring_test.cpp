@@ -94,14 +94,14 @@ Json sample(int position, const std::string& reason = "") {
 }
 
 /// What a log of these events says.
-ScoredImages read_back(const std::vector<Json>& events) {
+ScoredImages read_back(const std::vector<Json>& events, bool all = false) {
   const TemporaryFolder folder;
   const auto log = folder.path() / "events.log";
   {
     EventLogWriter writer(log);
     for (const auto& event : events) writer.append(event);
   }
-  return scored_images(log);
+  return scored_images(log, {.metrics = {"ocr_reward"}, .all = all});
 }
 
 std::set<int> positions(const ScoredImages& images) {
@@ -112,21 +112,37 @@ std::set<int> positions(const ScoredImages& images) {
 
 const Json kCompleted = {{"type", "job_completed"}};
 
+constexpr const char* kLate = "no answer within 20000 ms";
+
 TEST(ScoredImages, AFailedScoreIsNotTriedTwiceInOneEvaluation) {
-  const auto images = read_back({sample(3), sample(4, "the deadline of 20 s passed")});
+  const auto images = read_back({sample(3), sample(4, kLate)});
   EXPECT_FALSE(images.again);
   EXPECT_EQ(positions(images), (std::set<int>{3, 4}));
 }
 
-TEST(ScoredImages, OfACompletedEvaluationThatIsStartedAgainOnlyFailuresAreScored) {
-  const auto images = read_back(
-      {sample(3), sample(4, "the deadline of 20 s passed"), sample(5, kNoTargetReason), kCompleted});
-  EXPECT_TRUE(images.again);
-  EXPECT_EQ(positions(images), (std::set<int>{3, 5}));
+TEST(ScoredImages, OfAnEvaluationThatHasEndedWhatMayPassIsScoredAgain) {
+  const std::vector<Json> samples = {sample(3), sample(4, kLate), sample(5, kNoTargetReason),
+                                     sample(6, "the image is a CMYK JPEG")};
+  for (const char* end : {"job_completed", "job_failed"}) {
+    auto events = samples;
+    events.push_back({{"type", end}});
+    const auto images = read_back(events);
+    EXPECT_TRUE(images.again);
+    EXPECT_EQ(images.was_complete, end == kCompleted.at("type"));
+    EXPECT_EQ(positions(images), (std::set<int>{3, 5, 6}));
+    EXPECT_EQ(images.failed.at({4, 0}).at("reasons").at("ocr_reward"), kLate);
+    EXPECT_EQ(positions(read_back(events, true)), (std::set<int>{3, 5})) << "whatever the reason";
+  }
+}
+
+TEST(ScoredImages, OfAnotherMetricNothingIsAskedForAgain) {
+  auto other = sample(4);
+  other["reasons"]["level"] = kLate;
+  EXPECT_EQ(positions(read_back({other, kCompleted})), (std::set<int>{4}));
 }
 
 TEST(ScoredImages, KilledWhileItScoresAgainItGoesOnWithTheFailuresThatAreLeft) {
-  const auto images = read_back({sample(3, "no memory"), sample(4, "no memory"), kCompleted, sample(3)});
+  const auto images = read_back({sample(3, kLate), sample(4, kLate), kCompleted, sample(3)});
   EXPECT_TRUE(images.again);
   EXPECT_EQ(positions(images), (std::set<int>{3}));
 }
