@@ -19,6 +19,9 @@ namespace {
 
 constexpr const char* kImagesFor = "images-for-";
 constexpr const char* kMendHint = "mend it, or take its folder away";
+constexpr const char* kOtherImageHint =
+    "mend it, name an image that it can score with \"test\" in scorer.json (evaluators/PROTOCOL.md), or take its "
+    "folder away";
 
 /// How reasons begin, here and in scorer_client.cpp, that may pass.
 constexpr std::string_view kReported = "the scorer reports: ";
@@ -119,6 +122,28 @@ Image test_image() {
   return image;
 }
 
+struct Trial {
+  Image image;
+  ScorerText text;
+};
+
+/// What scorer.json's "test" names; else a grey ramp.
+Trial trial_of(const ExternalScorerSpec& spec) {
+  Trial trial{{}, {"a sign reading \"TEST\"", "TEST"}};
+  const Json document = read_json(spec.file());
+  Fields fields(document, spec.file());
+  std::string image;
+  if (fields.has("test")) {
+    Fields test = fields.object("test");
+    image = test.optional<std::string>("image", "");
+    trial.text.prompt = test.optional<std::string>("prompt", trial.text.prompt);
+    trial.text.target = test.optional<std::string>("target", "");
+    test.finish();
+  }
+  trial.image = image.empty() ? test_image() : read_png(spec.folder / image);
+  return trial;
+}
+
 class ExternalScorer : public Scorer {
  public:
   ExternalScorer(const ExternalScorerSpec& spec, const fs::path& scratch)
@@ -203,9 +228,10 @@ std::map<std::string, std::string> try_external_scorer(const ExternalScorerSpec&
   auto settings = pool_settings(spec, scratch.path());
   settings.workers = 1;
   settings.forwarded = 0;
+  const auto trial = trial_of(spec);
   try {
     ScorerPool pool(settings);
-    const auto answer = pool.submit(test_image(), ScorerText{"a sign reading \"TEST\"", "TEST"}).get();
+    const auto answer = pool.submit(trial.image, trial.text).get();
     if (answer.error && answer.cost_a_process) throw Error(*answer.error, settings.name);
     return score_of(spec, answer).reasons;
   } catch (const Error& error) {
@@ -216,7 +242,7 @@ std::map<std::string, std::string> try_external_scorer(const ExternalScorerSpec&
 
 Error without_trial_value(const ExternalScorerSpec& spec, const std::string& metric,
                           const std::string& reason) {
-  return Error(fmt::format("gives no {} of a test image: {}", metric, reason), spec.file(), kMendHint);
+  return Error(fmt::format("gives no {} of a test image: {}", metric, reason), spec.file(), kOtherImageHint);
 }
 
 std::unique_ptr<Scorer> open_external_scorer(const ScorerSetup& setup) {

@@ -187,6 +187,7 @@ ExternalScorerSpec read_external_scorer(const fs::path& given) {
   faults.collect([&] { spec.start_deadline_ms = milliseconds_of(fields, "start_seconds", 60); });
   faults.collect([&] { spec.processes = count_of(fields, "processes", 1, 1, 256); });
   faults.collect([&] { spec.restarts = count_of(fields, "restarts", 5, 0, 1'000'000); });
+  fields.mark("test");  // read by try_external_scorer
   faults.collect([&] { fields.finish(); });
   faults.report(where);
   return spec;

@@ -267,6 +267,7 @@ void PlanRunner::require_same_build(const fs::path& worker, bool goes_on_here) {
 }
 
 void PlanRunner::ask_again(const MissingScores& missing) {
+  if (missing.by_evaluation.empty()) return;  // also of a training table, which has none
   const auto is_asked = [&](const RunPlan& run, int step) {
     return missing.by_evaluation.contains(plan_.evaluation(run, step, plan_.spec.selection.split).id);
   };

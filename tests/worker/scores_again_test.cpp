@@ -22,6 +22,15 @@ class ScoresAgain : public Chain {
                    .dump());
     tell(name, {{"else", 1}});
   }
+  /// Its trial is made with an image whose bytes are 7.
+  void write_image_of_its_own(const std::string& name) const {
+    const auto file = root_ / "scorers" / name / "scorer.json";
+    auto spec = read_json(file);
+    spec["test"] = {{"image", "face.png"}, {"prompt", "a face"}};
+    write_file_atomically(file, spec.dump());
+    write_file(file.parent_path() / "face.png",
+               png_bytes(Image{8, 8, std::vector<std::uint8_t>(8 * 8 * 3, 7)}));
+  }
   std::string answers_of(const std::string& name) const { return (root_ / (name + ".json")).string(); }
   std::string log_of(const std::string& name) const { return (root_ / (name + ".log")).string(); }
 
@@ -227,6 +236,12 @@ TEST_F(ScoresAgain, AScorerWithoutARequiredValueOfTheTestImageStopsThePlan) {
     EXPECT_PROBLEM(findings.out, "weight");
   }
   EXPECT_EQ(asked("level"), 0);
+  // One that needs a picture of its own kind brings it.
+  write_image_of_its_own("level");
+  tell("level", {{"else", 1}, {"7", {{"error", "no face"}, {"lasting", true}}}});
+  EXPECT_PROBLEM(ends(2, score("o")).err, "gives no level of a test image: no face (lasting)");
+  tell("level", {{"else", {{"error", "no face"}, {"lasting", true}}}, {"7", 1}});
+  EXPECT_PROBLEM(ends(1, score("o")).err, "3 of the first 3 images have no level");
 }
 
 TEST_F(ScoresAgain, AnEvaluationThatIsDrawnHereGoesOnFromItsImages) {
