@@ -45,7 +45,7 @@ std::vector<std::string> words_of(const std::string& text) {
 /// The rooms, of each house the lower ones first: of its own house a room includes itself and those before
 /// it.
 const std::vector<std::string> kRooms = words_of(R"(
-core core/command_line core/geneval core/keeper core/paths core/processes core/settings core/source_sums core/weights
+core core/unicode core/command_line core/geneval core/keeper core/paths core/processes core/settings core/source_sums core/weights
 datasets
 models/configs models/tokenizers models/cpu models/gpu models/nn models/graphs models/encoders models/diffusion models/detection models models/parity
 embedded/pictures embedded
@@ -55,7 +55,7 @@ evaluators/metrics evaluators evaluators/geneval evaluators/given evaluators/bui
 worker
 results/schema results/statistics results/store results/verdict results/paper
 results/table results/table/formats results/chart results/report results/grid results/query
-harness/terminal harness/images harness/plan harness/slurm harness/show harness/run harness/compare harness/runs
+harness/terminal harness/images harness/prompts harness/plan harness/slurm harness/show harness/run harness/compare harness/runs
 harness/archive harness/checks harness/score harness/work
 harness/commands harness/cli harness
 )");
