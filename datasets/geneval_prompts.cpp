@@ -21,16 +21,19 @@ void expect_vocabulary(const GenevalRecord& record, const GenevalVocabulary& of_
 
 }  // namespace
 
-std::vector<Prompt> read_geneval_prompts(const std::vector<std::string>& lines, const std::string& file) {
+std::vector<Prompt> read_geneval_prompts(const std::vector<std::string>& lines, const std::string& file,
+                                         std::map<std::string, int>& unread) {
   std::vector<Prompt> prompts;
   const GenevalVocabulary* vocabulary = nullptr;
+  int number = 0;
   for (const auto& line : lines) {
-    const auto where = fmt::format("{}:{}", file, prompts.size() + 1);
-    check_prompt_line(line, where);
+    const auto where = fmt::format("{}:{}", file, ++number);
+    if (trim(line).empty()) continue;
     const auto record = read_geneval_record(parse_json_line(line, where), where);
     check_prompt_line(record.prompt, where + ": prompt");
     if (vocabulary == nullptr) vocabulary = &record.vocabulary();
     expect_vocabulary(record, *vocabulary, where);
+    for (const auto& key : record.unread) ++unread[key];
     prompts.push_back({static_cast<int>(prompts.size()), record.prompt, geneval_target(record)});
   }
   return prompts;

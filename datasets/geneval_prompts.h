@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,9 +11,11 @@
 namespace harness {
 
 /// The prompts of the lines of a file of GenEval records (core/geneval/record.h), each with what its image
-/// must hold as its target. Throws Error at FILE:LINE and the field for a line that is no record, a prompt
-/// that is no line of plain text, and a record of another vocabulary than the first.
-std::vector<Prompt> read_geneval_prompts(const std::vector<std::string>& lines, const std::string& file);
+/// must hold as its target; blank lines are skipped. `unread`: how often records had each key that says
+/// nothing here. Throws Error at FILE:LINE and the field for a line that is no record, a prompt that is no
+/// line of plain text, and a record of another vocabulary than the first.
+std::vector<Prompt> read_geneval_prompts(const std::vector<std::string>& lines, const std::string& file,
+                                         std::map<std::string, int>& unread);
 
 /// The records behind the prompts of such a set. Throws Error where a target is none.
 std::vector<GenevalRecord> geneval_records(const std::vector<Prompt>& prompts);

@@ -15,6 +15,12 @@ bool is_control_character(char32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0);
 }
 
+const char* hint_for_control(char32_t c) {
+  if (c == U'\t') return "a prompt is one line of plain text: of a table, give the column of prompts alone";
+  if (c == U'\r') return "a carriage return; save the file with Unix line ends (mac2unix)";
+  return "a prompt is one line of plain text";
+}
+
 }  // namespace
 
 void check_prompt_line(const std::string& line, const std::string& where) {
@@ -25,20 +31,17 @@ void check_prompt_line(const std::string& line, const std::string& where) {
     throw Error(fmt::format("the prompt has {} bytes", line.size()), where,
                 fmt::format("a prompt has at most {}", kLongestPrompt));
   }
-  if (line.back() == '\r') {
-    throw Error("the line ends with a carriage return", where,
-                "save the file with Unix line ends (dos2unix)");
-  }
   if (const auto byte = invalid_utf8_at(line)) {
     throw Error(fmt::format("invalid UTF-8 at byte {} of the line", *byte), where, "save the file as UTF-8");
   }
   const std::u32string text = utf8_to_utf32(line, where);
   if (text.front() == 0xfeff) {
-    throw Error("the line starts with a byte order mark", where, "save the file as UTF-8 without it");
+    throw Error("the line starts with a byte order mark", where, "take it out: files were put together here");
   }
   if (const auto control = std::ranges::find_if(text, is_control_character); control != text.end()) {
-    throw Error(fmt::format("control character U+{:04X}", static_cast<unsigned>(*control)), where,
-                "a prompt is one line of plain text");
+    throw Error(fmt::format("control character U+{:04X}{}", static_cast<unsigned>(*control),
+                            *control == U'\t' ? " (tab)" : ""),
+                where, hint_for_control(*control));
   }
 }
 

@@ -11,6 +11,8 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "core/unicode/normal_form.h"
+#include "core/unicode/plain_text.h"
 #include "datasets/generated_prompts.h"
 #include "datasets/geneval_prompts.h"
 #include "datasets/prompt_line.h"
@@ -85,7 +87,8 @@ void require_task(const std::string& task) {
 PromptSet identified(std::string_view bytes, const std::string& task, std::string origin,
                      std::vector<Prompt> prompts) {
   const auto sha256 = sha256_hex(bytes);
-  PromptSet set{task + "-user-" + sha256.substr(0, 8), sha256, false, std::move(origin), std::move(prompts)};
+  PromptSet set{
+      task + "-user-" + sha256.substr(0, 8), sha256, false, std::move(origin), std::move(prompts), {}};
   for (const KnownSet& known : kKnownSets) {
     if (set.sha256 != known.sha256) continue;
     set.name = known.name;
@@ -94,28 +97,39 @@ PromptSet identified(std::string_view bytes, const std::string& task, std::strin
   return set;
 }
 
-/// A target as it is compared between sets: without U+0020, lower case.
+/// A target as it is compared between sets: folded, without blanks.
 std::string target_key(std::string_view target) {
-  std::u32string key;
-  for (const char32_t c : utf8_to_utf32(target, "target")) {
-    if (c != U' ') key.push_back(c);
-  }
-  return utf32_to_utf8(to_lower(key));
+  auto key = folded_text(target);
+  std::erase(key, ' ');
+  return key;
 }
 
-/// Position of the first prompt with each key.
+/// Of each prompt of `a` the first of `b` with its key, one of the same text before others.
 template <class Key>
 std::vector<std::pair<int, int>> common(const PromptSet& a, const PromptSet& b, Key key) {
-  std::map<std::string, int> in_b;
+  std::map<std::string, std::vector<const Prompt*>> in_b;
   for (const Prompt& prompt : b.prompts) {
-    if (auto text = key(prompt); !text.empty()) in_b.emplace(std::move(text), prompt.position);
+    if (auto text = key(prompt); !text.empty()) in_b[std::move(text)].push_back(&prompt);
   }
   std::vector<std::pair<int, int>> pairs;
   for (const Prompt& prompt : a.prompts) {
     const auto found = in_b.find(key(prompt));
-    if (found != in_b.end()) pairs.emplace_back(prompt.position, found->second);
+    if (found == in_b.end()) continue;
+    const auto& others = found->second;
+    const auto equal = std::ranges::find(others, prompt.text, &Prompt::text);
+    pairs.emplace_back(prompt.position, (equal == others.end() ? others.front() : *equal)->position);
   }
   return pairs;
+}
+
+/// Names the quotes that a prompt without a target has instead.
+std::string hint_for_quotes(std::string_view prompt) {
+  constexpr std::string_view kHint = "put the text that the image should show in double quotes";
+  for (const std::string_view quote : {"\u201c", "\u201d", "\u201e", "\u00ab", "\u300c", "\uff02"}) {
+    if (prompt.find(quote) != std::string_view::npos)
+      return fmt::format("{}: this prompt has {}, and only \" (U+0022) counts", kHint, quote);
+  }
+  return std::string(kHint);
 }
 
 /// The target of a line of the file; prompts of other tasks than "ocr" need none.
@@ -140,16 +154,36 @@ std::vector<Prompt> read_prompts(const std::vector<std::string>& lines, const st
   return prompts;
 }
 
-/// The set of a file's bytes. A GenEval set is its records, however their JSON is laid out.
+/// "id" (553 records), "source" (12 records)
+std::string counts_text(const std::map<std::string, int>& unread) {
+  std::vector<std::string> texts;
+  for (const auto& [key, count] : unread)
+    texts.push_back(fmt::format("{} ({})", in_quotes(key), counted(count, "record")));
+  return join(texts, ", ");
+}
+
+PromptSet record_set(const std::vector<std::string>& lines, const std::string& task,
+                     const std::string& origin, const std::string& end) {
+  std::map<std::string, int> unread;
+  auto prompts = read_geneval_prompts(lines, origin, unread);
+  const auto bytes = geneval_file(geneval_records(prompts)) + end;
+  auto set = identified(bytes, task, origin, std::move(prompts));
+  if (!unread.empty())
+    set.notes.push_back(
+        fmt::format("Keys that GenEval does not know are not read: {}.", counts_text(unread)));
+  return set;
+}
+
+/// The set of a file's bytes. Its checksum is that of its lines with Unix line ends, or of its records,
+/// however their JSON is laid out; blank lines at the end are not of it.
 PromptSet set_of(const std::string& bytes, const std::string& task, const std::string& origin) {
-  if (bytes.empty()) throw Error("the file is empty", origin, "write one prompt on each line");
-  std::vector<std::string> lines = split(bytes, '\n');
-  const bool ends_with_newline = bytes.back() == '\n';
-  if (ends_with_newline) lines.pop_back();
-  if (task != kGenevalPrompts) return identified(bytes, task, origin, read_prompts(lines, task, origin));
-  auto prompts = read_geneval_prompts(lines, origin);
-  const auto records = geneval_file(geneval_records(prompts)) + (ends_with_newline ? "\n" : "");
-  return identified(records, task, origin, std::move(prompts));
+  auto lines = split(plain_text(bytes, origin), '\n');
+  const std::string end = lines.size() > 1 && trim(lines.back()).empty() ? "\n" : "";
+  while (!lines.empty() && trim(lines.back()).empty()) lines.pop_back();
+  if (lines.empty()) throw Error("the file is empty", origin, "write one prompt on each line");
+  if (task == kGenevalPrompts) return record_set(lines, task, origin, end);
+  auto prompts = read_prompts(lines, task, origin);
+  return identified(join(lines, "\n") + end, task, origin, std::move(prompts));
 }
 
 constexpr const char *kRecords = ".jsonl", *kLines = ".txt";
@@ -328,13 +362,12 @@ std::string prompt_set_bytes(const PromptSet& set) {
 }
 
 std::string ocr_target(std::string_view prompt) {
-  constexpr const char* kHint = "put the text that the image should show in double quotes";
   const auto first = prompt.find('"');
-  if (first == std::string_view::npos) throw Error("no quoted target", "prompt", kHint);
+  if (first == std::string_view::npos) throw Error("no quoted target", "prompt", hint_for_quotes(prompt));
   const auto rest = prompt.substr(first + 1);
   const auto target = rest.substr(0, rest.find('"'));
   if (target.find_first_not_of(' ') == std::string_view::npos) {
-    throw Error("the quoted target is empty", "prompt", kHint);
+    throw Error("the quoted target is empty", "prompt", hint_for_quotes(prompt));
   }
   return std::string(target);
 }
@@ -348,7 +381,7 @@ std::string target_or_nothing(std::string_view prompt) {
 }
 
 Overlap overlap(const PromptSet& a, const PromptSet& b) {
-  return {common(a, b, [](const Prompt& prompt) { return prompt.text; }),
+  return {common(a, b, [](const Prompt& prompt) { return folded_text(prompt.text); }),
           common(a, b, [](const Prompt& prompt) { return target_key(prompt.target); })};
 }
 

@@ -14,10 +14,12 @@ namespace harness {
 struct PromptSet {
   std::string name;    ///< "ocr-generated", "pickscore-public", "geneval-shapes", ..., or TASK-user- and the
                        ///< checksum's first 8 digits for an unknown one; it begins with the task in any case
-  std::string sha256;  ///< of the file's bytes; of GenEval's records as the benchmark writes them
+  std::string sha256;  ///< of the file's lines with Unix line ends; of GenEval's records as the benchmark
+                       ///< writes them
   bool known;          ///< the checksum is one of those listed in prompt_set.cpp
   std::string origin;  ///< where the prompts came from: a path, or "generated"
   std::vector<Prompt> prompts;
+  std::vector<std::string> notes = {};  ///< sentences on what of the file was not read
 };
 
 /// The tasks that prompt sets are made for: of "ocr" every prompt quotes a target, of "pickscore" few do, and
@@ -33,11 +35,11 @@ std::string task_of_file(const std::filesystem::path& file);
 /// The task that a set's name begins with.
 std::string task_of_set(const std::string& name);
 
-/// Reads one prompt a line, of "geneval" one record a line (core/geneval/record.h); a newline at the end of
-/// the file begins none. Throws Error at FILE:LINE for a line that is empty, longer than kLongestPrompt, no
-/// UTF-8, with control characters, for the task "ocr" without a quoted target, for "geneval" no record or of
-/// another vocabulary than those before it, and at FILE for an empty or unreadable file, or one of another
-/// form than the task's. `task`: one of prompt_tasks().
+/// Reads one prompt a line, of "geneval" one record a line (core/geneval/record.h), with line ends of Unix or
+/// Windows (plain_text); blank lines at the end are none. Throws Error at FILE:LINE for a line that is empty,
+/// longer than kLongestPrompt, no UTF-8, with control characters, for the task "ocr" without a quoted target,
+/// for "geneval" no record or of another vocabulary than those before it, and at FILE for an empty or
+/// unreadable file, or one of another form than the task's. `task`: one of prompt_tasks().
 PromptSet load_prompt_set(const std::filesystem::path& file, const std::string& task);
 
 /// The evaluation prompts of `task` in a folder laid out like the public repositories: FOLDER/TASK/test.txt;
@@ -92,11 +94,17 @@ std::string ocr_target(std::string_view prompt);
 /// The same, or nothing where ocr_target would throw.
 std::string target_or_nothing(std::string_view prompt);
 
+/// Texts are scored against targets in Unicode's normal form C. The identity of a job with a target in
+/// another form says so: {"target_form": "NFC"}; without it, as in jobs of earlier versions, targets are
+/// compared as they come.
+inline constexpr const char* kTargetForm = "target_form";
+inline constexpr const char* kNormalFormC = "NFC";
+
 /// What two prompt sets have in common, as pairs of positions (first in `a`, second in `b`), ordered by `a`.
 struct Overlap {
-  std::vector<std::pair<int, int>> texts;  ///< the same line
+  std::vector<std::pair<int, int>> texts;  ///< the same line, folded (folded_text)
   std::vector<std::pair<int, int>>
-      targets;  ///< the same target without blanks and in lower case, which is how it is scored; prompts
+      targets;  ///< the same target, folded and without blanks, which is about how it is scored; prompts
                 ///< without a target have none in common
   bool empty() const { return texts.empty() && targets.empty(); }
 };

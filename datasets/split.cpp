@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/unicode/normal_form.h"
 #include "datasets/python_random.h"
 
 namespace harness {
@@ -27,8 +28,8 @@ std::vector<int> validation_of(const SplitRule& rule, int of) {
   return positions;
 }
 
-const std::string& text_at(const PromptSet& set, int position) {
-  return set.prompts.at(static_cast<std::size_t>(position)).text;
+std::string text_at(const PromptSet& set, int position) {
+  return folded_text(set.prompts.at(static_cast<std::size_t>(position)).text);
 }
 
 std::set<std::string> texts_at(const PromptSet& set, const std::vector<int>& positions) {

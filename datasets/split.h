@@ -35,10 +35,10 @@ Split make_split(const SplitRule& rule, const std::vector<int>& positions);
 /// "seed 20260501", "first".
 std::string text_of(const SplitRule& rule);
 
-/// How many different texts the prompts at these positions have.
+/// How many different texts (folded_text) the prompts at these positions have.
 std::size_t different_texts(const PromptSet& set, const std::vector<int>& positions);
 
-/// Those of `positions` whose prompt has the text of none of `others`.
+/// Those of `positions` whose prompt has the text (folded_text) of none of `others`.
 std::vector<int> without_texts_of(const PromptSet& set, const std::vector<int>& positions,
                                   const std::vector<int>& others);
 

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "core/unicode/plain_text.h"
 
 namespace harness {
 
@@ -157,6 +158,10 @@ GenevalClause read_clause(const Json& value, std::size_t index, bool is_included
   read_class(fields, clause);
   clause.count = fields.required<int>("count");
   if (clause.count < 1) throw Error(fmt::format("is {}", clause.count), where + ".count", "give 1 or more");
+  if (is_included) {
+    fields.mark("color");
+    fields.mark("position");
+  }
   if (is_included && fields.has("color")) clause.colour = index_of(fields, "color", kGenevalColours);
   if (is_included && fields.has("position"))
     clause.position = read_position(fields.get("position"), index, where + ".position");
@@ -213,6 +218,18 @@ std::vector<GenevalClause> read_clauses(Fields& fields, const char* key) {
   return clauses;
 }
 
+/// Throws Error where one may be meant for the only key that a record can lack.
+std::vector<std::string> unread_keys(Fields& fields) {
+  const std::vector<std::string> optional = {"exclude"};
+  auto keys = fields.unread();
+  for (const auto& key : keys) {
+    if (fields.has(optional.front()) || !nearest(key, optional)) continue;
+    fields.mark(optional.front());
+    fields.fail_unknown(key);
+  }
+  return keys;
+}
+
 }  // namespace
 
 const GenevalVocabulary& benchmark_vocabulary() {
@@ -238,7 +255,7 @@ GenevalRecord read_geneval_record(const Json& document, const std::string& where
   record.prompt = fields.required<std::string>("prompt");
   record.include = read_clauses(fields, "include");
   if (fields.has("exclude")) record.exclude = read_clauses(fields, "exclude");
-  fields.finish();
+  record.unread = unread_keys(fields);
   if (record.include.empty()) throw Error("names no object", where + ": include", "name one or more");
   expect_one_vocabulary(record, where);
   return record;
@@ -276,7 +293,7 @@ GenevalRecord record_of_target(const std::string& prompt, const std::string& tar
 std::vector<GenevalRecord> load_geneval_records(const std::filesystem::path& file) {
   std::vector<GenevalRecord> records;
   std::size_t number = 0;
-  for (const auto& line : split(read_file(file), '\n')) {
+  for (const auto& line : split(plain_text(read_file(file), file.string()), '\n')) {
     const auto where = fmt::format("{}: line {}", file.string(), ++number);
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     records.push_back(read_geneval_record(parse_json_line(line, where), where));

@@ -55,15 +55,16 @@ struct GenevalClause {
 struct GenevalRecord {
   std::string tag, prompt;
   std::vector<GenevalClause> include;
-  std::vector<GenevalClause> exclude;  ///< no more than so many: a class and a count each
+  std::vector<GenevalClause> exclude;    ///< no more than so many: a class and a count each
+  std::vector<std::string> unread = {};  ///< keys that say nothing to the benchmark: "id", "source"
 
   bool is_counting() const { return tag == "counting"; }
   const GenevalVocabulary& vocabulary() const { return *include.front().vocabulary; }
 };
 
 /// Throws Error naming the field: a class, colour, relation or tag that no vocabulary knows (with the
-/// nearest), classes of two vocabularies, a count below 1, a position that points at no earlier clause, a key
-/// or type that is none of its.
+/// nearest), classes of two vocabularies, a count below 1, a position that points at no earlier clause,
+/// another type, an unknown key of a clause, and of the record one that may be a misspelt "exclude".
 GenevalRecord read_geneval_record(const Json& document, const std::string& where);
 
 /// The record as read_geneval_record reads it.
@@ -77,7 +78,7 @@ std::string geneval_line(const GenevalRecord& record);
 GenevalRecord record_of_target(const std::string& prompt, const std::string& target,
                                const std::string& where);
 
-/// A file of one JSON object a line; blank lines are skipped. Throws Error naming file and line.
+/// A file of one JSON object a line (plain_text); blank lines are skipped. Throws Error naming file and line.
 std::vector<GenevalRecord> load_geneval_records(const std::filesystem::path& file);
 
 }  // namespace harness

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/unicode/normal_form.h"
 #include "results/store/rows.h"
 
 namespace harness {
@@ -99,7 +100,7 @@ std::vector<PairedValue> PromptPairs::values(const std::string& metric) {
       const auto& key = their_prompts.at(score.prompt_id).key;
       const auto other = of_baseline.find({key, score.sample});
       if (other == of_baseline.end()) continue;
-      const auto cluster = clusters.try_emplace(key.text, std::ssize(clusters)).first->second;
+      const auto cluster = clusters.try_emplace(folded_text(key.text), std::ssize(clusters)).first->second;
       values.push_back(
           {.baseline = other->second, .method = score.value, .cluster = cluster, .seed = ours.seed});
     }

@@ -42,8 +42,11 @@ Job read_job(const fs::path& folder, const std::string& id) {
 bool is_file_of_set(const fs::path& file, const std::string& sha256) {
   std::error_code absent;
   if (!fs::is_regular_file(file, absent)) return false;
-  if (task_of_file(file) == kGenevalPrompts) return load_prompt_set(file, kGenevalPrompts).sha256 == sha256;
-  return sha256_file(file) == sha256;
+  try {
+    return load_prompt_set(file, task_of_file(file)).sha256 == sha256;
+  } catch (const Error&) {
+    return false;  // no prompts, or no longer
+  }
 }
 
 std::optional<PromptSet> set_in(const fs::path& file, const std::string& sha256, const fs::path& recorded) {

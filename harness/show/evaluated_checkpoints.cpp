@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "core/unicode/normal_form.h"
 #include "harness/plan/selection.h"
 #include "results/store/rows.h"
 
@@ -152,12 +153,13 @@ SecondView second_view(Store& store, const Experiment& experiment, const Checkpo
 
 std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std::string& evaluation_id) {
   constexpr auto kSql = R"sql(
-    SELECT prompts.id, min(prompts.id) OVER (PARTITION BY prompts.text)
+    SELECT prompts.id, prompts.text
     FROM prompts JOIN evaluations ON evaluations.prompt_set_id = prompts.prompt_set_id
-    WHERE evaluations.id = ?1)sql";
+    WHERE evaluations.id = ?1 ORDER BY prompts.id)sql";
   std::map<std::int64_t, std::int64_t> clusters;
-  for (const auto& [prompt, cluster] : rows_of<std::int64_t, std::int64_t>(store, kSql, evaluation_id))
-    clusters[prompt] = cluster;
+  std::map<std::string, std::int64_t> first_of;
+  for (const auto& [prompt, text] : rows_of<std::int64_t, std::string>(store, kSql, evaluation_id))
+    clusters[prompt] = first_of.try_emplace(folded_text(text), prompt).first->second;
   return clusters;
 }
 

@@ -47,7 +47,7 @@ SecondView second_view(Store& store, const Experiment& experiment,
 /// Names of the metrics that the evaluations hold: the table's in its order, then the guardrails.
 std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints);
 
-/// By prompt of the evaluation's set the number of its cluster: prompts of equal text are one.
+/// By prompt of the evaluation's set the number of its cluster: prompts of equal text (folded_text) are one.
 std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std::string& evaluation_id);
 
 /// The scores of evaluations, each read once: a table compares the same ones many times.

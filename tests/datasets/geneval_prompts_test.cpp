@@ -62,6 +62,20 @@ TEST_F(GenevalFile, HasTheChecksumOfItsBytesAsTheBenchmarkWritesThem) {
   EXPECT_EQ(load(compact).sha256, set.sha256);
 }
 
+TEST_F(GenevalFile, WithFurtherKeysBlankLinesOrLineEndsOfWindowsIsTheSameSetAndSaysWhatIsNotRead) {
+  const auto plain = load(fmt::format("{}\n{}\n", kStar, kRings));
+  auto star = parse_json(kStar, "star");
+  star.update({{"id", 7}, {"source", "x"}});
+  auto rings = parse_json(kRings, "rings");
+  rings.update({{"id", "a"}});
+  const auto set = load(fmt::format("\xef\xbb\xbf{}\r\n\r\n{}\r\n\r\n", star.dump(), rings.dump()));
+  EXPECT_EQ(set.sha256, plain.sha256);
+  EXPECT_EQ(set.notes,
+            (std::vector<std::string>{"Keys that GenEval does not know are not read: \"id\" (2 records), "
+                                      "\"source\" (1 record)."}));
+  EXPECT_TRUE(plain.notes.empty());
+}
+
 TEST_F(GenevalFile, NamesFileLineAndFieldOfEveryFault) {
   const auto refused = [&](const std::string& line, const std::string& problem) {
     const auto error = error_of([&] { load(fmt::format("{}\n{}", kStar, line)); });
@@ -75,7 +89,12 @@ TEST_F(GenevalFile, NamesFileLineAndFieldOfEveryFault) {
   refused(R"({"tag": "colors", "include": [{"class": "star", "count": 1}]})", "test.jsonl:2");
   refused(R"({"tag": "colors", "include": [{"class": "star", "count": 1}], "prompt": "a\nstar"})",
           "test.jsonl:2: prompt: control character U+000A");
-  refused("\n", "test.jsonl:2: empty line");
+  refused("\n\n[]", "test.jsonl:4: is not a JSON object");
+  refused(R"({"tag": "colors", "include": [{"class": "star", "count": 1, "size": 2}], "prompt": "a star"})",
+          "test.jsonl:2: include[0]: unknown key \"size\"; known: class, color, count, position");
+  refused(
+      R"({"tag": "colors", "include": [{"class": "star", "count": 1}], "excluded": [], "prompt": "a star"})",
+      "test.jsonl:2: unknown key \"excluded\"; did you mean \"exclude\"?");
   refused("a photo of a star", "test.jsonl:2");
 }
 

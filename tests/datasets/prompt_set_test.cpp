@@ -1,5 +1,6 @@
 #include "datasets/prompt_set.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -69,27 +70,48 @@ TEST_F(PromptFile, NamesTheLineOfEveryFault) {
   const std::string good = std::string(kGood) + "\n";
   const std::pair<std::string, const char*> faults[] = {
       {good + "\n" + good, ":2: empty line; write one prompt on each line"},
-      {good + good + "\n", ":3: empty line; write one prompt on each line"},
-      {good + "   \n", ":2: empty line; write one prompt on each line"},
+      {good + "   \n" + good, ":2: empty line; write one prompt on each line"},
       {good + good + "no quotes",
        ":3: no quoted target; put the text that the image should show in double quotes"},
       {"empty \"\" quotes",
        ":1: the quoted target is empty; put the text that the image should show in double quotes"},
       {good + "caf\xe9 \"x\"\n", ":2: invalid UTF-8 at byte 3 of the line; save the file as UTF-8"},
-      {good + "a \"x\"\r\n",
-       ":2: the line ends with a carriage return; save the file with Unix line ends (dos2unix)"},
-      {good + "a\t\"x\"", ":2: control character U+0009; a prompt is one line of plain text"},
+      {good + "a \u201cx\u201d\n",
+       ":2: no quoted target; put the text that the image should show in double quotes: this prompt has \u201c, and "
+       "only \" (U+0022) counts"},
+      {"a \"x\"\ra \"y\"\r",
+       ":1: control character U+000D; a carriage return; save the file with Unix line ends (mac2unix)"},
+      {good + "a\t\"x\"",
+       ":2: control character U+0009 (tab); a prompt is one line of plain text: of a table, give the column of "
+       "prompts alone"},
       {good + "a \"x\xc2\x85\"", ":2: control character U+0085; a prompt is one line of plain text"},
-      {"\xef\xbb\xbf" + good,
-       ":1: the line starts with a byte order mark; save the file as UTF-8 without it"},
+      {good + "\xef\xbb\xbf" + good,
+       ":2: the line starts with a byte order mark; take it out: files were put together here"},
+      {std::string("\xff\xfe\"\0x\0", 6), ": the file is UTF-16 text; save it as UTF-8"},
       {std::string("a \"x\0\"", 6), ":1: control character U+0000; a prompt is one line of plain text"},
-      {"", ": the file is empty; write one prompt on each line"}};
+      {"", ": the file is empty; write one prompt on each line"},
+      {"\r\n \r\n", ": the file is empty; write one prompt on each line"}};
   for (const auto& [bytes, problem] : faults) {
     const auto file = write(bytes);
     const auto error = error_of([&] { load_prompt_set(file, "ocr"); });
     EXPECT_EQ(error.what(), file.string() + problem);
     EXPECT_EQ(error.status(), Status::kUsage) << problem;
   }
+}
+
+TEST_F(PromptFile, WithLineEndsOfWindowsAByteOrderMarkOrBlankLinesAtItsEndIsTheSameSet) {
+  const auto plain = load_prompt_set(write(std::string(kGood) + "\nA \"b\"\n"), "ocr");
+  for (const std::string other :
+       {"{}\r\nA \"b\"\r\n", "\xef\xbb\xbf{}\nA \"b\"\n", "{}\nA \"b\"\r\n\r\n  \n"}) {
+    const auto set = load_prompt_set(write(fmt::format(fmt::runtime(other), kGood)), "ocr");
+    EXPECT_EQ(set.sha256, plain.sha256) << other;
+    EXPECT_EQ(set.prompts.back().text, "A \"b\"") << other;
+  }
+  const auto generated = generated_prompt_set();
+  std::string windows = "\xef\xbb\xbf";
+  for (const auto& prompt : generated.prompts) windows += prompt.text + "\r\n";
+  const auto without_end = windows.substr(0, windows.size() - 2);
+  EXPECT_EQ(load_prompt_set(write(without_end), "ocr").name, generated.name);
 }
 
 TEST_F(PromptFile, IsKnownByItsChecksumAlone) {
@@ -177,6 +199,9 @@ TEST(Overlap, FindsEqualTextsAndEqualTargets) {
   const auto b =
       set({{0, "z \"open  now\"", "open  now"}, {1, "other \"Else\"", "Else"}, {2, "y \"Shut\"", "Shut"}});
   const auto both = overlap(a, b);
+  const auto c = set({{0, " Y  \"shut\"", "shut"}, {1, "w \"CAFE\u0301\"", "CAFE\u0301"}});
+  EXPECT_EQ(overlap(c, a).texts, (std::vector<std::pair<int, int>>{{0, 1}})) << "but for case and blanks";
+  EXPECT_EQ(overlap(c, set({{0, "v \"caf\u00e9\"", "caf\u00e9"}})).targets.size(), 1u) << "but for the form";
   EXPECT_EQ(both.texts, (std::vector<std::pair<int, int>>{{1, 2}}));
   EXPECT_EQ(both.targets, (std::vector<std::pair<int, int>>{{0, 0}, {1, 2}}));
   EXPECT_TRUE(overlap(set({a.prompts[0]}), set({b.prompts[1]})).empty());
