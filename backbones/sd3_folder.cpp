@@ -13,6 +13,7 @@
 #include "models/loading.h"
 #include "models/tokenizers/clip_tokenizer.h"
 #include "models/tokenizers/t5_tokenizer.h"
+#include "models/tokenizers/text_limits.h"
 
 namespace harness {
 namespace {
@@ -61,8 +62,6 @@ std::int64_t image_size_of(const ModelChoices& choices, const Sd3Config& config,
   }
   return size;
 }
-
-constexpr std::int64_t kClipTokens = 77;
 
 /// Tokenizers and scheduler, which no header of weights speaks of.
 void check_texts(const std::filesystem::path& folder) {

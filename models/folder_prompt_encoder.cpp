@@ -13,6 +13,7 @@
 #include "models/nn/device.h"
 #include "models/tokenizers/clip_tokenizer.h"
 #include "models/tokenizers/t5_tokenizer.h"
+#include "models/tokenizers/text_limits.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -20,7 +21,6 @@ namespace {
 
 using torch::Tensor;
 
-constexpr std::int64_t kClipTokens = 77;
 constexpr int kCacheVersion = 1;
 const std::string kEmpty;
 

@@ -17,6 +17,7 @@
 #include "models/nn/gpu_ops.h"
 #include "worker/commands.h"
 #include "worker/memory_error.h"
+#include "worker/text_check.h"
 
 namespace harness {
 namespace {
@@ -140,6 +141,7 @@ int run_request(const std::string& command, const Json& request) {
     if (command == "parity") return parity_command(request);
     if (command == "check") return check_command(request);
     if (command == "check-scorers") return check_scorers_command(request);
+    if (command == "check-texts") return check_texts_command(request);
   } catch (const Error& error) {
     if (!request.value("json", false)) throw;
     put("{}\n", Json{{"error", {{"what", error.problem()}, {"where", error.where()}, {"hint", error.hint()}}}}
@@ -180,7 +182,7 @@ int run_command(int count, char** words) {
   if (count == 4 && std::string(words[2]) == "--request") return run_request(command, read_json(words[3]));
   throw Error("is started by harness, not by hand", "harness-worker",
               "usage: harness-worker run FOLDER | advanced FOLDER | describe | device NAME | gpu | "
-              "sample|pretrain|parity|check|check-scorers --request FILE");
+              "sample|pretrain|parity|check|check-scorers|check-texts --request FILE");
 }
 
 int run_program(int count, char** words) {

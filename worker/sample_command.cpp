@@ -15,6 +15,7 @@
 #include "trainers/rollout.h"
 #include "trainers/sampling/schedule.h"
 #include "worker/commands.h"
+#include "worker/text_check.h"
 
 namespace harness {
 
@@ -102,6 +103,15 @@ void apply_checkpoint(const std::filesystem::path& folder, Backbone& backbone) {
   if (adapter != nullptr && adapter->merges_exactly()) adapter->merge();
 }
 
+/// What of the prompt no text encoder reads.
+void tell_cut(const SampleRequest& r) {
+  const TextLimits limits(r.source.folder, r.source.choices.text_tokens);
+  const auto found = reading_of(limits, r.prompt.text, r.prompt.target);
+  if (found.text != TextLimits::Reading::kCut) return;
+  tell("note: the prompt is longer than {}: what follows is not read{}\n", limits.longest(),
+       found.is_target_cut ? ", the quoted text included" : "");
+}
+
 }  // namespace
 
 int sample_command(const Json& request) {
@@ -125,6 +135,7 @@ int sample_command(const Json& request) {
               {"height", images[0].height}};
   const auto fallback = backbone.fallback(r.prompt);
   if (backbone_type(r.source.name).needs_target) answer["fits"] = !fallback;
+  tell_cut(r);
   if (fallback) tell("note: the text does not fit {}; drawn as {}\n", fallback->limit, fallback->drawn);
   put("{}\n", r.json ? answer.dump() : r.output);
   return 0;

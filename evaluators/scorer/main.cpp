@@ -7,6 +7,7 @@
 #include "core/command_line/command_line.h"
 #include "core/error.h"
 #include "core/streams.h"
+#include "evaluators/scorer/characters.h"
 #include "evaluators/scorer/reader.h"
 #include "evaluators/scorer/tesseract_engine.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 struct Options {
   std::string profile = "ocr-glyph", only;
-  bool describe = false;
+  bool describe = false, characters = false;
 };
 
 void say(const std::string& line) {
@@ -38,6 +39,11 @@ void serve(Reader& reader) {
 
 int run(const Options& options) {
   try {
+    if (options.characters) {
+      put_exactly(Json{{"characters", readable_characters(find_tessdata() / "eng.traineddata")}}.dump() +
+                  "\n");
+      return 0;
+    }
     const auto reader = make_reader(options.profile, find_tessdata(), options.only);
     say(reader->hello().to_json().dump() + "\n");
     if (!options.describe) serve(*reader);
@@ -65,6 +71,8 @@ int main(int argc, char** argv) {
   program.add("--only", &o.only,
               "One of ocr-scene's readings alone, for measurements: dark-letters, light-letters, half-size");
   program.add("--describe", &o.describe, "Print the hello line and exit");
+  program.add("--characters", &o.characters,
+              "Print the characters that a transcript can hold, as JSON, and exit");
   program.run = [&] { return harness::run(o); };
   return harness::run_program(program, argc, argv);
 }
