@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "core/unicode/normal_form.h"
 #include "evaluators/text_metrics.h"
 
 namespace harness {
@@ -35,7 +36,7 @@ SampleScore ocr_score(std::string_view target, const ScorerAnswer& answer) {
     score.transcript_raw = answer.transcript_raw;
     return score;
   }
-  const TextMetrics metrics = text_metrics(transcript, target);
+  const TextMetrics metrics = text_metrics(to_nfc(transcript), target);
   return {.transcript = transcript,
           .transcript_raw = answer.transcript_raw,
           .metrics = {{"ocr_reward", metrics.reward},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "backbones/backbone.h"
+#include "core/unicode/normal_form.h"
 #include "core/weights/weights_folder.h"
 #include "models/nn/device.h"
 #include "worker/commands.h"
@@ -34,6 +35,9 @@ std::vector<Prompt> planned_prompts(const WorkerJob& job, const std::string& nam
   if (set.sha256 != job.get<std::string>(name + "_sha256")) {
     throw Error(fmt::format("was changed since the {} was planned", what), job.path(name).string(),
                 "repeat the command");
+  }
+  if (job.identity.value(kTargetForm, "") == kNormalFormC) {
+    for (auto& prompt : set.prompts) prompt.target = to_nfc(prompt.target);
   }
   return std::move(set.prompts);
 }

@@ -7,6 +7,8 @@
 #include <set>
 
 #include "core/text.h"
+#include "core/unicode/normal_form.h"
+#include "datasets/prompt_set.h"
 #include "evaluators/ocr.h"
 #include "harness/checks/check.h"
 #include "harness/show/comparisons.h"
@@ -162,13 +164,14 @@ Findings check_metrics(const CheckedExperiment& experiment, Fields&) {
       FROM metrics AS m JOIN prompts AS p ON p.id = m.prompt_id
       JOIN samples AS s ON s.evaluation_id = m.evaluation_id AND s.prompt_id = m.prompt_id AND s.sample = m.sample
       WHERE m.evaluation_id = ?1 ORDER BY p.position, m.name)sql";
+    const bool is_normal = e.config.value(kTargetForm, "") == kNormalFormC;
     for (const auto& [position, metric, target, value, transcript] :
          rows_of<std::int64_t, std::string, std::string, Number, Text>(experiment.store, kSql, e.id)) {
       if (std::ranges::count(ocr_metric_names(), metric) == 0) {
         ++others;
         continue;
       }
-      const auto fault = fault_of(metric, target, value, transcript);
+      const auto fault = fault_of(metric, is_normal ? to_nfc(target) : target, value, transcript);
       if (!fault.empty()) findings.add("{}: prompt {}: {} {}", e.name, position, metric, fault);
       ++scores;
     }

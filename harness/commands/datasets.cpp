@@ -14,6 +14,7 @@
 #include "datasets/split.h"
 #include "harness/commands/command.h"
 #include "harness/plan/workspace.h"
+#include "harness/prompts/prompt_notes.h"
 #include "harness/terminal/output.h"
 
 namespace harness {
@@ -80,9 +81,9 @@ int import(const DatasetsOptions& options) {
   const auto set = load(options);
   const auto folder = find_workspace({.out = options.out, .db = {}}).prompts_folder() / set.name;
   make_folder(folder / options.task);
-  // Byte for byte, since the checksum is the set's name.
   write_file_atomically(folder / options.task / kept_file_name(options.task), read_file(set.origin));
   if (!set.known) tell("note: the checksum {:.12} is not one of the public sets'\n", set.sha256);
+  for (const auto& note : set.notes) tell("note: {}\n", note);
   auto row = set_row(set);
   row["folder"] = folder.string();
   return print_answer(options.json, row, [&] {
@@ -111,15 +112,22 @@ int verify(const DatasetsOptions& options) {
     row["prompts_with_target"] = targets;
   }
   row["shared_texts"] = shared.texts.size();
+  row["shared_but_for_case_or_blanks"] = alike_but_not_equal(set, training, shared.texts);
   row["shared_targets"] = shared.targets.size();
   const auto print_words = [&] {
     put("{}: {} prompts, sha256 {}\n{}\n", set.name, set.prompts.size(), set.sha256,
         set.known ? "the checksum is a known one" : "the checksum is not one of the public sets'");
+    for (const auto& note : set.notes) put("{}\n", note);
     put("{}\n", is_of_records(set) ? "by tag: " + tags_text(geneval_records(set.prompts))
                                    : fmt::format("{} of its prompts quote a text", targets));
     put("shared with the training set {}: {} texts, {} targets\n", training.name, shared.texts.size(),
         shared.targets.size());
-    for (const auto& [a, b] : shared.texts) put("  line {} is line {} of the training set\n", a + 1, b + 1);
+    for (const auto& [a, b] : shared.texts) {
+      const bool is_equal =
+          set.prompts[static_cast<std::size_t>(a)].text == training.prompts[static_cast<std::size_t>(b)].text;
+      put("  line {} is line {} of the training set{}\n", a + 1, b + 1,
+          is_equal ? "" : ", but for case, blanks or Unicode form");
+    }
     for (const auto& [a, b] : shared.targets) {
       put("  the target of line {} is that of line {} of the training set: \"{}\"\n", a + 1, b + 1,
           shown_target(set.prompts[static_cast<std::size_t>(a)].target));

@@ -16,6 +16,7 @@
 #include "core/text.h"
 #include "core/weights/weights_folder.h"
 #include "harness/plan/model_folder.h"
+#include "harness/prompts/prompt_notes.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -169,7 +170,8 @@ void check_training_set(const TableSpec& spec, const ScaleSpec& scale, const Pro
                           source.empty() ? "that set" : source));
 }
 
-/// A score on a prompt (`by_target`: or target) that was trained on says nothing of other prompts.
+/// A score on a prompt (`by_target`: or target) that was trained on says nothing of other prompts. Public
+/// sets may have texts that differ in case alone: a note says so.
 void expect_disjoint(const Inputs& inputs, const TableSpec& spec, bool by_target) {
   constexpr std::size_t kShown = 5;
   if (!inputs.has_evaluation()) return;
@@ -177,16 +179,23 @@ void expect_disjoint(const Inputs& inputs, const TableSpec& spec, bool by_target
   used.prompts.resize(std::min(used.prompts.size(), static_cast<std::size_t>(spec.prompts_first)));
   const auto shared = overlap(inputs.training, used);
   std::set<int> all;
-  for (const auto& [position, other] : shared.texts) all.insert(position + 1);
+  std::size_t alike = 0;
+  for (const auto& [position, other] : shared.texts) {
+    const bool is_equal = inputs.training.prompts.at(static_cast<std::size_t>(position)).text ==
+                          used.prompts.at(static_cast<std::size_t>(other)).text;
+    if (!is_equal && inputs.training.known) continue;
+    alike += is_equal ? 0 : 1;
+    all.insert(position + 1);
+  }
   for (const auto& [position, other] : shared.targets) {
     if (by_target) all.insert(position + 1);
   }
   if (all.empty()) return;
   throw Error(
-      fmt::format("{} of its prompts {} of validation or test ({}): line{} {}{}", all.size(),
+      fmt::format("{} of its prompts {} of validation or test ({}): line{} {}{}{}", all.size(),
                   all.size() == 1 ? "is one" : "are those", by_target ? "same text or target" : "same text",
                   all.size() == 1 ? "" : "s", fmt::join(all | std::views::take(kShown), ", "),
-                  all.size() > kShown ? ", ..." : ""),
+                  all.size() > kShown ? ", ..." : "", alike_text(alike)),
       inputs.training_file.string(), "leave these lines out of the training set");
 }
 
@@ -252,6 +261,11 @@ Split split_of(const PromptSet& set, const SplitRule& rule, int of, bool leaves_
               std::string("setting ") + kLeaveOutValidationPrompts, "leave it at false");
 }
 
+void require_several(const PromptSet& set) {
+  refuse_unless(set.prompts.size() > 1, "holds a single prompt", set.origin,
+                "give two or more: scores are compared over prompts");
+}
+
 std::string OwnSplit::note() const {
   if (is_asked_for)
     return fmt::format("{} prompts for validation and {} for test, as asked for.", validation, test);
@@ -270,6 +284,7 @@ std::optional<GivenPrompts> given_evaluation(const TableSpec& spec, const Backbo
   auto set = load_prompt_set(file, task);
   if (may_lack && vocabulary_of(set) != shapes_vocabulary().name) return std::nullopt;
   expect_known_objects(set, backbone);
+  require_several(set);
   return GivenPrompts{file, std::move(set)};
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <set>
 #include <string_view>
 
@@ -12,12 +13,16 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "core/unicode/normal_form.h"
 #include "core/weights/outside_checkpoint.h"
+#include "evaluators/ocr.h"
 #include "harness/images/common_folder.h"
 #include "harness/images/same_images.h"
 #include "harness/plan/model_folder.h"
 #include "harness/plan/outside_runs.h"
 #include "harness/plan/scorers.h"
+#include "harness/plan/worker_request.h"
+#include "harness/prompts/prompt_notes.h"
 #include "results/table/table.h"
 #include "results/verdict/guardrails.h"
 
@@ -163,6 +168,23 @@ Json common_identity(const char* kind, const Plan& plan, std::int64_t seed) {
   return identity;
 }
 
+/// The evaluator among `scorers` that reads quoted texts, or nothing.
+const EvaluatorInfo* text_reader(const Plan& plan, const Json& scorers) {
+  const auto reads = [&](const EvaluatorInfo& evaluator) {
+    return scorers.contains(evaluator.name) &&
+           std::ranges::count(names_of(evaluator.metrics), ocr_metric_names().front()) > 0;
+  };
+  const auto found = std::ranges::find_if(plan.registry.evaluators, reads);
+  return found == plan.registry.evaluators.end() ? nullptr : &*found;
+}
+
+/// What is compared with transcripts (kTargetForm).
+void add_target_form(Json& identity, const Plan& plan, const Json& scorers, const PromptSet& set) {
+  const auto is_in_other_form = [](const Prompt& prompt) { return to_nfc(prompt.target) != prompt.target; };
+  if (text_reader(plan, scorers) != nullptr && std::ranges::any_of(set.prompts, is_in_other_form))
+    identity[kTargetForm] = kNormalFormC;
+}
+
 RunPlan base_run(const Plan& plan, std::int64_t seed) {
   RunPlan run{.job = {}, .name = kBaseMethod, .method = kBaseMethod, .seed = seed, .checkpoints = {0}};
   run.job.identity = common_identity("base", plan, seed);
@@ -197,6 +219,7 @@ RunPlan training_run(const Plan& plan, const std::string& name, std::int64_t see
   identity["settings"]["checkpoints"] = plan.checkpoints;
   identity["method_settings"] = plan.settings.effective_method(name);
   identity["scorers"] = plan.reward_scorers;
+  add_target_form(identity, plan, plan.reward_scorers, plan.inputs.training);
   run.job.paths = {{"weights", plan.inputs.weights_path()},
                    {"text_cache", plan.workspace.text_cache_folder()},
                    {"train_prompts", fs::absolute(plan.inputs.training_file).string()}};
@@ -380,6 +403,44 @@ void choose_scorers(Plan& plan, const ScorerFolders& folders) {
 
 namespace {
 
+/// How much of the prompts text encoders read, those of the backbone and of scorers; null where there are
+/// none.
+Json text_lengths(const Plan& plan, const UsedPrompts& used, const Json& scorers) {
+  const bool encodes = !plan.inputs.weights.empty() && fs::is_directory(plan.inputs.weights / "tokenizer");
+  Json folders = Json::object(), prompts = Json::array(), settings = Json::object();
+  for (const auto& [name, folder] : plan.scorer_folders) {
+    if (scorers.contains(name) && fs::exists(fs::path(folder) / "merges.txt")) folders[name] = folder;
+  }
+  if (!encodes && folders.empty()) return {};
+  for (const int position : used.positions) {
+    const auto& prompt = used.set.prompts.at(static_cast<std::size_t>(position));
+    prompts.push_back({prompt.text, prompt.target});
+  }
+  for (const auto& [name, value] : plan.settings.loop) settings[name] = value.effective;
+  auto answer = ask_worker("check-texts", {{"backbone", plan.backbone.name},
+                                           {"weights", encodes ? plan.inputs.weights_path() : ""},
+                                           {"settings", std::move(settings)},
+                                           {"scorers", std::move(folders)},
+                                           {"prompts", std::move(prompts)},
+                                           {"json", true}});
+  if (!answer.contains("error")) return answer;
+  const Json& error = answer.at("error");
+  throw Error(error.value("what", ""), error.value("where", ""), error.value("hint", ""));
+}
+
+void add_notes_on(const UsedPrompts& used, const Plan& plan, const Json& scorers,
+                  std::vector<std::string>& notes) {
+  const auto add = [&](std::vector<std::string> more) { std::ranges::move(more, std::back_inserter(notes)); };
+  add(used.set.notes);
+  const auto* reader = text_reader(plan, scorers);
+  if (task_of_set(used.set.name) != kGenevalPrompts) {
+    if (reader != nullptr || plan.backbone.needs_target) add(quote_notes(used));
+    if (reader != nullptr) add(reader_notes(used, reader->name, readable_characters(reader->name)));
+  }
+  if (const auto lengths = text_lengths(plan, used, scorers); !lengths.is_null())
+    add(length_notes(used, lengths));
+}
+
 /// The backbone asked for, else that of the weights given, else the table's.
 std::string backbone_of(const TableSpec& spec, const PlanRequest& request) {
   if (!request.backbone.empty()) return request.backbone;
@@ -548,6 +609,7 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
   if (run.is_images()) job.identity["samples"] = spec.samples;
   job.identity["scorers"] = scorers;
   job.identity["metrics"] = metrics;
+  add_target_form(job.identity, *this, scorers, inputs.evaluation);
   job.id = job_id(job.identity);
   job.folder = run.job.folder / fmt::format("eval-{}-{}-{}", split, step, job.id);
   job.paths = {{"weights", inputs.weights_path()},
@@ -562,6 +624,27 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
   job.label = fmt::format("{} {}{} on {} (seed {})", run.is_images() ? "score" : "evaluate", run.name,
                           run.only_checkpoint() ? "" : fmt::format(" at {}", step), split, run.seed);
   return job;
+}
+
+void add_prompt_notes(Plan& plan) {
+  auto& inputs = plan.inputs;
+  const bool trains = !plan.trained_rows().empty();
+  if (inputs.has_evaluation()) {
+    UsedPrompts used{inputs.evaluation, inputs.validation, "evaluation"};
+    used.positions.insert(used.positions.end(), inputs.test.begin(), inputs.test.end());
+    std::ranges::sort(used.positions);
+    add_notes_on(used, plan, plan.scorers, inputs.notes);
+    if (trains)
+      std::ranges::move(overlap_notes(inputs.evaluation, inputs.training), std::back_inserter(inputs.notes));
+    if (plan.spec.tests())
+      std::ranges::move(repeat_notes(inputs.evaluation, inputs.validation, inputs.test, inputs.left_out,
+                                     kLeaveOutValidationPrompts),
+                        std::back_inserter(inputs.notes));
+  }
+  if (!trains) return;
+  UsedPrompts used{inputs.training, std::vector<int>(inputs.training.prompts.size()), "training"};
+  std::iota(used.positions.begin(), used.positions.end(), 0);
+  add_notes_on(used, plan, plan.reward_scorers, inputs.notes);
 }
 
 Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
@@ -617,6 +700,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   expect_prompts_for_an_epoch(plan);
   add_runs(plan, 0);
   expect_images_of_test(plan);
+  add_prompt_notes(plan);
   return plan;
 }
 

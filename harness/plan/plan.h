@@ -134,6 +134,10 @@ void choose_scorers(Plan& plan, const ScorerFolders& folders);
 /// (ImagePlace). Throws Error for what is given from outside and cannot be read, or is given twice.
 void add_runs(Plan& plan, std::optional<int> first_index);
 
+/// Adds to the notes of the inputs what the prompts are that a plan uses: where their quotes, characters,
+/// lengths or repeats bound what a score can say.
+void add_prompt_notes(Plan& plan);
+
 /// Name of a run's test evaluation before selection has given it an id.
 std::string test_key(const RunPlan& run);
 /// The same of the checkpoint that the table's second view chooses.

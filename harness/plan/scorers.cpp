@@ -26,15 +26,21 @@ std::filesystem::path scorer_path() {
 
 namespace {
 
-/// What harness-scorer says of a profile: version, settings, checksums of its data files.
-Json describe_scorer(const std::string& profile) {
+/// What harness-scorer prints of a profile on `question`, "--describe" or "--characters".
+Json ask_scorer(const std::string& question, const std::string& profile) {
   const auto program = scorer_path();
-  const auto [status, text, _] = run_program({program.string(), "--describe", "--profile", profile});
-  auto hello = Json::parse(text, nullptr, false);
-  if (!status.ok() || !hello.is_object()) {
+  const auto [status, text, _] = run_program({program.string(), question, "--profile", profile});
+  auto answer = Json::parse(text, nullptr, false);
+  if (!status.ok() || !answer.is_object()) {
     throw Error("cannot describe itself (" + status.text() + ")", program.string(), "see the message above",
                 Status::kFailed);
   }
+  return answer;
+}
+
+/// Version, settings, checksums of its data files.
+Json describe_scorer(const std::string& profile) {
+  auto hello = ask_scorer("--describe", profile);
   hello.erase("protocol");
   return hello;
 }
@@ -114,6 +120,10 @@ Json identity_of(const EvaluatorInfo& evaluator, const ScorerFolders& folders) {
 }
 
 }  // namespace
+
+std::string readable_characters(const std::string& profile) {
+  return ask_scorer("--characters", profile).value("characters", "");
+}
 
 ScorerFolders::ScorerFolders(const Registry& registry, const std::string& chosen) : chosen_(chosen) {
   std::vector<std::string> names;

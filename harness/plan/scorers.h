@@ -14,6 +14,9 @@ namespace harness {
 /// harness-scorer beside this program, or $HARNESS_SCORER.
 std::filesystem::path scorer_path();
 
+/// Every character that transcripts of a profile of harness-scorer can hold.
+std::string readable_characters(const std::string& profile);
+
 /// File that marks a folder of --scorers as an external scorer's own.
 inline constexpr const char* kExternalScorerFile = "scorer.json";
 

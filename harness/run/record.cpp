@@ -9,7 +9,6 @@
 #include "core/sha256.h"
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
-#include "datasets/split.h"
 #include "harness/run/plan_runner.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
@@ -210,48 +209,6 @@ void add_training_note(const Plan& plan, std::vector<std::string>& notes) {
   }
 }
 
-/// What training has seen of the evaluation. Records of a small vocabulary ask for the same things.
-void add_overlap_note(const Inputs& inputs, std::vector<std::string>& notes) {
-  const auto shared = overlap(inputs.evaluation, inputs.training);
-  if (shared.empty()) return;
-  if (shared.texts.empty() && !vocabulary_of(inputs.evaluation).empty()) {
-    notes.push_back(
-        fmt::format("No evaluation prompt was trained on; {} of {} ask in other words for what a training "
-                    "prompt asks for.",
-                    shared.targets.size(), inputs.evaluation.prompts.size()));
-    return;
-  }
-  notes.push_back(
-      fmt::format("Training has seen {} of the evaluation's prompts and {} of its targets (`harness "
-                  "datasets verify` lists them).",
-                  shared.texts.size(), shared.targets.size()));
-}
-
-/// Prompts of equal text: whether validation's are in test, and what intervals are over.
-void add_repeat_notes(const Plan& plan, std::vector<std::string>& notes) {
-  const auto& inputs = plan.inputs;
-  if (!plan.spec.tests()) return;
-  const auto repeated =
-      inputs.test.size() - without_texts_of(inputs.evaluation, inputs.test, inputs.validation).size();
-  if (repeated > 0) {
-    notes.push_back(fmt::format(
-        "{} of the {} test prompts have the text of a validation prompt, which chose the checkpoints; --set "
-        "{}=true leaves them out.",
-        repeated, inputs.test.size(), kLeaveOutValidationPrompts));
-  }
-  if (inputs.left_out > 0) {
-    notes.push_back(
-        fmt::format("Left out of the test split: {} prompts that have the text of a validation prompt.",
-                    inputs.left_out));
-  }
-  const auto different = different_texts(inputs.evaluation, inputs.test);
-  if (different < inputs.test.size()) {
-    notes.push_back(fmt::format(
-        "The {} test prompts are {} different texts; intervals resample texts, with all their images.",
-        inputs.test.size(), different));
-  }
-}
-
 std::vector<std::string> notes_of(const Plan& plan, Store& store,
                                   const std::optional<std::string>& other_code) {
   std::vector<std::string> notes;
@@ -274,10 +231,6 @@ std::vector<std::string> notes_of(const Plan& plan, Store& store,
   }
   if (const auto set = assignments(plan.settings.requested("--set")); !set.empty())
     notes.push_back(fmt::format("Settings changed on the command line: {}.", set));
-  if (plan.inputs.has_evaluation()) {
-    if (!plan.trained_rows().empty()) add_overlap_note(plan.inputs, notes);
-    add_repeat_notes(plan, notes);
-  }
   notes.insert(notes.end(), plan.scorers_unused.begin(), plan.scorers_unused.end());
   for (const auto& run : plan.runs) {
     const auto former = run.only_checkpoint() ? std::nullopt : formerly_selected(store, run.job.id);

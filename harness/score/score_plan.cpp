@@ -67,6 +67,7 @@ void gather_prompts(const ScoreRequest& request, const Workspace& workspace, Inp
   const auto quotes = [](const Prompt& prompt) { return !prompt.target.empty(); };
   if (task == kPickscorePrompts && std::ranges::all_of(inputs.evaluation.prompts, quotes))
     inputs.evaluation = load_prompt_set(file, kOcrPrompts);
+  require_several(inputs.evaluation);
   inputs.evaluation_file = file;
 }
 
@@ -217,6 +218,7 @@ Plan make_score_plan(const ScoreRequest& request, const Workspace& workspace) {
   if (positions.size() == 1)
     plan.inputs.notes.push_back("Only one prompt has images: differences have no interval and no p-value.");
   add_runs(plan, request.first_index);
+  add_prompt_notes(plan);
   return plan;
 }
 

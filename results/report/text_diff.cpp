@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "core/unicode/normal_form.h"
 
 namespace harness {
 namespace {
@@ -60,8 +61,8 @@ void append(std::vector<DiffRun>& runs, DiffKind kind, char32_t character) {
 }  // namespace
 
 std::vector<DiffRun> text_diff(std::string_view text, std::string_view target) {
-  const auto shown = utf8_to_utf32(text);
-  const auto steps = backwards_steps(without_blanks(shown), without_blanks(utf8_to_utf32(target)));
+  const auto shown = utf8_to_utf32(to_nfc(text));
+  const auto steps = backwards_steps(without_blanks(shown), without_blanks(utf8_to_utf32(to_nfc(target))));
   std::vector<DiffRun> runs;
   std::size_t next = 0;
   const auto add_blanks = [&] {

@@ -30,6 +30,7 @@
 #include "core/json.h"
 #include "core/sha256.h"
 #include "core/source_sums/build_info.h"
+#include "core/unicode/normal_form.h"
 #include "datasets/prompt_set.h"
 #include "evaluators/external_scorer.h"
 #include "evaluators/image_statistics.h"
@@ -263,6 +264,9 @@ class Job {
     start_external_scorers();
     const auto positions = read_json(path_of("positions")).get<std::vector<int>>();
     prompts_ = load_prompt_set(path_of("prompts"), task_of_file(path_of("prompts")));
+    if (identity_.value(kTargetForm, "") == kNormalFormC) {
+      for (auto& prompt : prompts_.prompts) prompt.target = to_nfc(prompt.target);
+    }
     make_folder(folder_ / "images");
     for (std::size_t i = 0; i < positions.size(); ++i) {
       if (!step(i, positions.size(), "images")) return false;
@@ -386,6 +390,10 @@ int main_program(int argc, char** argv) {
     say(R"({"protocol": 1, "name": "ocr-fake", "version": "1", "settings": {}, "data": []})");
     return 0;
   }
+  if (command == "--characters") {
+    say(R"json({"characters": "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]_abcdefghijklmnopqrstuvwxyz{|}~\u00e9\u2019"})json");
+    return 0;
+  }
   if (command == "gpu") {
     say(R"({"kernels": true, "missing": "libcufile.so.0: no such file", "hint": "run scripts/setup"})");
     return 0;
@@ -401,6 +409,10 @@ int main_program(int argc, char** argv) {
   }
   if (command == "parity" && argc == 4) return parity(argv[3]);
   if (command == "check" && argc == 4) return check(argv[3]);
+  if (command == "check-texts") {
+    say(R"({"longest": "", "shortest": "", "cut": [], "partly": [], "targets_cut": 0, "scorers": {}})");
+    return 0;
+  }
   if (argc == 4) {  // sample, pretrain: shows the request
     say(read_json(argv[3]).dump());
     return 0;
