@@ -16,6 +16,7 @@
 #include "harness/compare/within.h"
 #include "harness/show/comparisons.h"
 #include "results/statistics/crossed.h"
+#include "results/statistics/outcomes.h"
 
 namespace harness {
 namespace {
@@ -48,6 +49,17 @@ class RowPair {
 
   SidePairing pairing() const { return runs_.seeds; }
 
+  /// Where a metric cannot tell the two apart (end_note).
+  std::string end_note_of(const std::vector<std::string>& metrics) {
+    std::vector<std::string> ties;
+    for (const auto& metric : metrics) {
+      if (baseline_.experiment->better(metric) != Better::kNone)
+        ties.push_back(
+            end_ties_text(metric, baseline_.side.name, method_.side.name, prompts_.values(metric)));
+    }
+    return end_note(std::move(ties));
+  }
+
   std::vector<SideDifference> differences(const std::vector<std::string>& metrics) const {
     auto found = differences_of(baseline_, method_, runs_.pairs, metrics);
     const auto& seeds = runs_.seeds;
@@ -69,6 +81,10 @@ class RowPair {
                        .better = baseline_.experiment->better(metric),
                        .runs_are_paired = !has_images_});
     auto results = compare_paired(pairs, settings);
+    if (has_images_) {
+      for (std::size_t i = 0; i < pairs.size(); ++i)
+        count_by_cluster(pairs[i], settings.confidence, results[i]);
+    }
     const bool judges = baseline_.experiment->judges_methods() && method_.experiment->judges_methods();
     const auto note =
         movement_note(mean_movement(*baseline_.store, *baseline_.experiment, baseline_.side.row),
@@ -154,13 +170,16 @@ void require_methods_claim(const ComparisonReport& report, const std::vector<Com
 }
 
 /// A method of the baseline's own experiment, which its table judges.
-void compare_in_table(const ComparedRow& baseline, const ComparedRow& method, const ComparisonReport& report,
+void compare_in_table(const ComparedRow& baseline, const ComparedRow& method, ComparisonReport& report,
                       std::vector<ComparisonRecord>& asked) {
   ScoreReader scores(*baseline.store);
   const auto& experiment = *baseline.experiment;
-  auto own =
-      compare_methods(scores, experiment, evaluated_checkpoints(*baseline.store, experiment),
-                      baseline.side.row, method.side.row, report.split, report.metrics, report.bootstrap);
+  const auto checkpoints = evaluated_checkpoints(*baseline.store, experiment);
+  auto own = compare_methods(scores, experiment, checkpoints, baseline.side.row, method.side.row,
+                             report.split, report.metrics, report.bootstrap);
+  auto note = end_note(scores, experiment, checkpoints, {{baseline.side.row, method.side.row}}, report.split,
+                       report.metrics);
+  if (!note.empty()) report.warnings.push_back(std::move(note));
   for (auto& record : own) {
     record.baseline = baseline.side.name;
     record.method = method.side.name;
@@ -203,6 +222,7 @@ void compare_with_another(const ComparedRow& baseline, const ComparedRow& method
   std::ranges::move(pair.compare(report.metrics, differences, report.bootstrap), std::back_inserter(asked));
   std::ranges::move(differences, std::back_inserter(report.differences));
   report.pairings.push_back(pair.pairing());
+  if (auto note = pair.end_note_of(report.metrics); !note.empty()) report.warnings.push_back(std::move(note));
   const bool both_validated =
       holds(splits_of(baseline), "validation") && holds(splits_of(method), "validation");
   if (report.split == "validation" || !both_validated) return;
@@ -222,6 +242,7 @@ ComparisonReport compare_across(const std::vector<ComparedRow>& rows, const Comp
     report.sides.push_back(row.side);
   }
   report.has_images = std::ranges::any_of(rows, has_images);
+  report.images_only = std::ranges::all_of(rows, has_images);
   report.split = split_across(rows, question);
   report.metrics = metrics_across(rows, report.split, question);
   require_sensible_effect(question.effect, baseline.experiment->table, report.metrics);

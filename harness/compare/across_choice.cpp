@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -105,6 +106,7 @@ std::vector<std::string> warnings_across(const std::vector<ComparedRow>& rows, c
     if (auto scale = scale_warning_of(*row.experiment); !scale.empty()) warnings.push_back(std::move(scale));
     if (auto note = fuller_note(*row.store, *row.experiment); !note.empty())
       warnings.push_back(std::move(note));
+    std::ranges::move(copies_notes(row.checkpoints, split), std::back_inserter(warnings));
     const auto checkpoints = row.selected(split);
     if (std::ranges::any_of(checkpoints, &EvaluatedCheckpoint::peeked))
       warnings.push_back(fmt::format(

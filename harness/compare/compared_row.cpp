@@ -175,7 +175,7 @@ std::vector<ComparedRow> in_one_experiment(std::vector<ComparedRow> rows) {
 
 std::vector<EvaluatedCheckpoint> ComparedRow::selected(const std::string& split) const {
   auto found = checkpoints;
-  std::erase_if(found, [&](const auto& c) { return c.split != split || !c.selected; });
+  std::erase_if(found, [&](const auto& c) { return c.split != split || !c.selected || !c.copy_of.empty(); });
   return found;
 }
 

@@ -22,7 +22,7 @@ struct ComparedRow {
   bool is_base() const;
   /// "3:" of a row that is "3:dual" here.
   std::string prefix() const;
-  /// The selected ones of a split, by seed.
+  /// The selected ones of a split, by seed, without copies.
   std::vector<EvaluatedCheckpoint> selected(const std::string& split) const;
 };
 

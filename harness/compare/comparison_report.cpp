@@ -13,6 +13,7 @@
 #include "harness/plan/table_spec.h"
 #include "harness/terminal/output.h"
 #include "results/statistics/statistics.h"
+#include "results/statistics/verdict_words.h"
 #include "results/table/table_format.h"
 #include "results/table/table_view.h"
 
@@ -83,6 +84,10 @@ void for_each_method(const ComparisonReport& report, const std::function<void(Me
   }
 }
 
+std::string in_its_words(const ComparisonReport& report, std::string text) {
+  return report.images_only ? about_images(std::move(text)) : text;
+}
+
 /// "better in", "these checkpoints differ in": the group of a sentence that a metric belongs to.
 /// `of_methods`: the sentence begins with their names alone.
 std::string group_of(const ComparedMetric& metric, bool of_methods) {
@@ -93,7 +98,7 @@ std::string group_of(const ComparedMetric& metric, bool of_methods) {
                                   : "no difference shown under unequal conditions in";
   if (!metric.board_verdict.empty()) return metric.board_verdict + " in";
   if (is_of_methods(metric)) return metric.verdict.differs ? metric.verdict.text + " in" : "not resolved in";
-  if (r.crossed && r.crossed->of_runs_alone) return "not judged in";
+  if (metric.verdict.text.starts_with("not judged")) return "not judged in";
   if (of_methods)
     return metric.verdict.differs ? "these checkpoints differ in"
                                   : "no difference shown between these checkpoints in";
@@ -125,8 +130,8 @@ std::string sentence_of(Metrics metrics, const ComparisonReport& report) {
   }
   const auto who = fmt::format(fmt::runtime(of_methods ? "{} against {}" : "These checkpoints of {} and {}"),
                                metrics.front().record.method, report.baseline);
-  return fmt::format("{}: {}.{}", who, join(parts, "; "),
-                     of_methods ? "" : " No statement about the methods.");
+  return in_its_words(report, fmt::format("{}: {}.{}", who, join(parts, "; "),
+                                          of_methods ? "" : " No statement about the methods."));
 }
 
 std::string short_test_name(const ComparedMetric& compared) {
@@ -254,7 +259,7 @@ std::string why_not_of_methods(const ComparisonReport& report) {
 }
 
 void print_interval_legend(const ComparisonReport& report) {
-  const bool by_seed = report.unit == "seeds";
+  const bool by_seed = report.unit == kSeedUnit;
   put("Differences: method \u2212 baseline, {}.\n",
       by_seed ? "paired by seed"
       : report.has_images
@@ -270,9 +275,9 @@ void print_interval_legend(const ComparisonReport& report) {
       put("Where the verdict is on checkpoints, both are over {} alone: {}.\n", report.unit,
           why_not_of_methods(report));
   } else {
-    put("Interval: {} bootstrap over {}, {} resamples. It concerns these checkpoints, not the methods: {}.\n",
+    put("Interval: {} bootstrap over {}, {} resamples. It concerns {}, not the methods: {}.\n",
         interval_name(report.bootstrap.interval), report.unit, report.bootstrap.resamples,
-        why_not_of_methods(report));
+        in_its_words(report, "these checkpoints"), why_not_of_methods(report));
   }
 }
 
@@ -346,15 +351,16 @@ void print_legend(const ComparisonReport& report) {
   put("{}{}\n", p_text(report), family_text(report));
   put("\"{}\" means: the interval excludes 0{}, and Holm's p is below {:g}. Missing: pairs without a value on a "
       "side, left out of everything.\n",
-      any(report, is_of_methods) ? "Better\", \"worse" : "These checkpoints differ",
+      any(report, is_of_methods) ? "Better\", \"worse" : in_its_words(report, "These checkpoints differ"),
       any(report, is_of_methods) && report.unit == "prompts" ? ", as does the one over prompts alone" : "",
       std::round(1e6 * (1 - report.bootstrap.confidence)) / 1e6);
-  put("W / T / L: pairs that the method won, tied and lost; of a metric without a good direction those where it is "
-      "higher, equal and lower.\n");
+  put("W / T / L: pairs {}that the method won, tied and lost; of a metric without a good direction those where it is "
+      "higher, equal and lower.\n",
+      report.has_images ? "(of rows that were drawn elsewhere prompts, each by its mean) " : "");
   put("Win rate: ties count half, Wilson interval. Detectable: smallest true difference {} found with power "
       "{} % "
       "by a two-sided {} % test, before Holm.\n",
-      any(report, is_of_methods) ? "between the methods" : "between these checkpoints",
+      any(report, is_of_methods) ? "between the methods" : in_its_words(report, "between these checkpoints"),
       format_percent(report.power.power), level);
 }
 
@@ -493,6 +499,7 @@ void add_comparisons(const std::vector<ComparisonRecord>& records, const std::ve
         records[i].result, better[i],
         {.confidence = report.bootstrap.confidence, .adjusted_p = metric.adjusted_p, .unit = report.unit});
     mark_unequal(report, metric);
+    metric.verdict.text = in_its_words(report, std::move(metric.verdict.text));
     add_power(report, metric);
     add_power_of_yardstick(report, metric);
     report.compared.push_back(std::move(metric));

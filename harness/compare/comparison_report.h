@@ -47,7 +47,8 @@ struct ComparisonReport {
   std::vector<std::string> warnings = {};  ///< why a verdict may not be quoted, a sentence each
   std::vector<ComparisonRecord> validation = {};  ///< where another split is shown
   BootstrapSettings bootstrap = {};
-  bool has_images = false;  ///< rows that were drawn elsewhere, whose runs are not paired
+  bool has_images = false;   ///< rows that were drawn elsewhere, whose runs are not paired
+  bool images_only = false;  ///< all rows were
   PowerSettings power = {};
   std::string more_runs = "--seeds 42..44";  ///< how a table gets the runs that it lacks
   std::optional<double> effect = {};         ///< --effect

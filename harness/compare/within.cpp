@@ -16,6 +16,7 @@
 #include "harness/show/yardstick.h"
 #include "harness/terminal/output.h"
 #include "results/statistics/crossed.h"
+#include "results/statistics/verdict_words.h"
 #include "results/table/table_view.h"
 
 namespace harness {
@@ -237,9 +238,11 @@ ComparisonReport compare_within(Store& store, const Experiment& experiment, cons
   report.split = chosen_split(question, experiment, checkpoints);
   report.warnings = warnings_of(experiment, report.split);
   if (auto note = fuller_note(store, experiment); !note.empty()) report.warnings.push_back(std::move(note));
-  if (over_training) report.unit = "seeds";
+  if (over_training) report.unit = kSeedUnit;
+  std::ranges::move(copies_notes(checkpoints, report.split), std::back_inserter(report.warnings));
   report.has_images = std::ranges::any_of(
       question.rows(), [&](const std::string& row) { return is_of_images(experiment, row); });
+  report.images_only = experiment.backbone == kImagesBackbone;
   report.table = experiment.table_id;
   report.experiment = experiment.id;
   report.more_runs = experiment.more_runs();
@@ -249,10 +252,16 @@ ComparisonReport compare_within(Store& store, const Experiment& experiment, cons
   report.families = table_families(scores, experiment, checkpoints, report.split, of_checkpoints);
   std::vector<ComparisonRecord> asked;
   std::vector<Better> better;
+  std::vector<std::pair<std::string, std::string>> arms;
   for (const auto& method : question.methods) {
+    arms.emplace_back(question.baseline, method);
     std::ranges::move(compare_methods(scores, experiment, checkpoints, question.baseline, method,
                                       report.split, report.metrics, report.bootstrap),
                       std::back_inserter(asked));
+  }
+  if (!over_training) {
+    auto note = end_note(scores, experiment, checkpoints, arms, report.split, report.metrics);
+    if (!note.empty()) report.warnings.push_back(std::move(note));
   }
   require_claim(store, experiment, question, asked);
   if (of_checkpoints) claim_checkpoints_only(asked);

@@ -1,10 +1,16 @@
 #include "harness/show/comparisons.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <map>
 
+#include "core/text.h"
 #include "harness/show/training_table.h"
+#include "results/statistics/outcomes.h"
 #include "results/store/rows.h"
+#include "results/table/table_view.h"
 
 namespace harness {
 namespace {
@@ -118,7 +124,10 @@ void complete_comparisons(ScoreReader& scores, const Experiment& experiment, con
   const auto checkpoints = evaluated_checkpoints(scores.store(), experiment);
   // The intervals over prompts are in the DB; only those with seeds drawn too are not.
   BootstrapSettings settings;
-  if (!draws_seeds || experiment.seeds.size() < 2) settings.resamples = 0;
+  // An early version took copies for training runs.
+  const bool has_copies =
+      std::ranges::any_of(checkpoints, [&](const auto& c) { return c.split == split && !c.copy_of.empty(); });
+  if (!has_copies && (!draws_seeds || experiment.seeds.size() < 2)) settings.resamples = 0;
   std::map<std::pair<std::string, std::string>, std::vector<TableComparison*>> arms;
   for (auto& comparison : shown) arms[{comparison.baseline, comparison.method}].push_back(&comparison);
   for (const auto& [arm, comparisons] : arms) {
@@ -135,6 +144,11 @@ void complete_comparisons(ScoreReader& scores, const Experiment& experiment, con
       values.tests = computed.tests;
       values.standard_error = computed.standard_error;
       values.carried_by = computed.carried_by;
+      if (has_copies) values = computed;
+      if (!is_of_images(experiment, arm.first) && !is_of_images(experiment, arm.second)) continue;
+      values.wins = computed.wins;
+      values.ties = computed.ties;
+      values.losses = computed.losses;
     }
   }
 }
@@ -148,7 +162,7 @@ std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experim
                                               const std::string& baseline, const std::string& method,
                                               const std::string& split,
                                               const std::vector<std::string>& metrics,
-                                              const BootstrapSettings& settings) {
+                                              const BootstrapSettings& settings, Outcomes outcomes) {
   const bool over_training = experiment.is_training();
   const auto rows = over_training ? training_rows(scores.store(), experiment) : std::vector<TableRow>{};
   std::vector<PairedMetric> pairs;
@@ -165,6 +179,8 @@ std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experim
   std::vector<ComparisonRecord> records;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     results[i].judges_methods = experiment.judges_methods();
+    if (outcomes == Outcomes::kShown && !pairs[i].runs_are_paired)
+      count_by_cluster(pairs[i], settings.confidence, results[i]);
     records.push_back({.split = split,
                        .metric = metrics[i],
                        .baseline = baseline,
@@ -173,6 +189,37 @@ std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experim
                        .note = note});
   }
   return records;
+}
+
+std::string end_ties_text(const std::string& metric, const std::string& baseline, const std::string& method,
+                          std::span<const PairedValue> pairs) {
+  const auto found = ties_at_an_end(pairs);
+  if (!found) return {};
+  return fmt::format("{} of {} \u2212 {}: {} of {} pairs tie at {:.4g}, the {} value", metric, method,
+                     baseline, found->ties, found->pairs, found->value,
+                     found->lowest && found->highest ? "only"
+                     : found->lowest                 ? "lowest"
+                                                     : "highest");
+}
+
+std::string end_note(std::vector<std::string> ties) {
+  std::erase(ties, "");
+  if (ties.empty()) return {};
+  return fmt::format("{}a metric cannot tell rows apart. {}.", kAtAnEnd, join(ties, "; "));
+}
+
+std::string end_note(ScoreReader& scores, const Experiment& experiment,
+                     const std::vector<EvaluatedCheckpoint>& checkpoints,
+                     const std::vector<std::pair<std::string, std::string>>& arms, const std::string& split,
+                     const std::vector<std::string>& metrics) {
+  std::vector<std::string> ties;
+  for (const auto& metric : metrics) {
+    if (experiment.better(metric) == Better::kNone || !restated_by(metric).empty()) continue;
+    for (const auto& [baseline, method] : arms)
+      ties.push_back(end_ties_text(metric, baseline, method,
+                                   paired_values(scores, checkpoints, baseline, method, split, metric)));
+  }
+  return end_note(std::move(ties));
 }
 
 static std::vector<std::pair<std::string, std::string>> arms_of(const std::string& baseline,
@@ -227,7 +274,8 @@ std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experi
     };
     for (const auto& [first, second] : compared_arms(experiment)) {
       if (!is_there(first) || !is_there(second)) continue;
-      std::ranges::move(compare_methods(scores, experiment, checkpoints, first, second, split, metrics),
+      std::ranges::move(compare_methods(scores, experiment, checkpoints, first, second, split, metrics, {},
+                                        Outcomes::kStored),
                         std::back_inserter(records));
     }
   }

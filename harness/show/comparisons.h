@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,13 +46,33 @@ std::optional<std::string> movement_note(const Movement& a, const Movement& b);
 /// those of another row, and they are not paired.
 bool is_of_images(const Experiment& experiment, const std::string& row);
 
+/// How wins, ties and losses are counted where a row's images were drawn elsewhere.
+enum class Outcomes {
+  kShown,  ///< over prompts (count_by_cluster), as `compare` and the tables show them
+  kStored  ///< by place, as the DB holds them
+};
+
 /// One comparison a metric, as `compare` and the table make them.
 std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experiment& experiment,
                                               const std::vector<EvaluatedCheckpoint>& checkpoints,
                                               const std::string& baseline, const std::string& method,
                                               const std::string& split,
                                               const std::vector<std::string>& metrics,
-                                              const BootstrapSettings& settings = {});
+                                              const BootstrapSettings& settings = {},
+                                              Outcomes outcomes = Outcomes::kShown);
+
+/// Where nearly all pairs tie at a metric's lowest or highest value, so that it cannot tell rows apart:
+/// "ocr_reward of b \u2212 a: 107 of 111 pairs tie at 0, the lowest value". Empty elsewhere.
+std::string end_ties_text(const std::string& metric, const std::string& baseline, const std::string& method,
+                          std::span<const PairedValue> pairs);
+/// The sentence of all these, of which some may be empty; empty where all are.
+std::string end_note(std::vector<std::string> ties);
+/// The same of an experiment's rows in those of the metrics that have a good direction; `arms`: pairs of
+/// baseline and method.
+std::string end_note(ScoreReader& scores, const Experiment& experiment,
+                     const std::vector<EvaluatedCheckpoint>& checkpoints,
+                     const std::vector<std::pair<std::string, std::string>>& arms, const std::string& split,
+                     const std::vector<std::string>& metrics);
 
 /// The comparisons of compared_arms for each metric that was run, on the test and the validation split.
 std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experiment);

@@ -8,9 +8,11 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "core/unicode/normal_form.h"
 #include "harness/plan/selection.h"
 #include "results/store/rows.h"
+#include "results/table/table_view.h"
 
 namespace harness {
 
@@ -92,6 +94,63 @@ void leave_to_second_view(Store& store, const Experiment& experiment, Checkpoint
           chosen_step(store, experiment, c.run_id, experiment.table.selection.rule, candidates);
     }
     if (const auto step = chosen.at(c.run_id)) c.selected = *step == c.step;
+  }
+}
+
+/// How an evaluation begins. Copies have the image or the scores in common.
+struct Beginning {
+  std::string sha256, scores;
+};
+Beginning beginning_of(Store& store, const std::string& evaluation) {
+  constexpr auto kSql = R"sql(
+    SELECT ifnull((SELECT sha256 FROM samples WHERE evaluation_id = ?1 ORDER BY prompt_id, sample LIMIT 1), ''),
+           ifnull((SELECT group_concat(ifnull(value, ''), ' ') FROM (
+             SELECT value FROM metrics WHERE evaluation_id = ?1 ORDER BY name, prompt_id, sample LIMIT 8)), ''))sql";
+  return rows_as<Beginning, std::string, std::string>(store, kSql, evaluation).front();
+}
+
+/// Whether two evaluations have the same image everywhere, or the same scores. What a collapsed policy draws
+/// is no copy: one image for every prompt. Scores tell only where some metric hardly repeats a value.
+bool are_copies(Store& store, const std::string& a, const std::string& b) {
+  constexpr auto kSameImages = R"sql(
+    SELECT NOT EXISTS (
+        SELECT 1 FROM samples AS ours LEFT JOIN samples AS theirs
+          ON theirs.evaluation_id = ?2 AND theirs.prompt_id = ours.prompt_id AND theirs.sample = ours.sample
+        WHERE ours.evaluation_id = ?1 AND ours.sha256 IS NOT theirs.sha256)
+      AND (SELECT count(*) = 1 OR count(DISTINCT nullif(sha256, '')) > 1 FROM samples WHERE evaluation_id = ?1))sql";
+  constexpr auto kSameScores = R"sql(
+    SELECT NOT EXISTS (
+        SELECT 1 FROM metrics AS ours LEFT JOIN metrics AS theirs
+          ON theirs.evaluation_id = ?2 AND theirs.name = ours.name AND theirs.prompt_id = ours.prompt_id
+          AND theirs.sample = ours.sample
+        WHERE ours.evaluation_id = ?1 AND ours.value IS NOT theirs.value)
+      AND EXISTS (SELECT 1 FROM metrics WHERE evaluation_id = ?1 GROUP BY name
+                  HAVING count(value) > 1 AND 2 * count(DISTINCT value) > count(value)))sql";
+  return rows_of<bool>(store, kSameImages, a, b).front() || rows_of<bool>(store, kSameScores, a, b).front();
+}
+
+/// checkpoints: in order, those of a row and split by seed.
+void find_copies(Store& store, Checkpoints& checkpoints) {
+  std::map<std::string, Beginning> begun;
+  const auto begin_of = [&](const std::string& id) -> const Beginning& {
+    const auto found = begun.find(id);
+    return found != begun.end() ? found->second : begun[id] = beginning_of(store, id);
+  };
+  const auto may_be_copies = [&](const std::string& a, const std::string& b) {
+    const auto &one = begin_of(a), &other = begin_of(b);
+    return (!one.sha256.empty() && one.sha256 == other.sha256) ||
+           (!one.scores.empty() && one.scores == other.scores);
+  };
+  for (auto c = checkpoints.begin(); c != checkpoints.end(); ++c) {
+    const auto is_original = [&](const EvaluatedCheckpoint& earlier) {
+      return earlier.method == c->method && earlier.split == c->split && earlier.selected &&
+             earlier.seed != c->seed && earlier.copy_of.empty() &&
+             may_be_copies(earlier.evaluation_id, c->evaluation_id) &&
+             are_copies(store, earlier.evaluation_id, c->evaluation_id);
+    };
+    if (!c->selected) continue;
+    const auto original = std::find_if(checkpoints.begin(), c, is_original);
+    if (original != c) c->copy_of = original->evaluation_id;
   }
 }
 
@@ -202,7 +261,27 @@ std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Exper
   };
   std::sort(checkpoints.begin(), checkpoints.end(),
             [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  if (experiment.seeds.size() > 1) find_copies(store, checkpoints);
   return checkpoints;
+}
+
+std::vector<std::string> copies_notes(const Checkpoints& checkpoints, const std::string& split) {
+  std::vector<std::string> notes;
+  for (auto c = checkpoints.begin(); c != checkpoints.end(); ++c) {
+    std::vector<std::string> seeds{std::to_string(c->seed)};
+    for (const auto& copy : checkpoints) {
+      if (copy.copy_of == c->evaluation_id && copy.method == c->method && copy.split == split)
+        seeds.push_back(std::to_string(copy.seed));
+    }
+    if (c->split != split || !c->selected || seeds.size() < 2) continue;
+    const auto last = seeds.back();
+    seeds.pop_back();
+    notes.push_back(fmt::format(
+        "{}runs {} and {} of {} have the same images, or the same scores on every image. They count as one "
+        "training run. Give each run the images of a training of its own.",
+        kCopies, join(seeds, ", "), last, c->method));
+  }
+  return notes;
 }
 
 std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints) {
@@ -227,6 +306,7 @@ std::vector<PairedValue> paired_values(ScoreReader& scores,
   for (const auto& checkpoint : checkpoints) {
     if (checkpoint.method != method || checkpoint.split != split || !checkpoint.selected) continue;
     const auto* other = find_checkpoint(checkpoints, baseline, checkpoint.seed, split);
+    if (!checkpoint.copy_of.empty() || (other && !other->copy_of.empty())) continue;
     const auto& clusters = scores.clusters(checkpoint.evaluation_id);
     const auto& ours = scores.values(checkpoint.evaluation_id, metric);
     const auto& theirs = other ? scores.values(other->evaluation_id, metric) : ours;

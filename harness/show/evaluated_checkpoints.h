@@ -18,6 +18,9 @@ struct EvaluatedCheckpoint {
   std::int64_t seed = 0;
   int step = 0;
   bool peeked = false, selected = false;
+  /// The id of the evaluation of an earlier seed of its row with the same images, or with the same value of
+  /// every metric on every image; empty: none. Both are of one training run, which counts once.
+  std::string copy_of = {};
 };
 
 /// Whether this row is that of the starting weights. Where images of other systems are scored there is none,
@@ -26,6 +29,10 @@ bool is_base_row(const Experiment& experiment, const std::string& row);
 
 /// Its evaluations: base first, then the methods in the experiment's order; by seed, split and step.
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Experiment& experiment);
+
+/// A sentence a row whose runs on `split` hold copies.
+std::vector<std::string> copies_notes(const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                      const std::string& split);
 
 /// Tests of the checkpoints that were chosen within equal evaluations.
 struct SecondView {
@@ -66,7 +73,7 @@ class ScoreReader {
 };
 
 /// Pairs of one metric on one split at the selected checkpoints, seeds pooled, clustered by prompt text. A
-/// seed that the baseline lacks gives pairs that lack a side.
+/// seed that the baseline lacks gives pairs that lack a side; one of which either row has a copy gives none.
 std::vector<PairedValue> paired_values(ScoreReader& scores,
                                        const std::vector<EvaluatedCheckpoint>& checkpoints,
                                        const std::string& baseline, const std::string& method,

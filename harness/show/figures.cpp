@@ -268,8 +268,10 @@ std::string claim_note(const TableModel& model) {
   if (has_claim(model, Claim::kMethods)) return "";
   return !model.scale_warning.empty()
              ? "At this scale differences are between these checkpoints, not between methods."
-             : "Fewer than three training runs per method: differences are between these checkpoints, not between "
-               "methods.";
+             : in_its_words(
+                   model,
+                   "Fewer than three training runs per method: differences are between these checkpoints, "
+                   "not between methods.");
 }
 
 /// What the colours and intervals of differences are.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -184,10 +185,11 @@ void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, co
   if (std::ranges::any_of(experiment.table.columns, &ColumnSpec::is_statistic)) {
     for (auto& run : runs_of(store, experiment)) runs[run.id] = std::move(run);
   }
-  for (const auto& checkpoint : evaluated_checkpoints(store, experiment)) {
+  const auto checkpoints = evaluated_checkpoints(store, experiment);
+  for (const auto& checkpoint : checkpoints) {
     const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
     for (const auto& [metric, reason] : not_run.items()) model.not_run[metric] = reason;
-    if (checkpoint.split != split) continue;
+    if (checkpoint.split != split || !checkpoint.copy_of.empty()) continue;
     const bool is_base = is_base_row(experiment, checkpoint.method);
     const bool is_of_second_view =
         experiment.table.has_second_view() && !checkpoint.selected && !checkpoint.peeked;
@@ -205,6 +207,14 @@ void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, co
   share_budget(model.rows);
   model.chosen_on_split = chooses_on(experiment, split);
   model.comparisons = stored_comparisons(store, experiment, split);
+  std::ranges::move(copies_notes(checkpoints, split), std::back_inserter(model.notes));
+  if (auto note = end_note(scores, experiment, checkpoints, compared_arms(experiment), split,
+                           named_by_table(experiment.table, metrics_of(store, checkpoints)));
+      !note.empty())
+    model.notes.push_back(std::move(note));
+  const auto is_given = [&](const std::string& row) { return is_of_images(experiment, row); };
+  if (!model.images_are_given && std::ranges::any_of(experiment.methods, is_given))
+    model.notes.emplace_back("W / T / L of rows that were drawn elsewhere: prompts, each by its mean.");
 }
 
 /// The same differences on the prompts that chose the checkpoints.

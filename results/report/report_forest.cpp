@@ -27,7 +27,7 @@ std::string tile_verdict(const TableModel& model, const TableComparison& compari
   if (comparison.resolved())
     return fmt::format("{} than {}", direction_of(*comparison.values.delta, better), comparison.baseline);
   if (comparison.differs && comparison.board_verdict.empty())
-    return fmt::format("these checkpoints differ from {}'s", comparison.baseline);
+    return in_its_words(model, "these checkpoints differ from ") + comparison.baseline + "'s";
   return fmt::format("against {}: {}", comparison.baseline, verdict_text(model, comparison));
 }
 

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <boost/algorithm/string/replace.hpp>
+
+#include "results/statistics/verdict_words.h"
+
 namespace harness {
 namespace {
 
@@ -71,14 +75,21 @@ std::string direction_of(double delta, Better better) {
   return (delta > 0) == (better == Better::kUp) ? "better" : "worse";
 }
 
+std::string about_images(std::string text) {
+  return boost::replace_all_copy(std::move(text), "hese checkpoints", "hese images");
+}
+
 Verdict verdict_of(const PairedComparison& comparison, Better better, const VerdictSettings& settings) {
   Verdict verdict{.claim = claim_of(comparison), .text = "no complete pair"};
   if (!comparison.delta) return verdict;
   const bool of_methods = verdict.claim == Claim::kMethods;
-  if (!of_methods && comparison.crossed && comparison.crossed->of_runs_alone) {
-    verdict.text = comparison.judges_methods ? fmt::format("not judged: {} of {} training runs",
-                                                           comparison.crossed->runs, kFewestRuns)
-                                             : "not judged at this scale";
+  const bool of_runs_alone =
+      settings.unit == kSeedUnit || (comparison.crossed && comparison.crossed->of_runs_alone);
+  if (!of_methods && of_runs_alone) {
+    verdict.text = comparison.judges_methods
+                       ? fmt::format("not judged: {} of {} training runs",
+                                     comparison.crossed ? comparison.crossed->runs : 1, kFewestRuns)
+                       : "not judged at this scale";
     return verdict;
   }
   const auto interval = interval_of(comparison, verdict.claim);

@@ -12,6 +12,11 @@ namespace {
 constexpr const char* kHarmMark = "!";
 constexpr std::size_t kFixedColumns = 3;  // guardrail, harmful, the baseline's mean
 
+/// Nothing is rewarded for images that are given.
+const char* reward_word(const TableModel& model) {
+  return model.images_are_given ? "score" : "reward";
+}
+
 /// A size without a sign, in the column's unit: "10.00 points", "0.0500".
 std::string size_text(double size, const TableColumn& column) {
   const auto text = format_value(std::abs(size), column);
@@ -85,12 +90,16 @@ ViewTable table_against(const TableModel& model, const GuardrailPanel& panel, co
   for (const auto& method : methods) table.columns.push_back({fmt::format("{} \u2212 {}", method, baseline)});
   const auto add_row = [&](RowKind kind, const TableColumn& column, const std::string& harm, auto cell_of) {
     const auto mean = format_value(mean_over_seeds(model, baseline, column), column);
-    table.rows.push_back({kind, {{title_of(column)}, {harm}, {mean}}});
+    const auto mark = incomplete_mark(model, baseline, column);
+    table.rows.push_back({kind, {{title_of(column)}, {harm}, {.text = mean, .marks = mark}}});
     for (const auto& method : methods) table.rows.back().cells.push_back(cell_of(method));
   };
-  const auto reward = column_of(model, panel.reward);
-  add_row(RowKind::kReference, reward, "the reward",
-          [&](const std::string& method) { return ViewCell{reward_text(panel, baseline, method, reward)}; });
+  if (!panel.reward.empty()) {
+    const auto reward = column_of(model, panel.reward);
+    add_row(
+        RowKind::kReference, reward, fmt::format("the {}", reward_word(model)),
+        [&](const std::string& method) { return ViewCell{reward_text(panel, baseline, method, reward)}; });
+  }
   for (const auto& metric : panel.metrics) {
     const auto column = column_of(model, metric.name);
     add_row(RowKind::kOurs, column, harm_text(metric, column, baseline), [&](const std::string& method) {
@@ -140,21 +149,24 @@ std::vector<std::string> sentences_of(const TableModel& model, const GuardrailPa
     });
     if (of_checkpoints) {
       return fmt::format(
-          "These checkpoints of {}: {} against {}, while {}. Look at the images; {}.", method, reward,
-          first.baseline, join(harms, ", and "),
+          "{} of {}: {} against {}, while {}. Look at the images; {}.",
+          in_its_words(model, "These checkpoints"), method, reward, first.baseline, join(harms, ", and "),
           model.scale_warning.empty()
               ? fmt::format("statements about the method need at least {}", what_is_missing(panel).text())
               : fmt::format("scale {} allows no statement about the method", model.scale));
     }
     return fmt::format(
-        "Guardrail alarm, {}: its {} against {}, and its {}. Look at its images before believing the reward.",
-        method, reward, first.baseline, join(harms, ", and its "));
+        "Guardrail alarm, {}: its {} against {}, and its {}. Look at its images before believing the {}.",
+        method, reward, first.baseline, join(harms, ", and its "), reward_word(model));
   });
 }
+
+constexpr const char* kNoPair = "not compared, as no pair has a value on both sides:";
 
 /// What is said of a guardrail in the sentence of an arm that makes this claim.
 std::string movement_of(const TableModel& model, const GuardrailEffect& effect, Claim claim) {
   const auto& result = effect.record.result;
+  if (!result.delta) return kNoPair;
   const auto interval = interval_of(result, effect.claim);
   if (effect.claim == claim && effect.differs) return *result.delta > 0 ? "rose:" : "fell:";
   const bool by_holm = effect.adjusted_p && *effect.adjusted_p >= 1 - model.confidence;
@@ -181,13 +193,14 @@ std::string arm_sentence(const TableModel& model, const GuardrailPanel& panel, c
     });
     if (!titles.empty()) parts.push_back(fmt::format("{} {}", what, join(titles, ", ")));
   };
-  for (const std::string what :
-       {"rose:", "fell:", "interval excludes 0, not after Holm:", "no resolved change:", "no change shown:"})
+  for (const std::string what : {"rose:", "fell:", "interval excludes 0, not after Holm:",
+                                 "no resolved change:", "no change shown:", kNoPair})
     add(what, [&](const GuardrailEffect& effect) { return movement_of(model, effect, claim) == what; });
   add("harmful beyond the minimal effect:",
       [&](const GuardrailEffect& effect) { return effect.beyond && effect.claim == claim; });
-  return fmt::format("{}{} against {} \u2014 {}.", claim == Claim::kMethods ? "" : "These checkpoints of ",
-                     method, baseline, join(parts, "; "));
+  return fmt::format("{}{} against {} \u2014 {}.",
+                     claim == Claim::kMethods ? "" : in_its_words(model, "These checkpoints of "), method,
+                     baseline, join(parts, "; "));
 }
 
 bool judges_methods(const GuardrailPanel& panel) {
@@ -196,6 +209,14 @@ bool judges_methods(const GuardrailPanel& panel) {
 
 /// That no alarm was raised, and why.
 std::string silence(const TableModel& model, const GuardrailPanel& panel) {
+  if (panel.reward.empty())
+    return "No guardrail alarm: the table has no metric with a good direction that could rise meanwhile.";
+  const auto has_pair = [&](const ComparisonRecord& record) {
+    return record.baseline == panel.base && record.result.delta;
+  };
+  if (std::ranges::none_of(panel.rewards, has_pair))
+    return fmt::format("No guardrail alarm: no pair with {} has a value of {} on both sides.", panel.base,
+                       column_of(model, panel.reward).title);
   const auto no = [&](const char* arm) {
     return fmt::format(
         "no {} whose {} improved on {} moved a guardrail in the harmful direction with its whole interval "
@@ -207,7 +228,9 @@ std::string silence(const TableModel& model, const GuardrailPanel& panel) {
                        ? fmt::format("an alarm needs at least {}", what_is_missing(panel).text_of_each())
                        : fmt::format("scale {} raises none", model.scale);
   return fmt::format("No guardrail alarm: {}.{}", why,
-                     panel.watch.empty() ? " Nothing to watch either: " + no("checkpoint") : "");
+                     panel.watch.empty()
+                         ? " Nothing to watch either: " + no(model.images_are_given ? "row" : "checkpoint")
+                         : "");
 }
 
 /// How effects are judged: "Holm's p over 12 differences of the panel is below 0.05".
@@ -223,23 +246,29 @@ std::string family_text(const TableModel& model, const GuardrailPanel& panel) {
 }
 
 std::vector<std::string> legend_of(const TableModel& model, const GuardrailPanel& panel) {
-  const auto reward = column_of(model, panel.reward).title;
-  std::vector<std::string> legend{fmt::format(
-      "Guardrails: changes beside {}, as method \u2212 baseline, paired, with intervals as above{}.", reward,
-      for_operator(fmt::format(" (rule version {})", panel.rule_version)))};
+  const auto reward = panel.reward.empty() ? "" : column_of(model, panel.reward).title;
+  std::vector<std::string> legend{
+      fmt::format("Guardrails: changes{}, as method \u2212 baseline, paired, with intervals as above{}.",
+                  panel.reward.empty() ? "" : " beside " + reward,
+                  for_operator(fmt::format(" (rule version {})", panel.rule_version)))};
   if (!judges_methods(panel)) {
-    legend.push_back(
-        fmt::format("{}: changes concern only these checkpoints; nothing is bold, and no alarm is raised.",
-                    model.scale_warning.empty() ? "Fewer than " + what_is_missing(panel).text_of_each()
-                                                : "Scale " + model.scale));
+    legend.push_back(fmt::format("{}: changes concern only {}; nothing is bold, and no alarm is raised.",
+                                 model.scale_warning.empty()
+                                     ? "Fewer than " + what_is_missing(panel).text_of_each()
+                                     : "Scale " + model.scale,
+                                 in_its_words(model, "these checkpoints")));
     legend.push_back(fmt::format("Rose, fell: {}.", family_text(model, panel)));
     return legend;
   }
   legend.push_back(fmt::format("Bold: {}.", family_text(model, panel)));
   legend.push_back(fmt::format(
-      "{}: harmful; the whole interval lies beyond the size in column Harmful. Alarm: this mark against {}, "
-      "on a method whose {} improved there, by an interval over training runs that excludes 0.",
-      kHarmMark, panel.base, reward));
+      "{}: harmful; the whole interval lies beyond the size in column Harmful.{}", kHarmMark,
+      panel.reward.empty()
+          ? ""
+          : fmt::format(
+                " Alarm: this mark against {}, on a method whose {} improved there, by an interval over "
+                "training runs that excludes 0.",
+                panel.base, reward)));
   return legend;
 }
 

@@ -40,7 +40,7 @@ ViewRow row_view(const TableModel& model, const LeaderboardRow& row, const Table
   return {is_baseline ? RowKind::kReference : RowKind::kOurs,
           {{row.method},
            {row.groups},
-           {mean_text(model, row, column)},
+           {.text = mean_text(model, row, column), .marks = incomplete_mark(model, row.method, column)},
            {delta_text(row.at_images, column)},
            {interval_text(row.at_images, column)},
            {row.at_images ? format_p_value(row.adjusted_p) : ""},

@@ -94,7 +94,10 @@ std::string pairing_note(const TableModel& model) {
       model.over_training      ? "seed (same starting weights, prompts and noise)"
       : model.images_are_given ? "prompt and sample"
                                : "prompt, sample and seed",
-      model.over_training ? "seeds" : "pairs",
+      model.over_training ? "seeds"
+      : model.images_are_given
+          ? "prompts (each by its mean, as no image or run of one row belongs to one of another)"
+          : "pairs",
       validated ? " \u0394 validation: the same checkpoints on the prompts that selected them." : "");
 }
 
@@ -145,12 +148,15 @@ Notes checkpoints_notes(const TableModel& model) {
   const bool has_rates = std::ranges::any_of(
       model.comparisons, [](const TableComparison& c) { return c.values.test == "mcnemar-exact"; });
   return {
-      fmt::format("{}: {} are between these checkpoints and say nothing about the methods.{}", head,
-                  has_claim(model, Claim::kMethods) ? "such differences" : "differences", need),
+      in_its_words(
+          model,
+          fmt::format("{}: {} are between these checkpoints and say nothing about the methods.{}", head,
+                      has_claim(model, Claim::kMethods) ? "such differences" : "differences", need)),
       fmt::format("Intervals: over {} (percentile bootstrap, {} resamples). p: two-sided paired t{}{}.",
                   one ? "prompts" : "prompts, runs pooled", model.resamples,
                   one ? "" : ", clustered by prompt", has_rates ? "; for rates McNemar's exact test" : ""),
-      fmt::format("\"These checkpoints differ\" means: the interval excludes 0, and {}.", holm_text(model))};
+      in_its_words(model, fmt::format("\"These checkpoints differ\" means: the interval excludes 0, and {}.",
+                                      holm_text(model)))};
 }
 
 /// Prompts that some run lacks: the interval over runs leaves them out, W / T / L does not.
@@ -249,12 +255,14 @@ std::string missing_note(const TableModel& model, const TableRow& row) {
   std::int64_t beyond = 0;
   for (const auto& [metric, summary] : row.metrics) {
     beyond += summary.n_beyond;
-    const auto failed = summary.n_missing - without_target(row, metric);
-    if (failed > 0) parts.push_back(fmt::format("{} {} of {}", metric, failed, summary.n + failed));
+    const auto failed = missing_values(row, metric);
+    if (failed > 0)
+      parts.push_back(
+          fmt::format("{} {} of {} (mean over {})", metric, failed, summary.n + failed, summary.n));
   }
   if (parts.empty()) return {};
   return fmt::format(
-      "Missing values of {}: {}. {}{}.{}", row_name(model, row), join(parts, ", "),
+      "{} Missing values of {}: {}. {}{}.{}", kIncompleteMark, row_name(model, row), join(parts, ", "),
       model.images_are_given ? "There was no image, or a scorer failed" : "A scorer failed there",
       for_operator("; reasons: `harness query failures`"), beyond_text(beyond));
 }

@@ -8,6 +8,7 @@
 
 #include "core/text.h"
 #include "results/statistics/verdict.h"
+#include "results/statistics/verdict_words.h"
 #include "results/store/seeds.h"
 #include "results/table/table_format.h"
 
@@ -49,20 +50,26 @@ std::string column_title(const TableColumn& column) {
   return title;
 }
 
-/// Adds a cell a metric; `marked`: the method whose mean this is, or empty where the row is not marked.
-template <class Value>
-ViewRow with_metrics(ViewRow row, const TableModel& model, const std::string& marked, Value value_of) {
+/// Adds a cell a metric; `mark_of`: what its mean is marked with; `marked`: the method whose mean this is, or
+/// empty where the row is not marked.
+template <class Value, class Mark>
+ViewRow with_metrics(ViewRow row, const TableModel& model, const std::string& marked, Value value_of,
+                     Mark mark_of) {
   for (const auto& plain : model.columns) {
     const auto column = with_notation(model, plain);
-    ViewCell cell{format_value(value_of(column), column)};
+    ViewCell cell{.text = format_value(value_of(column), column), .marks = mark_of(column)};
     if (!marked.empty()) {
       const auto best = best_of_column(model, column);
       cell.strong = best && best->method == marked && best->resolved;
-      if (differs_from_baseline(model, marked, column)) cell.marks = kDiffersMark;
+      if (differs_from_baseline(model, marked, column)) cell.marks += kDiffersMark;
     }
     row.cells.push_back(std::move(cell));
   }
   return row;
+}
+
+std::string mark_of_missing(const TableRow& row, const TableColumn& column) {
+  return missing_values(row, column.std_of.empty() ? column.key : column.std_of) > 0 ? kIncompleteMark : "";
 }
 
 ViewRow run_row(const TableModel& model, const TableRow& run, RowKind kind, bool is_only_seed) {
@@ -74,15 +81,18 @@ ViewRow run_row(const TableModel& model, const TableRow& run, RowKind kind, bool
                      {run.split},
                      {fmt::format("{}", run.n)},
                      {.text = fmt::format("{}", run.checkpoint), .marks = is_chosen ? kSelectedMark : ""}}};
-  return with_metrics(row, model, is_ours && is_only_seed && run.selected ? run.method : "",
-                      [&](const TableColumn& column) { return cell_value(run, column); });
+  return with_metrics(
+      row, model, is_ours && is_only_seed && run.selected ? run.method : "",
+      [&](const TableColumn& column) { return cell_value(run, column); },
+      [&](const TableColumn& column) { return mark_of_missing(run, column); });
 }
 
 /// The mean of a method's seeds below them; only this row is marked then.
 ViewRow mean_row(const TableModel& model, const std::string& method, RowKind kind) {
-  return with_metrics({kind, {{method}, {"mean"}, {model.split}, {""}, {""}}}, model,
-                      kind == RowKind::kOurs ? method : "",
-                      [&](const TableColumn& column) { return mean_over_seeds(model, method, column); });
+  return with_metrics(
+      {kind, {{method}, {"mean"}, {model.split}, {""}, {""}}}, model, kind == RowKind::kOurs ? method : "",
+      [&](const TableColumn& column) { return mean_over_seeds(model, method, column); },
+      [&](const TableColumn& column) { return incomplete_mark(model, method, column); });
 }
 
 /// "80", "40, 80" and, of more than three, "20 to 80": the tested checkpoints of a method.
@@ -103,14 +113,16 @@ ViewRow pooled_row(const TableModel& model, const std::vector<TableRow>& rows, c
   const bool peeked = std::ranges::any_of(runs, [](const TableRow* row) { return row->peeked; });
   const bool same_n =
       std::ranges::all_of(runs, [&](const TableRow* row) { return row->n == runs.front()->n; });
-  auto row = with_metrics({kind,
-                           {{.text = method, .marks = peeked ? kPeekMark : ""},
-                            {fmt::format("{}", runs.size())},
-                            {runs.front()->split},
-                            {same_n ? fmt::format("{}", runs.front()->n) : ""},
-                            {checkpoints_text(runs)}}},
-                          model, kind == RowKind::kOurs ? method : "",
-                          [&](const TableColumn& column) { return mean_over_seeds(model, method, column); });
+  auto row = with_metrics(
+      {kind,
+       {{.text = method, .marks = peeked ? kPeekMark : ""},
+        {fmt::format("{}", runs.size())},
+        {runs.front()->split},
+        {same_n ? fmt::format("{}", runs.front()->n) : ""},
+        {checkpoints_text(runs)}}},
+      model, kind == RowKind::kOurs ? method : "",
+      [&](const TableColumn& column) { return mean_over_seeds(model, method, column); },
+      [&](const TableColumn& column) { return incomplete_mark(model, method, column); });
   for (std::size_t i = 0; i < model.columns.size(); ++i) {
     const auto column = with_notation(model, model.columns[i]);
     const bool is_counted = runs.front()->spent.contains(column.key);  // often the same in every run
@@ -243,14 +255,15 @@ ViewTable results_view(const TableModel& model) {
   return table;
 }
 
-std::string verdict_word(const TableComparison& comparison, const TableColumn& column) {
+std::string verdict_word(const TableModel& model, const TableComparison& comparison,
+                         const TableColumn& column) {
   if (!comparison.board_verdict.empty()) return comparison.board_verdict;
   const auto& values = comparison.values;
   if (!values.delta) return kDash;
   if (comparison.claim == Claim::kMethods)
     return comparison.differs ? direction_of(*values.delta, column.better) : "not resolved";
-  if (values.crossed && values.crossed->of_runs_alone) return "not judged";
-  return comparison.differs ? "these checkpoints differ" : "no difference shown";
+  if (model.over_training) return "not judged";
+  return comparison.differs ? in_its_words(model, "these checkpoints differ") : "no difference shown";
 }
 
 /// The t behind the p-value: over training runs and prompts where the claim is about methods.
@@ -270,7 +283,8 @@ std::string outcomes_text(std::int64_t wins, std::int64_t ties, std::int64_t los
   return fmt::format("{} / {} / {}", wins, ties, losses);
 }
 
-ViewRow comparison_row(const TableComparison& comparison, const TableColumn& column) {
+ViewRow comparison_row(const TableModel& model, const TableComparison& comparison,
+                       const TableColumn& column) {
   const auto& values = comparison.values;
   return {RowKind::kOurs,
           {{.text = fmt::format("{} \u2212 {}", comparison.method, comparison.baseline),
@@ -284,7 +298,7 @@ ViewRow comparison_row(const TableComparison& comparison, const TableColumn& col
            {format_p_value(p_value_of(values))},
            {format_p_value(comparison.adjusted_p)},
            {fmt::format("{}", values.n)},
-           {verdict_word(comparison, column)}}};
+           {verdict_word(model, comparison, column)}}};
 }
 
 /// The paper's own difference under ours.
@@ -324,7 +338,7 @@ ViewTable whole_comparisons(const TableModel& model) {
                               {"Verdict", false}}};
   for (const auto& comparison : model.comparisons) {
     const auto column = column_of(model, comparison.metric);
-    table.rows.push_back(comparison_row(comparison, column));
+    table.rows.push_back(comparison_row(model, comparison, column));
     if (const auto* paper = printed_comparison(model, comparison))
       table.rows.push_back(paper_comparison_row(*paper, column));
   }
@@ -559,11 +573,32 @@ TableColumn as_printed(TableColumn column) {
 
 std::string verdict_text(const TableModel& model, const TableComparison& comparison) {
   if (!comparison.board_verdict.empty()) return comparison.board_verdict;
-  return verdict_of(comparison.values, described_column(model, comparison.metric).better,
-                    {.confidence = model.confidence,
-                     .adjusted_p = comparison.adjusted_p,
-                     .unit = model.over_training ? "seeds" : "prompts"})
-      .text;
+  return in_its_words(model, verdict_of(comparison.values, described_column(model, comparison.metric).better,
+                                        {.confidence = model.confidence,
+                                         .adjusted_p = comparison.adjusted_p,
+                                         .unit = model.over_training ? kSeedUnit : "prompts"})
+                                 .text);
+}
+
+std::int64_t missing_values(const TableRow& row, const std::string& metric) {
+  const auto found = row.metrics.find(metric);
+  if (found == row.metrics.end()) return 0;
+  const auto without_target = row.without_target.find(metric);
+  return found->second.n_missing - (without_target == row.without_target.end() ? 0 : without_target->second);
+}
+
+std::string incomplete_mark(const TableModel& model, const std::string& method, const TableColumn& column) {
+  for (const auto* rows : {&model.rows, &model.reference}) {
+    for (const auto& row : *rows) {
+      if (row.method != method || !row.selected) continue;
+      if (auto mark = mark_of_missing(row, column); !mark.empty()) return mark;
+    }
+  }
+  return {};
+}
+
+std::string in_its_words(const TableModel& model, std::string text) {
+  return model.images_are_given ? about_images(std::move(text)) : text;
 }
 
 std::vector<std::string> TableView::all_notes() const {

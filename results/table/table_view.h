@@ -152,6 +152,11 @@ inline constexpr const char* kChosenHere =
     "These prompts also selected the checkpoints: values and differences are optimistic, and intervals and p do "
     "not allow for the choice. Quote the table on the test split.";
 
+/// How notes begin without which no number of the table should be read.
+inline constexpr const char* kCopies = "Copies: ";
+inline constexpr const char* kAtAnEnd = "At its floor or ceiling ";
+
+inline constexpr const char* kIncompleteMark = "#";
 inline constexpr const char* kDiffersMark = "\u2020";          ///< dagger
 inline constexpr const char* kPeekMark = "\u2021";             ///< double dagger
 inline constexpr const char* kUnequalMovementMark = "\u00a7";  ///< section sign
@@ -228,6 +233,14 @@ std::string paper_difference_title(const TableColumn& column);  ///< how the pap
 /// The paper's own difference for one of ours, where it prints one, and the column as its numbers are given.
 const PaperComparison* printed_comparison(const TableModel& model, const TableComparison& comparison);
 TableColumn as_printed(TableColumn column);
+
+/// Of a row and metric: values that are missing though their prompt has one to give.
+std::int64_t missing_values(const TableRow& row, const std::string& metric);
+/// kIncompleteMark at a mean over fewer images than were asked for, in one of the method's runs; else empty.
+std::string incomplete_mark(const TableModel& model, const std::string& method, const TableColumn& column);
+
+/// A text about checkpoints, of images that are given as one about images: "these images differ".
+std::string in_its_words(const TableModel& model, std::string text);
 
 /// A comparison's verdict in the words of `harness compare`: "better", "not resolved (p 0.36 after Holm)",
 /// "these checkpoints differ".

@@ -1,5 +1,6 @@
 // `harness compare` and `harness power` on finished workspaces, through the program itself.
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -195,6 +196,105 @@ TEST(Compare, AClaimAboutMethodsNamesTheExperimentThatHasTheRuns) {
   EXPECT_THAT(
       place.run({"compare", "ratio-norm", "dual", "--claim", "methods", "--experiment", "2"}).err,
       HasSubstr("experiment 2 has 1; experiment 1 of this table has 3 training runs: --experiment 1"));
+}
+
+/// Gives the test images of dual's runs with other seeds what belongs to those of seed 42: as a version that
+/// compared files alone took copies in.
+void make_copies(Workplace& place, const std::string& table, const std::string& what) {
+  place.sql(fmt::format(
+      "CREATE TEMP TABLE tested AS SELECT e.id, r.seed FROM evaluations e JOIN checkpoints c ON c.id = "
+      "checkpoint_id JOIN runs r ON r.id = c.run_id WHERE e.split = 'test' AND r.method = 'dual'; "
+      "UPDATE {0} SET {1} = (SELECT other.{1} FROM {0} AS other JOIN tested ON tested.id = other.evaluation_id "
+      "WHERE tested.seed = 42 AND other.prompt_id = {0}.prompt_id AND other.sample = {0}.sample {2}) "
+      "WHERE evaluation_id IN (SELECT id FROM tested)",
+      table, what, table == "metrics" ? "AND other.name = metrics.name" : ""));
+}
+
+TEST(Compare, RunsThatAreCopiesCountOnceAndClaimNothing) {
+  for (const auto& [table, column] : {std::pair("samples", "sha256"), {"metrics", "value"}}) {
+    SCOPED_TRACE(table);
+    Workplace place;
+    place.let_smoke_judge();
+    place.environment["HARNESS_FAKE_HACK"] = "darken";
+    place.ok(smoke({"--seeds", "42,43,44"}));
+    const Words question = {"base", "dual"};
+    EXPECT_EQ(compared(place, question).at("comparisons").at(0).at("verdict"), "better");
+    // Of the fake images no metric tells most from one another, as sizes do of real ones.
+    place.sql("UPDATE metrics SET value = prompt_id + (random() & 1023) / 1024.0 WHERE name = 'jpeg_kb'");
+    make_copies(place, table, column);
+    const auto document = compared(place, question);
+    const auto& c = document.at("comparisons").at(0);
+    EXPECT_EQ(c.at("claim"), "checkpoints");
+    EXPECT_EQ(c.at("resolved"), false);
+    EXPECT_EQ(c.at("seeds"), 1);
+    EXPECT_EQ(c.at("verdict"), "these checkpoints differ");
+    const std::string note = "Copies: runs 42, 43 and 44 of dual have the same images, or the same scores";
+    EXPECT_THAT(document.at("warnings").dump(), HasSubstr(note));
+    place.fails(2, with({"compare"}, with(question, {"--claim", "methods"})), {"needs 3 training runs"});
+    place.ok({"table", "sd35-ocr"}, {note});
+    const auto shown = place.json({"table", "sd35-ocr", "--format", "json"});
+    EXPECT_THAT(shown.at("notes").dump(), HasSubstr(note));
+    const auto of_base =
+        entry(shown.at("comparisons"), {{"baseline", "base"}, {"method", "dual"}, {"metric", "ocr_reward"}});
+    EXPECT_EQ(of_base.at("claim"), "checkpoints");
+    const auto others =
+        entry(shown.at("comparisons"),
+              {{"baseline", "base"}, {"method", "lambda-controlled"}, {"metric", "ocr_reward"}});
+    EXPECT_EQ(others.at("verdict"), "better") << "whose runs are three";
+    place.ok({"table", "sd35-ocr", "--format", "csv"}, {"note,", note});
+  }
+}
+
+TEST(Compare, OfAMetricAtItsFloorTellsHowManyPairsTieThere) {
+  Workplace place;
+  place.let_smoke_judge();
+  place.ok(kSmoke);
+  // Nothing is read but on three images of one method.
+  place.sql(
+      "UPDATE metrics SET value = 0 WHERE name = 'ocr_reward' AND value IS NOT NULL; "
+      "UPDATE metrics SET value = 0.25 WHERE name = 'ocr_reward' AND prompt_id % 16 = 3 AND evaluation_id IN (SELECT "
+      "e.id FROM evaluations e JOIN checkpoints c ON c.id = checkpoint_id JOIN runs r ON r.id = run_id WHERE "
+      "method = 'dual')");
+  const auto pairs =
+      place
+          .rows(
+              "SELECT sum(value = 0) AS ties, count(value) AS pairs FROM metrics m JOIN evaluations e ON e.id = "
+              "m.evaluation_id JOIN checkpoints c ON c.id = checkpoint_id JOIN runs r ON r.id = run_id WHERE "
+              "method = 'dual' AND split = 'test' AND name = 'ocr_reward'")
+          .at(0);
+  const auto note = fmt::format(
+      "At its floor or ceiling a metric cannot tell rows apart. ocr_reward of dual \u2212 "
+      "ratio-norm: {} of {} pairs tie at 0, the lowest value",
+      pairs.at("ties").get<int>(), pairs.at("pairs").get<int>());
+  ASSERT_LT(pairs.at("ties"), pairs.at("pairs"));
+  place.ok({"compare", "ratio-norm", "dual"}, {note});
+  EXPECT_THAT(compared(place, {"ratio-norm", "dual"}).at("warnings").dump(), HasSubstr("the lowest value"));
+  const auto table = place.ok({"table", "sd35-ocr"}, {note}).out;
+  EXPECT_THAT(
+      table,
+      HasSubstr("ocr_reward of lambda-controlled \u2212 ratio-norm: 47 of 47 pairs tie at 0, the only"));
+  EXPECT_THAT(finished("42").ok({"table", "sd35-ocr"}).out, Not(HasSubstr("floor or ceiling")));
+}
+
+TEST(Compare, ATrainingTableOfOneRunJudgesNothing) {
+  Workplace place;
+  place.write("train.json",
+              {{"id", "train"},
+               {"kind", "training"},
+               {"task", "ocr"},
+               {"backbone", "glyph"},
+               {"methods", {"ratio-norm", "dual"}},
+               {"baseline", "ratio-norm"},
+               {"checkpoints", {6}},
+               {"window", {{"last", 6}}},
+               {"settings", {{"updates", 6}}},
+               {"columns", {{{"name", "reward_mean"}, {"on_policy_too", true}, {"better", "higher"}}}}});
+  const Words table = {"reproduce", "--table", "train.json", "--json"};
+  const auto one = place.json(table).at("comparisons").at(0);
+  EXPECT_EQ(one.at("verdict"), "not judged: 1 of 3 training runs");
+  const auto shown = place.ok({"table", "train"}, {"not judged"}).out;
+  EXPECT_THAT(shown, Not(HasSubstr("no difference shown")));
+  place.ok({"compare", "ratio-norm", "dual", "--experiment", "1"}, {"not judged in reward_mean"});
 }
 
 TEST(Compare, OfThreeRunsAMethodDrawsRunsAndPromptsAndSpeaksOfTheMethods) {

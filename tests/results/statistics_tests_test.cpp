@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "results/statistics/outcomes.h"
 #include "results/statistics/power.h"
 #include "results/statistics/statistics.h"
 #include "results/statistics/verdict.h"
@@ -339,7 +340,7 @@ TEST(Verdict, SaysWhatMayBeConcluded) {
        Better::kUp,
        {},
        not_shown + ": the same difference on every pair, which gives no p"},
-      {of_one_pair(), Better::kUp, {.unit = "seeds"}, not_shown + ": fewer than two seeds"}};
+      {of_one_pair(), Better::kUp, {.unit = "seeds"}, "not judged: 1 of 3 training runs"}};
   const std::set<std::string> of_methods = {"better", "worse", "higher", "lower"};
   for (const auto& row : rows) {
     const auto verdict = verdict_of(row.comparison, row.better, row.settings);
@@ -354,6 +355,43 @@ TEST(Verdict, OfThreeRunsIsByTheirIntervalAndNotByThatOfThePrompts) {
   EXPECT_EQ(interval_of(c)->low, -0.01);
   EXPECT_EQ(p_value_of(c), 0.12);
   EXPECT_EQ(interval_of(c, Claim::kCheckpoints)->low, 0.01);
+}
+
+TEST(Outcomes, ByClusterDoNotDependOnWhichSampleOrRunStandsBesideWhich) {
+  // Two prompts, three samples each; the method's are given in two orders.
+  const std::vector<double> theirs = {0.1, 0.2, 0.3, 0.5, 0.5, 0.5}, ours = {0.3, 0.1, 0.2, 0.5, 0.7, 0.6},
+                            turned = {0.1, 0.2, 0.3, 0.7, 0.6, 0.5};
+  for (const auto& method : {ours, turned}) {
+    PairedMetric metric;
+    for (std::size_t i = 0; i < theirs.size(); ++i)
+      metric.pairs.push_back({.baseline = theirs[i], .method = method[i], .cluster = i < 3 ? 0 : 1});
+    auto result = compare_paired(metric.pairs, Better::kUp, {.resamples = 0});
+    count_by_cluster(metric, 0.95, result);
+    EXPECT_EQ(std::tuple(result.wins, result.ties, result.losses), std::tuple(1, 1, 0));
+    EXPECT_EQ(result.win_rate->rate, 0.75);
+  }
+}
+
+TEST(Outcomes, NearlyAllAtOneEndAreNamedAndNoOthers) {
+  const auto pairs_of = [](const std::vector<std::pair<double, double>>& values) {
+    std::vector<PairedValue> pairs;
+    for (const auto& [a, b] : values)
+      pairs.push_back({.baseline = a, .method = b, .cluster = std::ssize(pairs)});
+    pairs.push_back({.baseline = std::nullopt, .method = 0.0, .cluster = std::ssize(pairs)});
+    return pairs;
+  };
+  const auto floor = ties_at_an_end(pairs_of({{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0.5}}));
+  ASSERT_TRUE(floor);
+  EXPECT_EQ(std::tuple(floor->value, floor->ties, floor->pairs, floor->lowest, floor->highest),
+            std::tuple(0.0, 4, 5, true, false));
+  const auto ceiling = ties_at_an_end(pairs_of({{1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 0.5}}));
+  ASSERT_TRUE(ceiling);
+  EXPECT_TRUE(ceiling->highest && !ceiling->lowest);
+  EXPECT_TRUE(ties_at_an_end(pairs_of({{2, 2}, {2, 2}}))->lowest);
+  EXPECT_FALSE(ties_at_an_end(pairs_of({{0, 0}, {0, 0}, {0, 0}, {0, 0.5}})));
+  EXPECT_FALSE(ties_at_an_end(pairs_of({{0.5, 0.5}, {0.5, 0.5}, {0.5, 0.5}, {0.5, 0.5}, {0, 1}})))
+      << "in the middle";
+  EXPECT_FALSE(ties_at_an_end(pairs_of({{0, 0}}))) << "one pair";
 }
 
 }  // namespace

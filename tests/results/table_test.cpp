@@ -290,9 +290,9 @@ const std::vector<std::string> kNotes = {
     "\u2020 The difference to ratio-norm is resolved: its 95 % interval over training runs and prompts "
     "excludes 0, as does the one over prompts alone, and Holm's p is below 0.05.",
     "\u2014 pickscore was not run: its files are absent (--scorers DIR).",
-    "Missing values of ratio-norm (seed 42): ocr_reward 3 of 40. A scorer failed there; reasons: `harness "
+    "# Missing values of ratio-norm (seed 42): ocr_reward 3 of 40 (mean over 37). A scorer failed there; reasons: `harness "
     "query failures`.",
-    "Missing values of lambda-controlled (seed 43): exact_match 1 of 38. A scorer failed there; reasons: "
+    "# Missing values of lambda-controlled (seed 43): exact_match 1 of 38 (mean over 37). A scorer failed there; reasons: "
     "`harness query failures`.",
     "Text metrics: over the 38 prompts that quote a text; the other 2 quote none.",
     "\u2021 Tested at a checkpoint that selection did not choose (by an option of early versions): "
@@ -420,8 +420,8 @@ std::vector<std::string> keys_of(const Json& object) {
 TEST(TableJson, IsTheDocumentOfTheContract) {
   const auto document = table_json(fixture_table());
   EXPECT_THAT(keys_of(document),
-              ElementsAre("artifacts", "backbone", "comparisons", "experiment", "reference", "rows", "scale",
-                          "signature", "table", "units", "wall_seconds"));
+              ElementsAre("artifacts", "backbone", "comparisons", "experiment", "notes", "reference", "rows",
+                          "scale", "signature", "table", "units", "wall_seconds"));
   EXPECT_EQ(document["units"]["ocr_reward"], "fraction");
   EXPECT_THAT(keys_of(document["rows"][0]), ElementsAre("checkpoint", "lambda_late", "method", "metrics", "n",
                                                         "n_missing", "paper", "seed", "split"));
@@ -474,10 +474,14 @@ TEST(TableJson, WhatIsNotThereIsNull) {
 TEST(TableCsv, IsRectangularAndUnrounded) {
   const auto lines = split(table_csv(fixture_table()), '\n');
   ASSERT_GT(lines.size(), 5u);
-  const auto commas = std::count(lines[0].begin(), lines[0].end(), ',');
-  for (const auto& line : lines) {
-    EXPECT_TRUE(line.empty() || std::count(line.begin(), line.end(), ',') == commas) << line;
-  }
+  const auto fields_of = [](const std::string& line) {
+    bool is_quoted = false;
+    return 1 + std::ranges::count_if(line, [&](char c) {
+             is_quoted = is_quoted != (c == '"');
+             return c == ',' && !is_quoted;
+           });
+  };
+  for (const auto& line : lines) EXPECT_TRUE(line.empty() || fields_of(line) == fields_of(lines[0])) << line;
   EXPECT_THAT(lines,
               testing::Contains(
                   "method,,lambda-controlled,42,80,test,ocr_reward,40,0,0.9012,0.25,,,,,,,,,,,,,,,,,,"));

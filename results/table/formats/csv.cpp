@@ -162,6 +162,7 @@ std::string table_csv(const TableModel& model) {
     for (const auto& comparison : part.comparisons) out += comparison_line(part, comparison);
     if (part.leaderboard) out += leaderboard_lines(part);
   }
+  for (const auto& note : table_view(model).all_notes()) out += line({{"record", "note"}, {"verdict", note}});
   return out;
 }
 

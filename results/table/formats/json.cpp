@@ -30,6 +30,8 @@ Json row_json(const TableModel& model, const TableRow& row) {
   Json metrics = Json::object();
   for (const auto& [name, summary] : row.metrics) {
     metrics[name] = {{"mean", or_null(summary.mean)}, {"std", or_null(summary.std)}};
+    if (missing_values(row, name) > 0)
+      metrics[name].update({{"n", summary.n}, {"n_missing", missing_values(row, name)}});
   }
   const auto paper = paper_values(
       model,
@@ -164,6 +166,7 @@ Json table_json(const TableModel& model) {
                    {"reference", Json::array()},
                    {"rows", Json::array()},
                    {"comparisons", Json::array()},
+                   {"notes", table_view(model).all_notes()},
                    {"artifacts", Json(model.artifacts)},
                    {"wall_seconds", model.wall_seconds}};
   for (const auto& part : parts_of(model)) add_entries(part, !model.parts.empty(), document);

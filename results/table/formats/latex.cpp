@@ -214,7 +214,7 @@ std::string runs_sentence(const TableModel& model) {
   auto text = runs.most == 1 ? std::string(" One training run per method")
                              : fmt::format(" {} training runs per method", runs_text(runs));
   if (runs.most < kFewestRuns || !model.scale_warning.empty())
-    text += ": differences are between these checkpoints, not between methods";
+    text += in_its_words(model, ": differences are between these checkpoints, not between methods");
   return text + ".";
 }
 

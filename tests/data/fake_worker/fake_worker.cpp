@@ -4,7 +4,8 @@
 //   HARNESS_FAKE_MODE   "die" (exit status 3), "crash" (SIGABRT), "fail" (a job_failed event), "refuse" (the
 //   same for an input: exit status 2), "silent" (says nothing more); HARNESS_FAKE_KIND   only jobs of this
 //   kind do so, or are slow ("train", "evaluate"); unset: all HARNESS_FAKE_DELAY_US   how long an update or
-//   an image takes; HARNESS_FAKE_LAW  "none": updates without the statistics of the law audit;
+//   an image takes; HARNESS_FAKE_STALL  after so many of these it goes on no more until its input closes;
+//   HARNESS_FAKE_LAW  "none": updates without the statistics of the law audit;
 //   HARNESS_FAKE_HACK   "darken": trained methods draw what is read whole, at a fifth of the brightness;
 //   "honest": they are read whole, and their images are as before; "none": they draw what the starting
 //   weights draw
@@ -111,15 +112,18 @@ class Job {
 
   /// Waits as long as one unit of work takes; false if the worker shall end.
   bool step(std::size_t done, std::size_t total, const char* unit) {
-    const auto delay = environment("HARNESS_FAKE_DELAY_US");
+    const auto delay = environment("HARNESS_FAKE_DELAY_US"), stall = environment("HARNESS_FAKE_STALL");
     const auto only = environment("HARNESS_FAKE_KIND");
-    if (!delay.empty() && (only.empty() || only == identity_.at("kind")))
-      std::this_thread::sleep_for(std::chrono::microseconds(std::stol(delay)));
+    const bool is_meant = only.empty() || only == identity_.at("kind");
+    if (!delay.empty() && is_meant) std::this_thread::sleep_for(std::chrono::microseconds(std::stol(delay)));
     if (done % 16 == 0) {
       say("wake");
       say("progress " +
           Json{{"done", done}, {"total", total}, {"unit", unit}, {"images", done * 8}, {"text", ""}}.dump());
     }
+    while (!stall.empty() && is_meant && steps_ == std::stoi(stall) && !input_is_closed())
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ++steps_;
     return !input_is_closed();
   }
 
@@ -308,7 +312,9 @@ class Job {
         identity_.at("run").get<std::string>() + identity_.at("step").dump() + std::to_string(position);
     const auto hack = environment("HARNESS_FAKE_HACK");
     const bool is_trained = identity_.at("step") != 0;
-    const double drawn = hash_number(hack.empty() ? key : "base" + std::to_string(position));
+    // Of a seed the images are those of the starting weights with this seed.
+    const double drawn =
+        hash_number(hack.empty() ? key : "base" + identity_.at("seed").dump() + std::to_string(position));
     const double reward = is_trained && (hack == "darken" || hack == "honest") ? 1 : drawn;
     const auto path = fs::path("images") / (std::to_string(position) + ".png");
     const auto level = static_cast<std::uint8_t>(drawn * (is_trained && hack == "darken" ? 51 : 255));
@@ -345,6 +351,7 @@ class Job {
   EventLogWriter log_;
   PromptSet prompts_ = {};
   Scorers external_ = {};
+  int steps_ = 0;  ///< updates or images begun
 };
 
 /// Passes every model case; a kind that starts with "unknown" is unknown.

@@ -1,0 +1,46 @@
+#include "results/statistics/outcomes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "results/statistics/numeric.h"
+
+namespace harness {
+
+void count_by_cluster(const PairedMetric& metric, double confidence, PairedComparison& result) {
+  const auto sums = cluster_sums(complete_pairs(metric.pairs));
+  const double sign = metric.better == Better::kDown ? -1 : 1;
+  result.wins = result.ties = result.losses = 0;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const double gain = sign * (sums.method[i] - sums.baseline[i]);
+    // The same values in another order may have sums that differ by a rounding.
+    const bool is_tie = std::abs(gain) <= kRounding * (std::abs(sums.method[i]) + std::abs(sums.baseline[i]));
+    ++(is_tie ? result.ties : gain > 0 ? result.wins : result.losses);
+  }
+  result.win_rate = win_rate(result.wins, result.ties, result.losses, result.clusters, confidence);
+}
+
+std::optional<EndTies> ties_at_an_end(std::span<const PairedValue> pairs) {
+  constexpr double kNearlyAll = 0.8;
+  const auto complete = complete_pairs(pairs);
+  if (complete.size() < 2) return std::nullopt;
+  double low = *complete.front().method, high = low;
+  for (const auto& pair : complete) {
+    low = std::min({low, *pair.baseline, *pair.method});
+    high = std::max({high, *pair.baseline, *pair.method});
+  }
+  const auto ties_at = [&](double value) {
+    return std::ranges::count_if(
+        complete, [&](const PairedValue& pair) { return pair.baseline == value && pair.method == value; });
+  };
+  const auto at_low = ties_at(low), at_high = ties_at(high);
+  const auto ties = std::max(at_low, at_high);
+  if (static_cast<double>(ties) < kNearlyAll * static_cast<double>(complete.size())) return std::nullopt;
+  return EndTies{.value = at_low == ties ? low : high,
+                 .ties = ties,
+                 .pairs = std::ssize(complete),
+                 .lowest = at_low == ties,
+                 .highest = at_high == ties};
+}
+
+}  // namespace harness
