@@ -11,6 +11,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -78,6 +79,28 @@ class Chain : public testing::Test {
     EXPECT_EQ(answer.status, 0) << answer.out;
     return answer.out;
   }
+  /// How many events of a type the logs of a workspace hold, its journal among them.
+  std::size_t events_of(const std::string& out, const std::string& type) const {
+    namespace fs = std::filesystem;
+    std::size_t count = 0;
+    std::error_code gone;  // a folder may be made or leave meanwhile
+    for (fs::recursive_directory_iterator entry(root_ / out, gone), end; !gone && entry != end;
+         entry.increment(gone)) {
+      const auto name = entry->path().filename();
+      if (name != "events.log" && name != "journal.log") continue;
+      std::ifstream log(entry->path(), std::ios::binary);
+      const std::string text{std::istreambuf_iterator<char>(log), {}};
+      const auto wanted = "\"type\":\"" + type + "\"";
+      for (auto at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + 1)) ++count;
+    }
+    return count;
+  }
+
+  /// Starts a command in `out`, waits until the logs have one more event of the type, and gives the command,
+  /// which is at work then.
+  std::unique_ptr<Process> started_until(const std::string& out, const std::string& line,
+                                         const std::string& type) const;
+
   Json json_rows(const std::string& out, const std::string& sql) const {
     return parse_json(query(out, sql, "json"), "stdout");
   }
@@ -172,6 +195,15 @@ inline Process start(const std::string& line) {
   const Descriptor null(::open("/dev/null", O_RDWR));
   return Process({"bash", "-c", "exec " + line},
                  {.in = null.get(), .out = null.get(), .err = null.get(), .own_group = true});
+}
+
+inline std::unique_ptr<Process> Chain::started_until(const std::string& out, const std::string& line,
+                                                     const std::string& type) const {
+  const auto before = events_of(out, type);
+  std::unique_ptr<Process> command(new Process(start(line)));
+  EXPECT_TRUE(wait_until([&] { return command->has_ended() || events_of(out, type) > before; }, 300)) << type;
+  EXPECT_FALSE(command->has_ended()) << "before an event of type " << type;
+  return command;
 }
 
 enum class Work { kAny, kTraining, kEvaluation };

@@ -40,7 +40,7 @@ inline std::string latex_error(const std::filesystem::path& file) {
 }
 
 /// Waits until it holds, for no longer than so many seconds.
-inline bool wait_until(const std::function<bool()>& holds, int seconds = 60) {
+inline bool wait_until(const std::function<bool()>& holds, int seconds = 300) {
   for (int i = 0; i < 100 * seconds; ++i) {
     if (holds()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

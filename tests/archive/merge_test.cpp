@@ -54,7 +54,7 @@ TEST_F(Merge, AnEqualRunOfTwoSourcesComesInOnce) {
 
 TEST_F(Merge, RunsOfNoExperimentComeAsWellAndCanBeGoneOnWith) {
   Workplace apart;
-  apart.end(apart.start_busy(kSmoke, "evaluate", 20'000), SIGKILL);
+  apart.end(apart.start_busy(kSmoke, "evaluate"), SIGKILL);
   apart.ok({"merge", "runs", "--out", "there"}, {"0 experiments"});
   EXPECT_EQ(apart.json({"list", "runs", "--out", "there", "--json"}).size(),
             apart.json({"list", "runs", "--json"}).size());

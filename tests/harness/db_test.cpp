@@ -80,7 +80,7 @@ TEST_F(RebuiltDb, WithoutTheDbMakesTheSameOneFromTheLogsAlone) {
 }
 
 TEST_F(DbRebuild, AfterAnInterruptionAndWithTwoWorkersSaysTheSame) {
-  place.end(place.start_busy(smoke({"--jobs", "2"}), "evaluate", 20'000), SIGKILL);
+  place.end(place.start_busy(smoke({"--jobs", "2"}), "evaluate"), SIGKILL);
   ok(smoke({"--jobs", "2"}));
   const auto table = place.run({"table", "sd35-ocr"}).out;
   const auto rows = place.metric_rows();
@@ -631,7 +631,7 @@ TEST_F(DamagedJournal, ALastLineThatAPowerCutTookIsWrittenAgain) {
 TEST_F(LogThatIsGone, OfAJobThatWasBegunSaysWhatMendsItAndThatDoes) {
   for (const bool is_cut : {false, true}) {
     begin_anew();
-    place.environment["HARNESS_FAKE_DELAY_US"] = "20000";
+    place.environment["HARNESS_FAKE_STALL"] = "16";  // by then it has told the program to read its log
     const auto pid = place.start(kSmoke);
     std::string folder;
     ASSERT_TRUE(wait_until([&] {
@@ -647,7 +647,7 @@ TEST_F(LogThatIsGone, OfAJobThatWasBegunSaysWhatMendsItAndThatDoes) {
     }));
     ::kill(pid, SIGKILL);
     place.wait(pid);
-    place.environment.erase("HARNESS_FAKE_DELAY_US");
+    place.environment.erase("HARNESS_FAKE_STALL");
     const auto log = place.folder() / folder / "events.log";
     ASSERT_TRUE(wait_until([&] { return !event_log_is_held(log); }));
     if (is_cut) {

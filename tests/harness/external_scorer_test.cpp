@@ -185,7 +185,10 @@ class FailingScorer : public testing::TestWithParam<Failure> {};
 TEST_P(FailingScorer, CostsTheImagesThatItFailsOnAndNoOther) {
   const auto& failure = GetParam();
   ScorerPlace place;
-  place.add_scorer({std::string(failure.way) + ":every=3", failure.argument}, {{"deadline_seconds", 1.5}});
+  // Only where the time counts is it short: a busy machine keeps a sound answer waiting.
+  const bool is_timed = std::string(failure.reason).find("1500 ms") != std::string::npos;
+  place.add_scorer({std::string(failure.way) + ":every=3", failure.argument},
+                   {{"deadline_seconds", is_timed ? 1.5 : 60}});
   const auto outcome = place.ok(kReproduce);
   const auto levels = place.levels();
   ASSERT_EQ(levels.size(), 20u);
@@ -372,7 +375,11 @@ TEST(ExternalScorer, OneThatHangsEndsWithItsWorkerHarnessOrKeeper) {
     ASSERT_TRUE(place.scorer_is_alive());
     for (const auto& [process, signal] : signals) {
       ::kill(place.*process, signal);
-      if (signal == SIGINT) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      // The second signal of two that come together would not be told from the first.
+      if (signal == SIGINT) {
+        EXPECT_TRUE(
+            wait_until([&] { return place.written("err").find("interrupt again") != std::string::npos; }));
+      }
     }
     place.wait(place.harness);
     EXPECT_TRUE(place.scorer_is_gone_soon());

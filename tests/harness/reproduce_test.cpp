@@ -531,11 +531,11 @@ TEST_F(Reproduce, ASilentWorkerIsKilledAndNamed) {
 
 // Ctrl-Z stops the orchestrator and the worker of its job; `fg` lets both go on.
 TEST_F(Reproduce, StoppedForLongerThanTheSilenceLimitItGoesOnAsBefore) {
-  place.environment["HARNESS_SILENCE_MS"] = "600";
+  place.environment["HARNESS_SILENCE_MS"] = "3000";
   const auto busy = place.start_busy(kSmoke, "evaluate", 20'000);
   ::kill(busy.program, SIGSTOP);
   ::kill(busy.worker, SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  std::this_thread::sleep_for(std::chrono::milliseconds(4000));
   ::kill(busy.program, SIGCONT);
   ::kill(busy.worker, SIGCONT);
   const auto outcome = place.wait(busy.program);
@@ -640,7 +640,7 @@ class KilledReproduce : public SmokeTest, public ::testing::WithParamInterface<K
 
 TEST_P(KilledReproduce, EndsWithTheSameRowsWhenRepeated) {
   const auto [kind, victim] = GetParam();
-  const auto busy = place.start_busy(kSmoke, kind, std::string(kind) == "train" ? 200'000 : 20'000);
+  const auto busy = place.start_busy(kSmoke, kind);
   ::kill(std::string(victim) == "worker" ? busy.worker : busy.program, SIGKILL);
   const auto killed = place.wait(busy.program);
   EXPECT_NE(killed.status, 0);

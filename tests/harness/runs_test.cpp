@@ -129,7 +129,7 @@ TEST_F(RunsShow, AnUnknownIdNamesTheNearestAndAnAmbiguousOneAllThatItMayMean) {
 }
 
 TEST_F(ListRuns, AStartThatWasKilledIsAnInterruption) {
-  const auto busy = place.start_busy(kSmoke, "train", 200'000);
+  const auto busy = place.start_busy(kSmoke, "train");
   place.end(busy, SIGKILL);
   const auto id = busy.folder.filename().string();
   ASSERT_TRUE(wait_until([&] { return !event_log_is_held(busy.folder / "events.log"); }));
@@ -144,7 +144,7 @@ TEST_F(ListRuns, AStartThatWasKilledIsAnInterruption) {
 }
 
 TEST_F(ListRuns, SaysRunningOnlyOfARunThatAProcessHolds) {
-  const auto busy = place.start_busy(kSmoke, "train", 200'000);
+  const auto busy = place.start_busy(kSmoke, "train");
   std::map<std::string, int> states;
   for (const auto& run : place.json({"list", "runs", "--json"})) ++states[run.at("state")];
   EXPECT_EQ(states, (std::map<std::string, int>{{"done", 1}, {"running", 1}, {"waiting", 2}}));

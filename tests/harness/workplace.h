@@ -94,17 +94,24 @@ class Workplace {
 
   Outcome run(const Words& arguments) { return wait(start(arguments)); }
 
+  /// What the program that was started last has written by now to its stream "out" or "err".
+  std::string written(const std::string& name) const { return read_file(stream(name)); }
+
   /// The program in the middle of a job.
   struct Busy {
     pid_t program, worker;
     fs::path folder;  ///< of the job
   };
 
-  /// Starts the program, whose jobs of `kind` ("train" or "evaluate") take so long for each update or image,
-  /// and waits until one is under way.
-  Busy start_busy(const Words& arguments, const std::string& kind, int microseconds = 50'000) {
+  /// Starts the program and waits until a job of `kind` ("train" or "evaluate") is under way. It stays so,
+  /// after two updates or images, until it is ended; or with a time for each of these it goes on.
+  Busy start_busy(const Words& arguments, const std::string& kind, int microseconds = 0) {
     const auto usual = environment;
-    environment["HARNESS_FAKE_DELAY_US"] = std::to_string(microseconds);
+    if (microseconds > 0) {
+      environment["HARNESS_FAKE_DELAY_US"] = std::to_string(microseconds);
+    } else {
+      environment["HARNESS_FAKE_STALL"] = "2";
+    }
     environment["HARNESS_FAKE_KIND"] = kind;
     const pid_t program = start(arguments);
     environment = usual;
