@@ -225,16 +225,15 @@ TEST_F(ScoresAgain, AScorerWithoutARequiredValueOfTheTestImageStopsThePlan) {
   for (const auto& [answer, reason] : cases) {
     SCOPED_TRACE(reason);
     tell("level", {{"else", 1}, {"test image", answer}});
-    for (const char* more : {"", "--dry-run"}) {
-      const auto refused = ends(2, score("o", more));
-      EXPECT_PROBLEM(refused.err, "scorers/level/scorer.json: ");
-      EXPECT_PROBLEM(refused.err, reason);
-    }
-    const auto findings =
-        shell(fmt::format("{} doctor --scorers {}", kHarness, (root_ / "scorers").string()));
-    EXPECT_PROBLEM(findings.out, reason);
-    EXPECT_PROBLEM(findings.out, "weight");
+    const auto refused = ends(2, score("o", "--dry-run"));
+    EXPECT_PROBLEM(refused.err, "scorers/level/scorer.json: ");
+    EXPECT_PROBLEM(refused.err, reason);
   }
+  tell("level", {{"else", 1}, {"test image", "Connection refused"}});
+  EXPECT_PROBLEM(ends(2, score("o")).err,
+                 "gives no level of a test image: the scorer reports: Connection refused");
+  const auto findings = shell(fmt::format("{} doctor --scorers {}", kHarness, (root_ / "scorers").string()));
+  EXPECT_PROBLEM(findings.out, "gives no level of a test image: the scorer reports: Connection refused");
   EXPECT_EQ(asked("level"), 0);
   // One that needs a picture of its own kind brings it.
   write_image_of_its_own("level");
@@ -247,6 +246,7 @@ TEST_F(ScoresAgain, AScorerWithoutARequiredValueOfTheTestImageStopsThePlan) {
 TEST_F(ScoresAgain, AnEvaluationThatIsDrawnHereGoesOnFromItsImages) {
   add_scorer("level");
   patch_table({{"methods", {"ratio-norm"}},
+               {"scales", {{"smoke", {{"checkpoints", {2}}, {"settings", {{"updates", 2}}}}}}},
                {"metrics", {{"required", {"ocr_reward", "level"}}, {"optional", nullptr}}},
                {"columns", {{{"name", "ocr_reward"}}, {{"name", "level"}}}}});
   const auto scorers = "--scorers " + (root_ / "scorers").string();
