@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "core/command_line/recorded_path.h"
 #include "core/error.h"
 #include "datasets/prompt_set.h"
 #include "harness/commands/command.h"
@@ -32,6 +33,7 @@ int sample(const Options& o) {
     throw Error(fmt::format("the prompt has {} bytes", o.prompt.size()), "harness sample",
                 fmt::format("a prompt has at most {}", kLongestPrompt));
   }
+  if (is_working_folder_gone()) throw working_folder_error("harness sample");
   require_no_record(o.out);
   if (std::filesystem::path(o.out).extension() != ".png")
     throw Error("images are written as PNG", "-o " + o.out, "end the name with .png");

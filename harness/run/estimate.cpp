@@ -25,7 +25,7 @@ constexpr double kTrainImagesPerThread = 8, kMemoryMb = 700;
 constexpr double kEvaluateImagesPerThread = kTrainImagesPerThread * kEvaluatedPerTrained;
 
 // The same of scoring images that are given: of 512 x 512 pixels, and of the embedded models' sizes.
-constexpr double kScoredScenesPerThread = 5, kScoredSmallPerThread = 50;
+constexpr double kScoredScenesPerThread = 6, kScoredSmallPerThread = 30;
 
 constexpr double kSampleKb = 8;            // a PNG of 96 x 48 and its line of the event log
 constexpr int kWeightCopiesPerResume = 4;  // raw, EMA and two moments, as float32

@@ -290,7 +290,7 @@ TEST_F(CommandLine, LinksAndTheEnvironmentMayLeadToWhatIsNotUtf8AndAreRefusedToo
 TEST_F(CommandLine, AWorkingFolderThatWasDeletedIsNamedWithWhatToDo) {
   for (const char* words :
        {"reproduce sd35-ocr --scale smoke", "table", "status", "score a=x b=y --prompts p.txt",
-        "sample 'a \"B\"' -o x.png", "reproduce sd35-ocr --prompts p.txt"}) {
+        "sample 'a \"B\"'", "reproduce sd35-ocr --prompts p.txt"}) {
     fs::create_directories(place.folder() / "gone");
     const auto outcome = in_folder(place, "gone", "rmdir ../gone;", words);
     EXPECT_EQ(outcome.status, 2) << words << outcome.out;
