@@ -294,7 +294,9 @@ void require_different_checkpoints(const Plan& plan) {
 void require_recordable(const Plan& plan) {
   const auto whole = [](const fs::path& file) { return file.empty() ? "" : fs::absolute(file).string(); };
   const auto& inputs = plan.inputs;
-  Json recorded = {{"--weights", inputs.weights_path()},
+  // The name of the folder that it leads to is noted.
+  const auto weights = inputs.weights.empty() ? fs::path() : fs::weakly_canonical(inputs.weights);
+  Json recorded = {{"--weights", weights.string()},
                    {"--prompts", whole(inputs.evaluation_file)},
                    {"--train-prompts", whole(inputs.training_file)},
                    {"--scorers", plan.scorer_folders},

@@ -281,6 +281,8 @@ TEST_F(CommandLine, LinksAndTheEnvironmentMayLeadToWhatIsNotUtf8AndAreRefusedToo
   refused({"score", "a=link", "b=link", "--prompts", "p.txt", "--dry-run"}, {"link"});
   refused(smoke({"--adapter", "mine=link", "--dry-run"}), {"link"});
   fs::copy(place.share(), place.folder() / "b\xff", fs::copy_options::recursive);
+  fs::create_directory_symlink("b\xff/backbones/glyph", place.folder() / "weights");
+  refused(smoke({"--weights", "weights", "--dry-run"}), {"--weights"});
   place.environment["HARNESS_PATH"] = (place.folder() / "b\xff").string();
   refused(with(kSmoke, {"--dry-run"}), {"$HARNESS_PATH: "});
 }
