@@ -12,8 +12,8 @@ namespace harness {
 /// for settings that do not fit together, a folder that cannot be read, and a model that is too large.
 Json check_plan(const Plan& plan, const Shares& shares);
 
-/// The same of a model folder alone, as any plan with it would say. Throws Error (status 2) for one that a plan
-/// refuses.
+/// The same of a model folder alone, as any plan with it would say. Throws Error (status 2) for one that a
+/// plan refuses.
 void check_model_folder(const std::string& backbone, const std::string& weights,
                         const std::string& device_kind);
 

@@ -13,7 +13,6 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "results/table/markup.h"
-#include "results/table/markup.h"
 #include "results/table/table_format.h"
 #include "results/table/table_view.h"
 #include "tests/error_of.h"
