@@ -26,7 +26,8 @@ std::string plain_text(std::string_view bytes, const std::string& where) {
   std::string text;
   text.reserve(bytes.size());
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (bytes[i] != '\r' || bytes.substr(i + 1, 1) != "\n") text += bytes[i];
+    const bool ends_line = i + 1 == bytes.size() || bytes[i + 1] == '\n';
+    if (bytes[i] != '\r' || !ends_line) text += bytes[i];
   }
   return text;
 }

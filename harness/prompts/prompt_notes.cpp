@@ -33,6 +33,11 @@ std::string share_of(const UsedPrompts& used, std::size_t count) {
   return fmt::format("{} of the {}", count, counted(std::ssize(used.positions), used.what + " prompt"));
 }
 
+/// The same with its verb: "1 of the 24 evaluation prompts holds".
+std::string share_that(const UsedPrompts& used, std::size_t count, const char* holds, const char* hold) {
+  return fmt::format("{} {}", share_of(used, count), count == 1 ? holds : hold);
+}
+
 /// "line 5"
 std::string line_of(int position) {
   return fmt::format("line {}", position + 1);
@@ -72,12 +77,12 @@ std::vector<std::string> quote_notes(const UsedPrompts& used) {
   std::vector<std::string> notes;
   if (!odd.empty())
     notes.push_back(
-        fmt::format("{} hold one double quote, or more than two. The target is what follows the first, up "
+        fmt::format("{} one double quote, or more than two. The target is what follows the first, up "
                     "to the second: {}.",
-                    share_of(used, odd.size()), first_of(odd)));
+                    share_that(used, odd.size(), "holds", "hold"), first_of(odd)));
   if (!other.empty())
-    notes.push_back(fmt::format("{} quote a text in other quotes than \" (U+0022) and have no target: {}.",
-                                share_of(used, other.size()), first_of(other)));
+    notes.push_back(fmt::format("{} a text in other quotes than \" (U+0022), which makes no target: {}.",
+                                share_that(used, other.size(), "quotes", "quote"), first_of(other)));
   return notes;
 }
 
@@ -128,7 +133,7 @@ std::vector<std::string> length_notes(const UsedPrompts& used, const Json& lengt
     std::vector<std::string> lines;
     for (const auto& index : indexes) lines.push_back(line_of(used.positions.at(index.get<std::size_t>())));
     if (!lines.empty())
-      notes.push_back(fmt::format("{} are longer than {}: {} ({}).", share_of(used, lines.size()),
+      notes.push_back(fmt::format("{} longer than {}: {} ({}).", share_that(used, lines.size(), "is", "are"),
                                   longer_than, so, first_of(lines)));
   };
   const auto longest = lengths.at("longest").get<std::string>();

@@ -31,6 +31,7 @@ TEST(FoldedText, IsTheSameForWhatPeopleTakeForTheSame) {
 
 TEST(PlainText, IsTheSameWithLineEndsOfWindowsAndAByteOrderMark) {
   EXPECT_EQ(plain_text("\xef\xbb\xbf"s + "a\r\nb\r\n", "f"), "a\nb\n");
+  EXPECT_EQ(plain_text("a\r\nb\r", "f"), "a\nb") << "a last line without a line feed";
   EXPECT_EQ(plain_text("a\nb", "f"), "a\nb");
   EXPECT_EQ(plain_text("a\rb\r\r\n", "f"), "a\rb\r\n")
       << "others stay, and are refused by who reads the lines";

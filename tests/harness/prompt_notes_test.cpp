@@ -49,7 +49,7 @@ TEST_F(PromptNotes, NameTheTargetThatWasTakenFromOddOrNestedQuotes) {
       {"4 of the 13 evaluation prompts hold one double quote, or more than two. The target is what follows "
        "the first, up to the second: line 1: \" pizza box with \", line 2: \"the \", line 3: \"to the end\" "
        "and 1 more."});
-  EXPECT_EQ(notes_of(with_prompts({"a sign \"PLAIN\""})), "[]");
+  EXPECT_THAT(notes_of(with_prompts({"a sign \"PLAIN\""})), Not(HasSubstr("quote")));
 }
 
 TEST_F(PromptNotes, NameCharactersThatTheReaderCannotReturn) {
@@ -117,7 +117,7 @@ TEST_F(PromptNotes, TargetsInAnotherNormalFormHaveIdsOfTheirOwnAndOthersKeepThei
 }
 
 TEST_F(PromptNotes, AFileWithLineEndsOfWindowsOrAByteOrderMarkHasTheIdsOfItsLines) {
-  const auto command = with_prompts({});
+  const auto command = with_prompts({"a house \"HOUSE\""});
   const auto text = read_file(place.folder() / "p.txt");
   const auto ids = job_ids(place, command, "evaluate");
   std::string windows = "\xef\xbb\xbf";

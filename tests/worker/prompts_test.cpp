@@ -68,9 +68,10 @@ TEST_F(Prompts, ThatAreLongerThanTheTextEncodersReadAreCountedInTheDryRunAndUnde
   const std::string note =
       "2 of the 4 evaluation prompts are longer than the 128 tokens of T5: what follows is not read, the quoted text "
       "of 1 included (line 1, line 2).";
-  const auto more = fmt::format("--backbone sd35-medium --weights {} --prompts {} --methods ratio-norm",
-                                weights_, (root_ / "p.txt").string());
-  const auto planned = shell(reproduce("work", more + " --dry-run --set eval_steps=4 2>&1"));
+  const auto more = fmt::format(
+      "--backbone sd35-medium --weights {} --prompts {} --methods ratio-norm --set trained_steps=6 --set ema_interval=1 --set updates_per_epoch=1",
+      weights_, (root_ / "p.txt").string());
+  const auto planned = shell(reproduce("work", more + " --dry-run 2>&1"));
   EXPECT_EQ(planned.status, 0) << planned.out;
   EXPECT_PROBLEM(planned.out, note);
   const auto longer = shell(reproduce("work", more + " --dry-run --set text_tokens=512 2>&1"));
