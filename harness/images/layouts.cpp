@@ -7,6 +7,8 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -29,6 +31,8 @@ constexpr const char* kLayouts =
 constexpr const char* kRename =
     "name them INDEX.png, or put a manifest.csv there (columns file, and prompt or index)";
 
+constexpr const char* kSayWhich =
+    "name them prompt12_seed42.png, or put a manifest.csv there (columns file, index, seed)";
 constexpr const char* kGenevalMetadata = "metadata.jsonl";
 
 /// What is directly in a folder, by name. Throws Error for what cannot be looked at.
@@ -169,10 +173,10 @@ std::optional<NamedByPrompt> named_by_prompt(const fs::path& image, const Prompt
   const auto before = prompts.find_text(name.substr(0, end), where);
   if (!before) return named;
   if (named && named->position != *before)
-    throw Error(fmt::format("{} may be {}, or image {} of {}", in_quotes(image.filename().string()),
-                            in_quotes(prompts.text_of(named->position)), digits,
-                            in_quotes(prompts.text_of(*before))),
-                where, kRename);
+    throw Error(
+        fmt::format("{} may be {}, or image {} of {}", in_quotes(image.filename().string()),
+                    in_quotes(prompts.text_of(named->position)), digits, in_quotes(prompts.text_of(*before))),
+        where, kRename);
   return NamedByPrompt{.position = *before, .number = number_of(digits, name, where)};
 }
 
@@ -202,65 +206,90 @@ bool may_name_the_seed_first(const Numbers& first, const Numbers& second, const 
   return firsts < 4 * seconds;  // prompts from the middle of the set: many more than samples
 }
 
+/// An image and what its name says.
+struct NumberedImage : Numbered {
+  std::string name;
+};
+
 /// Throws Error where the first numbers may be those of seeds, as in "42_0007".
-void expect_index_first(const ImagePlace& place, const Entries& entries, const PromptFinder& prompts) {
-  if (prompts.size() < 2 || entries.images.size() < 2) return;
+void expect_index_first(const ImagePlace& place, const std::vector<NumberedImage>& images,
+                        const PromptFinder& prompts) {
+  if (prompts.size() < 2 || images.size() < 2) return;
   Numbers first, second;
-  for (const auto& image : entries.images) {
-    const auto parts = *numbered(image);
-    if (parts.sample.empty() || parts.is_labelled) return;
-    const auto name = image.filename().string();
-    first.add(parts.index, name, place, prompts);
-    second.add(parts.sample, name, place, prompts);
+  for (const auto& image : images) {
+    if (image.sample.empty() || image.is_labelled) return;
+    first.add(image.index, image.name, place, prompts);
+    second.add(image.sample, image.name, place, prompts);
   }
-  const auto& image = entries.images.front();
-  const auto name = image.filename().string();
-  const auto parts = *numbered(image);
+  const auto& image = images.front();
   if (first.values.size() == 1) {
     throw Error(
-        fmt::format("{} is read as sample {} of prompt {}, and all {} images as samples of that prompt", name,
-                    parts.sample, *first.values.begin(), entries.images.size()),
+        fmt::format("{} is read as sample {} of prompt {}, and all {} images as samples of that prompt",
+                    image.name, image.sample, *first.values.begin(), images.size()),
         place.where, kRename);
   }
   if (!may_name_the_seed_first(first, second, prompts)) return;
   const auto prompt_of = [&](const std::string& digits) {
-    const auto index = index_of(digits, name, place.where);
+    const auto index = index_of(digits, image.name, place.where);
     return prompts.has(index) ? in_quotes(prompts.text_of(prompts.at(index, place.where)))
                               : fmt::format("prompt {}, which is not there", digits);
   };
   throw Error(
       fmt::format("{} may be INDEX_SAMPLE, sample {} of {}, or SEED_INDEX, {} with seed {}: the names "
                   "have {} first and {} second numbers, for {} prompts",
-                  name, parts.sample, prompt_of(parts.index), prompt_of(parts.sample), parts.index,
+                  image.name, image.sample, prompt_of(image.index), prompt_of(image.sample), image.index,
                   first.values.size(), second.values.size(), prompts.size()),
-      place.where, "name them prompt12_seed42.png, or put a manifest.csv there (columns file, index, seed)");
+      place.where, kSayWhich);
 }
 
-/// Throws Error for "seed_42.png": a number that is said to be another one than the prompt's.
-void expect_number_of_prompt(const std::string& name, const Numbered& parts, const std::string& where) {
+/// Throws Error where words before numbers say that they are not prompts': "seed_42.png", or "grid_0.png"
+/// beside "0.png".
+void expect_numbers_of_prompts(const ImagePlace& place, const std::vector<NumberedImage>& images) {
   static const std::set<std::string> kOthers = {"seed",      "step",       "epoch", "iter",
                                                 "iteration", "checkpoint", "ckpt"};
-  if (parts.is_labelled || !kOthers.contains(parts.label)) return;
-  throw Error(fmt::format("{} begins with a number of {}, and not of a prompt", in_quotes(name), parts.label),
-              where,
-              "name them prompt12_seed42.png, or put a manifest.csv there (columns file, index, seed)");
+  for (const auto& image : images) {
+    if (image.is_labelled) continue;
+    if (kOthers.contains(image.label))
+      throw Error(fmt::format("{} begins with a number of {}, and not of a prompt", in_quotes(image.name),
+                              image.label),
+                  place.where, kSayWhich);
+    const auto& first = images.front();
+    if (!first.is_labelled && image.label != first.label)
+      throw Error(fmt::format("{} and {} have different words before their numbers", in_quotes(first.name),
+                              in_quotes(image.name)),
+                  place.where, kRename);
+  }
 }
 
-ImageList read_numbered(const ImagePlace& place, const fs::path& folder, const Entries& entries,
-                        const PromptFinder& prompts, ImageCollector&& images) {
-  expect_index_first(place, entries, prompts);
-  for (const auto& image : entries.images) {
-    const auto parts = *numbered(image);
-    const auto name = image.filename().string();
-    expect_number_of_prompt(name, parts, place.where);
-    images.add({.position = prompts.at(index_of(parts.index, name, place.where),
-                                       fmt::format("{}: {}", place.where, name)),
-                .name = name,
-                .where = place.where,
-                .sample = parts.sample.empty() ? 0 : number_of(parts.sample, name, place.where),
-                .by_number = true});
+ImageList read_numbered(const ImagePlace& place, const fs::path& folder,
+                        const std::vector<NumberedImage>& images, const PromptFinder& prompts,
+                        ImageCollector&& found) {
+  expect_index_first(place, images, prompts);
+  expect_numbers_of_prompts(place, images);
+  for (const auto& image : images) {
+    found.add({.position = prompts.at(index_of(image.index, image.name, place.where),
+                                      fmt::format("{}: {}", place.where, image.name)),
+               .name = image.name,
+               .where = place.where,
+               .sample = image.sample.empty() ? 0 : number_of(image.sample, image.name, place.where),
+               .by_number = true});
   }
-  return std::move(images).finish(fs::absolute(folder), "files named INDEX or INDEX_SAMPLE");
+  return std::move(found).finish(fs::absolute(folder), "files named INDEX or INDEX_SAMPLE");
+}
+
+/// Nothing where some name is no number. A word that is a prompt names it, and the number behind it is
+/// another one.
+std::optional<std::vector<NumberedImage>> all_numbered(const Entries& entries, const PromptFinder& prompts) {
+  std::vector<NumberedImage> images;
+  for (const auto& image : entries.images) {
+    auto parts = numbered(image);
+    if (!parts) return std::nullopt;
+    const bool has_words = !parts->label.empty() && !parts->is_labelled;
+    if (has_words && (prompts.knows(parts->label) || prompts.knows(image.stem().string())))
+      return std::nullopt;
+    images.push_back({std::move(*parts), image.filename().string()});
+  }
+  return images;
 }
 
 ImageList read_named(const ImagePlace& place, const fs::path& folder, const Entries& entries,
@@ -307,10 +336,9 @@ ImageList read_folder(const ImagePlace& given, const fs::path& folder, const Pro
                   place.where, "is it that one?");
     }
   }
-  const bool is_numbered =
-      std::ranges::all_of(entries.images, [](const auto& image) { return numbered(image).has_value(); });
-  return is_numbered ? read_numbered(place, folder, entries, prompts, std::move(images))
-                     : read_named(place, folder, entries, prompts, std::move(images));
+  if (const auto images_there = all_numbered(entries, prompts))
+    return read_numbered(place, folder, *images_there, prompts, std::move(images));
+  return read_named(place, folder, entries, prompts, std::move(images));
 }
 
 }  // namespace

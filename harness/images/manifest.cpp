@@ -57,8 +57,16 @@ std::string in_message(const Json& field) {
 
 /// A line of a manifest: its fields, and where it is.
 struct ManifestRow {
-  std::map<std::string, Json> fields;  ///< by their names in lower case
+  std::map<std::string, Json> fields = {};  ///< by their names in lower case
   std::string where;
+
+  void add(std::string name, Json field) {
+    std::ranges::transform(name, name.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (!fields.emplace(name, std::move(field)).second)
+      throw Error(fmt::format("{} is there twice, as names in capitals are the same", in_quotes(name)),
+                  where);
+  }
 
   /// The first of these that holds something, by its name.
   const std::pair<const std::string, Json>* any_of(const Names& names) const {
@@ -99,17 +107,11 @@ struct ManifestRow {
   }
 };
 
-std::string lower_case(std::string name) {
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name;
-}
-
 std::vector<ManifestRow> rows_of_csv(const fs::path& file) {
   std::vector<ManifestRow> rows;
   for (const auto& row : read_csv(file)) {
     rows.push_back({.fields = {}, .where = fmt::format("{}:{}", file.string(), row.line)});
-    for (const auto& [name, field] : row.fields) rows.back().fields.emplace(lower_case(name), field);
+    for (const auto& [name, field] : row.fields) rows.back().add(name, field);
   }
   return rows;
 }
@@ -124,7 +126,7 @@ std::vector<ManifestRow> rows_of_json(const fs::path& file) {
     const auto value = parse_json_line(without_nan(line), where);
     if (!value.is_object()) throw Error("is no JSON object", where, "write one object per line");
     ManifestRow row{.fields = {}, .where = where};
-    for (const auto& [name, field] : value.items()) row.fields.emplace(lower_case(name), field);
+    for (const auto& [name, field] : value.items()) row.add(name, field);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -212,8 +214,9 @@ std::optional<fs::path> manifest_in(const fs::path& folder) {
 ImageList read_manifest(const ImagePlace& place, const fs::path& file, const PromptFinder& prompts) {
   const auto folder = fs::absolute(file).parent_path();
   ImageCollector images(place, prompts);
-  const auto rows = lower_case(file.extension().string()) == ".csv" ? rows_of_csv(file) : rows_of_json(file);
+  const auto rows = file.extension() == ".csv" ? rows_of_csv(file) : rows_of_json(file);
   if (rows.empty()) throw Error("names no image", file.string());
+  std::map<std::string, std::string> known;
   for (const auto& row : rows) {
     const auto name = row.text(kFileNames);
     if (!name) {
@@ -229,6 +232,9 @@ ImageList read_manifest(const ImagePlace& place, const fs::path& file, const Pro
     }
     if (!ImageCollector::is_image(*name))
       throw Error(fmt::format("{} is no .png, .jpg or .jpeg", *name), row.where, "convert it to PNG");
+    if (const auto [first, is_new] = known.emplace(*name, row.where); !is_new)
+      throw Error(fmt::format("{} is there already ({})", *name, first->second), row.where,
+                  "leave one of the lines out");
     auto claim = claim_of(row, prompts);
     claim.name = *name;
     images.add(std::move(claim));

@@ -138,6 +138,19 @@ TEST_F(ImageLists, TwoNumbersThatMayBeSeedAndIndexAreRefusedWithBothReadings) {
   EXPECT_EQ(text_of(find(six, folder_with({"ComfyUI_00000_.png"}))), "0.0 ComfyUI_00000_.png");
 }
 
+TEST_F(ImageLists, WordsBeforeNumbersAreOneWordAndNoPrompt) {
+  expect_refused(three_, "\"0.png\" and \"grid_1.png\" have different words before their numbers",
+                 folder_with({"0.png", "grid_1.png"}));
+  const auto animals = prompts({"cat", "dog", "bird"});
+  EXPECT_EQ(text_of(find(animals, folder_with({"dog_000000.png", "dog_000001.png", "cat_000002.png"}))),
+            "0.0 cat_000002.png, 1.0 dog_000000.png, 1.1 dog_000001.png");
+  EXPECT_EQ(
+      text_of(find(prompts({"x", "area51", "apollo 11"}), folder_with({"area51.png", "apollo_11.png"}))),
+      "1.0 area51.png, 2.0 apollo_11.png");
+  expect_refused(animals, "is named by a number, and other files by their prompts",
+                 folder_with({"cat_0.png", "fish_1.png"}));
+}
+
 TEST_F(ImageLists, NumbersFromOneWithSomeMissingAreRefusedUnlessTheirBeginningIsGiven) {
   const auto four = counted_prompts(4);
   const auto below = folder_with({"1.png", "2.png", "3.png"});
@@ -412,8 +425,11 @@ TEST_F(ImageLists, AManifestThatIsWrongIsRefusedByItsLine) {
   refused("file,file\n", "column \"file\" is there twice");
   refused("file,index\n", "names no image");
   refused("", "is empty");
-  refused("file,index,sample\none.png,0,0\none.png,0,0\n",
-          "list.csv:3: prompt 0 has two images for sample 0: one.png and one.png");
+  refused("file,index,sample\none.png,0,0\none.png,1,0\n", "list.csv:3: one.png is there already (");
+  refused("file,index,File\none.png,0,one.png\n", "list.csv:2: \"file\" is there twice");
+  add("two.png");
+  refused("file,index,sample\none.png,0,0\ntwo.png,0,0\n",
+          "list.csv:3: prompt 0 has two images for sample 0: one.png and two.png");
 }
 
 TEST_F(ImageLists, APromptThatIsThereTwiceNeedsAnIndex) {
