@@ -214,8 +214,7 @@ class Contents {
       if (config.value(sum, "") != set.sha256) return;
       is_used = true;
       if (!fs::exists(folder / kJobFile)) return;
-      const auto paths = read_json(folder / kJobFile).value("paths", Json::object());
-      places.emplace_back(paths.value(path, ""));
+      places.emplace_back(read_job_document(folder).at("paths").value(path, ""));
     };
     for (const auto& [id, arm] : experiment_.runs) {
       const auto run = *store_.run(id);

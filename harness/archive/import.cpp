@@ -28,8 +28,9 @@ std::vector<HistoryEntry> records_of(const ArchiveManifest& manifest, const fs::
   const auto history = [&] {
     try {
       return history_of(read_journal(folder / kJournalFile).records);
-    } catch (const Json::exception& error) {
-      refuse(fmt::format("journal: a record is not whole: {}", error.what()), where);
+    } catch (const Error& error) {
+      if (error.status() == Status::kFailed) throw;
+      refuse(error.problem(), error.where());
     }
   }();
   require_sound_records(history.entries, where);

@@ -12,6 +12,7 @@
 #include "datasets/prompt_set.h"
 #include "harness/plan/workspace.h"
 #include "results/store/left_out.h"
+#include "results/store/record_type.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -79,20 +80,39 @@ class Cut {
  private:
   bool belongs(const HistoryEntry& entry) const {
     const auto& record = entry.record;
-    const auto type = type_of(record);
-    if (entry.experiment) return *entry.experiment == digest_ && type != "experiment_again";
-    const Json& data = record.at("data");
-    if (type == "prompt_set") return is_used(data.at("sha256").get<std::string>());
-    if (!runs_.contains(record.value("run", std::string()))) return false;
+    const bool is_of_our_run = runs_.contains(record.value("run", std::string()));
     const auto is_done = [&](const Json& id) {
       return id.is_null() || done_.contains(id.get<std::string>());
     };
-    if (type == "evaluation") return is_done(data.at("id"));
-    if (type == "not_run" || type == "job") return is_done(data.at("evaluation"));
-    if (type == "selection") return std::ranges::all_of(data.at("candidates"), is_done);
-    // What was said on the way is void: all of these jobs are done, and those with a log say so there.
-    if (type == "job_state") return data.at("state") == job_state_name(JobState::kDone);
-    return type == "run" || type == "checkpoint";
+    const auto field = [&](const char* key) -> const Json& { return record.at("data").at(key); };
+    switch (record_type(record)) {
+      case RecordType::kExperiment:
+      case RecordType::kComparisons:
+      case RecordType::kAlarms:
+      case RecordType::kArtifact:
+        return entry.experiment == digest_;
+      case RecordType::kPromptSet:
+        return is_used(field("sha256").get<std::string>());
+      case RecordType::kRun:
+      case RecordType::kCheckpoint:
+        return is_of_our_run;
+      case RecordType::kEvaluation:
+        return is_of_our_run && is_done(field("id"));
+      case RecordType::kNotRun:
+      case RecordType::kJob:
+        return is_of_our_run && is_done(field("evaluation"));
+      case RecordType::kSelection:
+        return is_of_our_run && std::ranges::all_of(field("candidates"), is_done);
+      case RecordType::kJobState:
+        // What was said on the way is void: all of these jobs are done, and those with a log say so there.
+        return is_of_our_run && field("state") == job_state_name(JobState::kDone);
+      case RecordType::kExperimentAgain:
+      case RecordType::kNumber:
+      case RecordType::kLastNumber:
+      case RecordType::kForget:
+        return false;
+    }
+    return false;
   }
 
   bool is_used(const std::string& set) const {
@@ -111,8 +131,7 @@ class Cut {
     const auto type = type_of(record);
     Json& data = record["data"];
     place_in(record, {});
-    if (type == "experiment" || type == "comparisons" || type == "alarms" || type == "artifact")
-      renumber(record, 1);
+    if (type == "experiment" || record_kind(record).is_of_experiment) renumber(record, 1);
     if (type == "artifact")
       data["path"] = fmt::format("{}/1-{}/{}", kExperimentsFolder, data.at("table").get<std::string>(),
                                  data.at("name").get<std::string>());

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/streams.h"
+#include "core/text.h"
 #include "harness/archive/bringing.h"
 #include "harness/runs/job_files.h"
 #include "harness/runs/rebuild.h"
@@ -28,7 +29,14 @@ History history_at(const Workspace& source) {
   if (const auto holder = WorkspaceLock::holder(source))
     throw Error(fmt::format("another harness works here ({})", *holder), source.folder.string(),
                 "wait for it", Status::kFailed);
-  auto history = history_of(read_journal(source.journal()).records);
+  auto history = [&] {
+    try {
+      return history_of(read_journal(source.journal()).records);
+    } catch (const Error& error) {
+      const auto place = " --out " + shell_word(source.folder.string());
+      throw Error(error.problem(), error.where(), with_place(error.hint(), place), error.status());
+    }
+  }();
   // The last thing that a process did before it was killed: the DB never had it.
   std::erase_if(history.entries, [](const HistoryEntry& entry) {
     return type_of(entry.record) == "experiment" && !entry.is_named_later;

@@ -26,7 +26,8 @@ LoggedResults results_of(const std::filesystem::path& log) {
     event.erase("time");
     event.erase("scorers");  // how often one had failed by then
     event.erase("spent");    // another machine takes another time
-    const auto number = [&](const char* field) { return event.value(field, std::int64_t{-1}); };
+    Fields fields(event, log.string());
+    const auto number = [&](const char* field) { return fields.optional(field, std::int64_t{-1}); };
     const std::tuple key(type, type == "update" ? number("update_index") : number("step"), std::int64_t{0});
     if (type == "update" || type == "checkpoint" || type == "effective_settings")
       logged.results[key] = std::move(event);

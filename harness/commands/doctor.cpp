@@ -371,13 +371,6 @@ std::vector<Finding> checks() {
   return {std::move(python), std::move(packages)};
 }
 
-/// The folder itself, or the nearest one above it that is there.
-fs::path existing_part(fs::path folder) {
-  folder = fs::absolute(folder);
-  while (!fs::exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
-  return folder;
-}
-
 Finding disk(const fs::path& place) {
   Finding finding{.name = "disk", .needed = true, .hint = "the embedded default needs about 1 GB"};
   struct statvfs info {};

@@ -22,6 +22,7 @@
 #include "core/text.h"
 #include "results/schema/database_file.h"
 #include "results/store/journal.h"
+#include "results/store/record_type.h"
 #include "results/store/store.h"
 
 namespace harness {
@@ -158,17 +159,23 @@ Workspace find_workspace(const WorkspaceChoice& choice, Joining joining) {
   return workspace;
 }
 
+fs::path existing_part(fs::path folder) {
+  folder = fs::absolute(folder);
+  while (!fs::exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
+  return folder;
+}
+
 JournalRuns runs_in_journal(const fs::path& journal) {
   JournalRuns runs;
   try {
     for (const auto& record : read_journal(journal).records) {
-      const auto type = record.value("type", std::string()), run = record.value("run", std::string());
-      if (type == "forget") runs.kept.erase(run);
-      if (type != "run") continue;
+      const auto run = record.value("run", std::string());
+      if (record_type(record) == RecordType::kForget) runs.kept.erase(run);
+      if (record_type(record) != RecordType::kRun) continue;
       runs.kept.insert(run);
       runs.mentioned.insert(run);
     }
-  } catch (const std::exception&) {
+  } catch (const Error&) {
     return {};
   }
   return runs;

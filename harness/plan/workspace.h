@@ -62,6 +62,9 @@ enum class Joining { kRefused, kAllowed };
 /// holds the runs of another workspace, unless this one may join it. Only reads.
 Workspace find_workspace(const WorkspaceChoice& choice, Joining joining = Joining::kRefused);
 
+/// The folder itself, or the nearest one above it that is there.
+std::filesystem::path existing_part(std::filesystem::path folder);
+
 /// Runs that a journal speaks of.
 struct JournalRuns {
   std::set<std::string> kept;       ///< recorded, and not removed since

@@ -22,21 +22,36 @@ std::vector<fs::path> entries_below(const fs::path& folder) {
   return paths;
 }
 
-Job read_job(const fs::path& folder, const std::string& id) {
-  const auto document = read_json(folder / kJobFile);
+Json read_job_document(const fs::path& folder) {
+  auto document = read_json(folder / kJobFile);
   Fields fields(document, (folder / kJobFile).string());
-  Job job{.id = fields.required<std::string>("id"),
-          .identity = fields.get("identity"),
-          .paths = fields.get("paths"),
+  fields.required<std::string>("id");
+  fields.object("identity");
+  fields.object("options");
+  auto paths = fields.object("paths");
+  for (const auto& name : paths.keys()) paths.required<std::string>(name);
+  return document;
+}
+
+Job read_job(const fs::path& folder, const std::string& id) {
+  const auto document = read_job_document(folder);
+  Job job{.id = document.at("id"),
+          .identity = document.at("identity"),
+          .paths = document.at("paths"),
           .folder = folder,
           .label = {}};
   const auto hash = job_id(job.identity);
   if (hash != job.id || hash != id) {
     throw Error(
         fmt::format("is named {} in the folder of {}, and its identity has the id {}", job.id, id, hash),
-        fields.where(), "it was changed, or the folder renamed: copy it again");
+        (folder / kJobFile).string(), "it was changed, or the folder renamed: copy it again");
   }
   return job;
+}
+
+std::vector<int> read_positions(const fs::path& folder) {
+  const Json document = {{"positions", read_json(folder / kPositionsFile)}};
+  return Fields(document, (folder / kPositionsFile).string()).required<std::vector<int>>("positions");
 }
 
 bool is_file_of_set(const fs::path& file, const std::string& sha256) {
@@ -58,7 +73,7 @@ std::optional<PromptSet> set_in(const fs::path& file, const std::string& sha256,
 
 std::optional<std::string> weights_here(const fs::path& job_file) {
   try {
-    const auto job = read_json(job_file);
+    const auto job = read_job_document(job_file.parent_path());
     const Json& identity = job.at("identity");
     const fs::path recorded = job.at("paths").value("weights", std::string());
     for (const auto& place : {recorded, default_weights(identity.value("backbone", std::string()), "")}) {

@@ -13,6 +13,12 @@ namespace harness {
 
 // Files of a run's folder (core/EVENTS.md) that came from elsewhere.
 
+/// job.json: an id, an identity, options and paths, which are texts. Throws Error that names what is missing.
+Json read_job_document(const std::filesystem::path& folder);
+
+/// The positions of the prompts that an evaluation is of. Throws Error.
+std::vector<int> read_positions(const std::filesystem::path& folder);
+
 /// What job.json asked for. Throws Error unless it is named by the hash of its identity and `id` is that
 /// name.
 Job read_job(const std::filesystem::path& folder, const std::string& id);

@@ -17,6 +17,7 @@
 #include "harness/runs/trash.h"
 #include "results/store/database_diff.h"
 #include "results/store/left_out.h"
+#include "results/store/record_type.h"
 #include "results/store/sql.h"
 #include "results/store/store.h"
 
@@ -95,6 +96,15 @@ struct ReadJournal {
   std::int64_t damaged_lines = 0;
 };
 
+bool is_whole_record(const Json& record) {
+  try {
+    require_whole_record(record);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 ReadJournal read_damaged_journal(const fs::path& file) {
   ReadJournal journal;
   try {
@@ -105,9 +115,11 @@ ReadJournal read_damaged_journal(const fs::path& file) {
   } catch (const Error& error) {
     if (error.status() == Status::kFailed) throw;
     auto salvaged = salvage_events(file);
+    const auto broken =
+        std::erase_if(salvaged.events, [](const Json& record) { return !is_whole_record(record); });
     journal = {.text = {.records = std::move(salvaged.events), .marks = {}},
                .damage = error,
-               .damaged_lines = salvaged.damaged_lines};
+               .damaged_lines = salvaged.damaged_lines + static_cast<std::int64_t>(broken)};
   }
   return journal;
 }

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "harness/runs/job_files.h"
+#include "results/store/record_type.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -36,6 +37,7 @@ TrashEntry read_entry(const fs::path& folder) {
     entry.from = f.required<std::string>("from");
     entry.by = f.required<std::string>("by");
     entry.records = f.required<std::vector<Json>>("records");
+    for (const auto& record : entry.records) require_whole_record(record);
     // Earlier versions did not write it.
     if (f.has("logs")) {
       auto logs = f.object("logs");
@@ -114,6 +116,7 @@ std::vector<std::pair<fs::path, std::vector<Json>>> kept_experiments(const Works
     try {
       const Json document = {{"records", read_json(file)}};
       auto records = Fields(document, file.string()).required<std::vector<Json>>("records");
+      for (const auto& record : records) require_whole_record(record);
       if (!records.empty()) kept.emplace_back(file, std::move(records));
     } catch (const Error&) {
       // Damaged: its experiment can only be reproduced again.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "results/store/journal_history.h"
+#include "results/store/record_type.h"
 
 namespace harness {
 namespace {
@@ -12,20 +13,30 @@ class RunCollector {
  public:
   void add(const HistoryEntry& entry) {
     const auto& record = entry.record;
-    const auto type = type_of(record), at = record.value("at", std::string());
-    if (type == "run") {
-      add_run(record, at);
-    } else if (type == "evaluation") {
-      add_evaluation(record, at);
-    } else if (type == "job_state") {
-      add_failure(record, at);
-    } else if (type == "experiment") {
-      add_experiment(entry, at);
-    } else if (type == "experiment_again") {
-      const auto found = by_digest_.find(entry.experiment.value_or(""));
-      if (found == by_digest_.end()) return;
-      known_.last = found->second;
-      known_.experiments[found->second].finished = at;
+    const auto at = record.value("at", std::string());
+    switch (record_type(record)) {
+      case RecordType::kRun:
+        return add_run(record, at);
+      case RecordType::kEvaluation:
+        return add_evaluation(record, at);
+      case RecordType::kJobState:
+        return add_failure(record, at);
+      case RecordType::kExperiment:
+        return add_experiment(entry, at);
+      case RecordType::kExperimentAgain:
+        return show_again(entry, at);
+      case RecordType::kPromptSet:
+      case RecordType::kCheckpoint:
+      case RecordType::kSelection:
+      case RecordType::kNotRun:
+      case RecordType::kJob:
+      case RecordType::kComparisons:
+      case RecordType::kAlarms:
+      case RecordType::kArtifact:
+      case RecordType::kNumber:
+      case RecordType::kLastNumber:
+      case RecordType::kForget:
+        return;
     }
   }
 
@@ -39,6 +50,13 @@ class RunCollector {
   }
 
  private:
+  void show_again(const HistoryEntry& entry, const std::string& at) {
+    const auto found = by_digest_.find(entry.experiment.value_or(""));
+    if (found == by_digest_.end()) return;
+    known_.last = found->second;
+    known_.experiments[found->second].finished = at;
+  }
+
   void add_run(const Json& record, const std::string& at) {
     auto run = from_journal<RunRecord>(record);
     if (run.arm.empty()) run.arm = run.method;

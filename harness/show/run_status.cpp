@@ -18,6 +18,7 @@
 #include "harness/slurm/queue.h"
 #include "harness/slurm/submission.h"
 #include "results/store/journal.h"
+#include "results/store/record_type.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -447,6 +448,7 @@ struct StatusReader::Impl {
   Workspace workspace;
   std::vector<Json> journal = {};  ///< without prompts, which are most of it
   std::uint64_t offset = 0;        ///< how much of it was read
+  std::size_t lines = 0;           ///< likewise
   RecordedRuns records = {};
   QueueAnswer queue = {};
 
@@ -458,14 +460,15 @@ struct StatusReader::Impl {
     if (absent) throw Error("is missing, and it lists the runs", file.string(), kJournalHint);
     if (size < offset) {  // written anew
       journal.clear();
-      offset = 0;
+      offset = lines = 0;
     }
     const auto before = offset;
     try {
       Events events(file, offset);
       for (auto& event : events) {
+        require_whole_record(event, file, ++lines);
         offset = events.mark().bytes;
-        if (type_of(event) != "prompt_set") journal.push_back(std::move(event));
+        if (record_type(event) != RecordType::kPromptSet) journal.push_back(std::move(event));
       }
     } catch (const Error& error) {
       throw Error(error.problem(), error.where(), kJournalHint);

@@ -5,16 +5,12 @@
 
 #include <chrono>
 #include <cmath>
-#include <set>
 
 #include "core/sha256.h"
+#include "results/store/record_type.h"
 
 namespace harness {
 namespace {
-
-constexpr const char* kForget = "forget";
-const std::set<std::string> kDecisions = {"selection", "experiment", "comparisons", "alarms",
-                                          "job_state", "number",     kForget};
 
 std::string digest_of(Json record) {
   record.erase("at");
@@ -41,7 +37,7 @@ Journal::Journal(const std::filesystem::path& file) : file_(file), log_(file) {
 
 void Journal::remember(const Json& record, const std::string& at) {
   // What was recorded of other runs is still true, but the same words may now have to be said again.
-  if (record.at("type") == kForget) last_.clear();
+  if (record_type(record) == RecordType::kForget) last_.clear();
   if (record.contains("key")) last_[slot_of(record)] = {.digest = digest_of(record), .at = at};
 }
 
@@ -61,17 +57,16 @@ std::optional<LogMark> Journal::append(const Json& record, const std::string& at
 
 std::optional<LogMark> Journal::append_all(const std::vector<std::pair<Json, std::string>>& records) {
   std::vector<Json> lines;
-  bool is_decision = false;
+  bool decides = false;
   for (const auto& [record, at] : records) {
     if (is_last(record)) continue;
     lines.push_back(record);
     lines.back()["at"] = at;
-    is_decision = is_decision || kDecisions.contains(record.at("type").get<std::string>());
+    decides = decides || record_kind(record).is_decision;
   }
   if (lines.empty()) return std::nullopt;
   end_ = log_.append_all(std::move(lines));
-  // What cannot be found again by repeating a command must not be lost with the power.
-  if (is_decision) log_.sync();
+  if (decides) log_.sync();  // it must not be lost with the power
   for (const auto& [record, at] : records) remember(record, at);
   if (id_.empty()) id_ = read_journal(file_).id();
   return end_;
@@ -85,17 +80,30 @@ Journal::~Journal() {
   }
 }
 
+void require_whole_record(const Json& record, const std::filesystem::path& file, std::size_t line) {
+  try {
+    require_whole_record(record);
+  } catch (const Error& error) {
+    const auto field = error.where().find(':');
+    throw Error(error.problem(),
+                fmt::format("{}:{}{}", file.string(), line,
+                            field == std::string::npos ? "" : error.where().substr(field)),
+                error.hint());
+  }
+}
+
 JournalText read_journal(const std::filesystem::path& file) {
   JournalText text;
   try {
     Events events(file);
     for (auto& event : events) {
+      require_whole_record(event, file, text.records.size() + 1);
       text.marks.push_back(events.mark());
       text.records.push_back(std::move(event));
     }
     return text;
   } catch (const Error& error) {
-    if (error.status() == Status::kFailed) throw;
+    if (error.status() == Status::kFailed || !error.hint().empty()) throw;
     throw Error(error.problem(), error.where(), kJournalHint, error.status());
   }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "results/store/record_type.h"
 #include "results/store/store_impl.h"
 
 namespace harness {
@@ -11,8 +12,7 @@ namespace {
 
 /// The number of the experiment that a record tells more of; nothing for any other record.
 std::optional<std::int64_t> named_experiment(const Json& record) {
-  static const std::set<std::string> kTypes = {"experiment_again", "comparisons", "alarms", "artifact"};
-  if (!kTypes.contains(type_of(record)) || record.at("data").at("id").is_null()) return std::nullopt;
+  if (!record_kind(record).is_of_experiment || record.at("data").at("id").is_null()) return std::nullopt;
   return number_of(record);
 }
 
@@ -48,9 +48,10 @@ class Reading {
     const auto& record = records_[place];
     auto& found = found_[place];
     if (const auto number = named_experiment(record)) named_.insert(*number);
-    if (type_of(record) == "forget") {
+    const auto type = record_type(record);
+    if (type == RecordType::kForget) {
       forgotten_.insert(record.at("run").get<std::string>());
-    } else if (type_of(record) == "experiment") {
+    } else if (type == RecordType::kExperiment) {
       const auto reproduction = from_journal<ReproductionRecord>(record);
       const auto number = number_of(record);
       found.digest = reproduction_digest(reproduction);
@@ -68,29 +69,59 @@ class Reading {
   void take(std::size_t place) {
     const auto& record = records_[place];
     const auto& found = found_[place];
-    const auto type = type_of(record);
-    if (type == "experiment") {
-      if (found.is_cut_off) return;
-      const auto number = number_of(record);
-      history_.last_number = std::max(history_.last_number, number);
-      current_[number] = std::nullopt;
-      if (found.is_gone) return;
-      current_[number] = found.digest;
-      history_.numbers.emplace(found.digest, number);
-      keep(place, found.digest);
-    } else if (type == "number" || type == "last_number") {
-      const auto number = number_of(record);
-      history_.last_number = std::max(history_.last_number, number);
-      if (type == "last_number") return;
-      const auto digest = record.at("data").at("digest").get<std::string>();
-      current_[number] = history_.numbers.contains(digest) ? std::optional(digest) : std::nullopt;
-      given_[digest] = number;
-    } else if (const auto number = named_experiment(record)) {
+    switch (record_type(record)) {
+      case RecordType::kExperiment:
+        return take_experiment(place);
+      case RecordType::kNumber:
+        take_last_number(record);
+        return take_number(number_of(record), record.at("data").at("digest").get<std::string>());
+      case RecordType::kLastNumber:
+        return take_last_number(record);
+      case RecordType::kForget:
+        history_.forgotten.emplace_back(place, record.at("run").get<std::string>());
+        return;
+      case RecordType::kRun:
+        if (!found.is_gone) history_.runs.insert(record.at("run").get<std::string>());
+        break;
+      case RecordType::kPromptSet:
+      case RecordType::kCheckpoint:
+      case RecordType::kEvaluation:
+      case RecordType::kSelection:
+      case RecordType::kNotRun:
+      case RecordType::kJob:
+      case RecordType::kJobState:
+      case RecordType::kExperimentAgain:
+      case RecordType::kComparisons:
+      case RecordType::kAlarms:
+      case RecordType::kArtifact:
+        break;
+    }
+    if (const auto number = named_experiment(record)) {
       take_named(place, *number);
     } else if (!found.is_gone) {
-      if (type == "run") history_.runs.insert(record.value("run", std::string()));
       keep(place);
     }
+  }
+
+  void take_experiment(std::size_t place) {
+    const auto& found = found_[place];
+    if (found.is_cut_off) return;
+    const auto number = number_of(records_[place]);
+    history_.last_number = std::max(history_.last_number, number);
+    current_[number] = std::nullopt;
+    if (found.is_gone) return;
+    current_[number] = found.digest;
+    history_.numbers.emplace(found.digest, number);
+    keep(place, found.digest);
+  }
+
+  void take_last_number(const Json& record) {
+    history_.last_number = std::max(history_.last_number, number_of(record));
+  }
+
+  void take_number(std::int64_t number, const std::string& digest) {
+    current_[number] = history_.numbers.contains(digest) ? std::optional(digest) : std::nullopt;
+    given_[digest] = number;
   }
 
   void take_named(std::size_t place, std::int64_t number) {

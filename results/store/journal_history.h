@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/json.h"
@@ -26,8 +27,9 @@ struct HistoryEntry {
 /// never been, and so is an experiment whose process was killed before the DB committed it, which shows by
 /// another one that got its number while nothing else had been recorded of it.
 struct History {
-  std::vector<HistoryEntry> entries;
-  std::set<std::string> runs;                   ///< that were recorded
+  std::vector<HistoryEntry> entries;  ///< none of them says that numbers moved, or that a run was taken away
+  std::vector<std::pair<std::size_t, std::string>> forgotten;  ///< place in the journal, and the run
+  std::set<std::string> runs;                                  ///< that were recorded
   std::map<std::string, std::int64_t> numbers;  ///< digest of each experiment -> the number it had first
   std::map<std::int64_t, std::string> meaning;  ///< number -> digest of the experiment that has it at the end
   std::int64_t last_number = 0;                 ///< the greatest that any experiment ever had

@@ -2,6 +2,7 @@
 
 #include "results/store/columns.h"
 #include "results/store/journal.h"
+#include "results/store/record_type.h"
 
 namespace harness {
 namespace {
@@ -230,8 +231,9 @@ template <>
 PromptSet from_journal(const Json& record) {
   auto fields = fields_of(record);
   auto set = record_of<PromptSet>(fields);
-  for (const auto& prompt : fields.get("prompts"))
-    set.prompts.push_back({prompt.at(0), prompt.at(1), prompt.at(2)});
+  for (const auto& [position, text, target] :
+       fields.required<std::vector<std::tuple<int, std::string, std::string>>>("prompts"))
+    set.prompts.push_back({position, text, target});
   return set;
 }
 
@@ -251,6 +253,75 @@ std::vector<AlarmRecord> from_journal(const Json& record) {
   for (const auto& data : fields.get("alarms"))
     alarms.push_back(record_of<AlarmRecord>({data, fields.where() + ": alarms"}));
   return alarms;
+}
+
+/// Reads every field of a record's data, and drops what it reads.
+static void read_data(RecordType type, const Json& record, Fields& data) {
+  switch (type) {
+    case RecordType::kPromptSet:
+      from_journal<PromptSet>(record);
+      return;
+    case RecordType::kRun:
+      from_journal<RunRecord>(record);
+      return;
+    case RecordType::kCheckpoint:
+      from_journal<CheckpointRecord>(record);
+      return;
+    case RecordType::kEvaluation:
+      from_journal<EvaluationRecord>(record);
+      return;
+    case RecordType::kSelection:
+      data.required<std::int64_t>("id");
+      from_journal<SelectionRecord>(record);
+      return;
+    case RecordType::kNotRun:
+      for (const auto* key : {"evaluation", "metric", "reason"}) data.required<std::string>(key);
+      return;
+    case RecordType::kJob:
+      from_journal<JobRecord>(record);
+      return;
+    case RecordType::kJobState:
+      data.required<std::string>("id");
+      job_state_from_name(data.required<std::string>("state"));
+      if (!data.get("failure").is_null()) data.required<std::string>("failure");
+      return;
+    case RecordType::kExperiment:
+      data.required<std::int64_t>("id");
+      from_journal<ReproductionRecord>(record);
+      return;
+    case RecordType::kComparisons:
+      data.required<std::int64_t>("id");
+      from_journal<std::vector<ComparisonRecord>>(record);
+      return;
+    case RecordType::kAlarms:
+      data.required<std::int64_t>("id");
+      from_journal<std::vector<AlarmRecord>>(record);
+      return;
+    case RecordType::kArtifact:
+      from_journal<ArtifactRecord>(record);
+      return;
+    case RecordType::kNumber:
+      data.required<std::string>("digest");
+      [[fallthrough]];
+    case RecordType::kExperimentAgain:
+    case RecordType::kLastNumber:
+      data.required<std::int64_t>("id");
+      return;
+    case RecordType::kForget:
+      return;
+  }
+}
+
+void require_whole_record(const Json& record) {
+  const auto& kind = record_kind(record);
+  Fields fields(record, fmt::format("{}: {}", kWhere, kind.name));
+  if (fields.has("at")) fields.required<std::string>("at");
+  if (fields.has("time")) fields.required<double>("time");
+  if (kind.has_key) fields.required<std::string>("key");
+  if (kind.is_of_run) fields.required<std::string>("run");
+  static const Json kNone = Json::object();
+  Fields data(kind.type == RecordType::kForget ? kNone : fields.get("data"), fields.where());
+  read_data(kind.type, record, data);
 }
 
 }  // namespace harness

@@ -6,6 +6,7 @@
 
 #include "core/event_log.h"
 #include "results/store/journal_history.h"
+#include "results/store/record_type.h"
 #include "results/store/store_impl.h"
 
 namespace harness {
@@ -21,18 +22,39 @@ class Replay {
 
   void take(const HistoryEntry& entry) {
     const Json& record = entry.record;
-    const auto type = type_of(record);
     impl_.replayed_time = record.value("at", utc_now());
     if (!is_introduced(record)) return;
-    if (type == "evaluation") return evaluation(record);
-    if (type == "not_run") return not_run(record);
-    if (type == "selection") return selection(record);
-    if (type == "job") return job(record);
-    if (type == "job_state") return job_state(record, false);
-    if (type == "experiment") return experiment(entry);
-    if (entry.experiment || type == "artifact") return of_experiment(entry);
-    carry_out(record);
+    switch (record_type(record)) {
+      case RecordType::kEvaluation:
+        return evaluation(record);
+      case RecordType::kNotRun:
+        return not_run(record);
+      case RecordType::kSelection:
+        return selection(record);
+      case RecordType::kJob:
+        return job(record);
+      case RecordType::kJobState:
+        return job_state(record, false);
+      case RecordType::kExperiment:
+        return experiment(entry);
+      case RecordType::kExperimentAgain:
+      case RecordType::kComparisons:
+      case RecordType::kAlarms:
+      case RecordType::kArtifact:
+        return of_experiment(entry);
+      case RecordType::kPromptSet:
+      case RecordType::kRun:
+      case RecordType::kCheckpoint:
+        return carry_out(record);
+      case RecordType::kNumber:
+      case RecordType::kLastNumber:
+      case RecordType::kForget:
+        return;  // history_of has none
+    }
   }
+
+  /// What was taken away since this DB was written with the journal.
+  void forget(const std::string& run) { carry_out(journal_forget(run)); }
 
   /// What was said of jobs after the last event of their logs.
   void settle() {
@@ -115,7 +137,7 @@ class Replay {
       states_.push_back(record);
       return;
     }
-    if (settled && record.at("time").get<double>() < spoken) return;
+    if (settled && record.value("time", 0.0) < spoken) return;
     carry_out(record);
   }
 
@@ -180,7 +202,7 @@ class Replay {
   bool is_introduced(const Json& record) {
     const auto run = record.value("run", std::string());
     const auto type = type_of(record);
-    if (run.empty() || type == "run" || type == "forget") return true;
+    if (run.empty() || type == "run") return true;
     if (gone_.contains(run)) return false;
     if (store_.run(run)) return true;
     leave_out("run " + run, "", "the journal does not hold its beginning");
@@ -239,6 +261,9 @@ ReplayReport Store::replay(const fs::path& workspace, const JournalText& journal
     // Killed on the way, it begins again there.
     const auto begin = range.from == 0 ? LogMark{} : journal.marks[range.from - 1];
     impl_->write([&] { impl_->know_journal(journal.id(), begin); });
+  }
+  for (const auto& [place, run] : history.forgotten) {
+    if (range.from > 0 && place >= range.from) replay.forget(run);
   }
   std::int64_t last = 0;
   for (const auto& entry : history.entries) {

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "core/json.h"
+
+namespace harness {
+
+/// What a record of the journal is (core/EVENTS.md). A reader that treats them differently has a `switch`
+/// without a default: the compiler names every reader that a new type would lack.
+enum class RecordType {
+  kPromptSet,
+  kRun,
+  kCheckpoint,
+  kEvaluation,
+  kSelection,
+  kNotRun,
+  kJob,
+  kJobState,
+  kExperiment,
+  kExperimentAgain,
+  kComparisons,
+  kAlarms,
+  kArtifact,
+  kNumber,
+  kLastNumber,
+  kForget
+};
+
+/// What every reader needs to know of a type.
+struct RecordKind {
+  RecordType type;
+  std::string_view name;  ///< in the journal
+  bool has_key;           ///< a later one of the same key replaces it
+  bool is_of_run;         ///< has the field "run"
+  bool is_of_experiment;  ///< tells more of the experiment of its number
+  bool is_decision;       ///< repeating a command does not find it again: it must not be lost with the power
+};
+
+inline constexpr std::array<RecordKind, 16> kRecordTypes = {{
+    // clang-format off
+    //                               name            key    of run of exp. decision
+    {RecordType::kPromptSet,        "prompt_set",       true,  false, false, false},
+    {RecordType::kRun,              "run",              true,  true,  false, false},
+    {RecordType::kCheckpoint,       "checkpoint",       true,  true,  false, false},
+    {RecordType::kEvaluation,       "evaluation",       true,  true,  false, false},
+    {RecordType::kSelection,        "selection",        true,  true,  false, true},
+    {RecordType::kNotRun,           "not_run",          true,  true,  false, false},
+    {RecordType::kJob,              "job",              true,  true,  false, false},
+    {RecordType::kJobState,         "job_state",        false, true,  false, true},
+    {RecordType::kExperiment,       "experiment",       true,  false, false, true},
+    {RecordType::kExperimentAgain,  "experiment_again", false, false, true,  false},
+    {RecordType::kComparisons,      "comparisons",      true,  false, true,  true},
+    {RecordType::kAlarms,           "alarms",           true,  false, true,  true},
+    {RecordType::kArtifact,         "artifact",         true,  false, true,  false},
+    {RecordType::kNumber,           "number",           true,  false, false, true},
+    {RecordType::kLastNumber,       "last_number",      true,  false, false, false},
+    {RecordType::kForget,           "forget",           false, true,  false, true}
+    // clang-format on
+}};
+
+/// Throws Error for a record of no such type.
+const RecordKind& record_kind(const Json& record);
+inline RecordType record_type(const Json& record) {
+  return record_kind(record).type;
+}
+
+/// Throws Error (status 2) unless the record has every field of its type, each of the form that is written.
+void require_whole_record(const Json& record);
+/// The same; the Error names file and line.
+void require_whole_record(const Json& record, const std::filesystem::path& file, std::size_t line);
+
+}  // namespace harness
