@@ -133,9 +133,15 @@ void Store::mark_job(const std::string& id, JobState state, const std::optional<
 
 std::int64_t Store::record_reproduction(const ReproductionRecord& reproduction) {
   return impl_->write([&] {
-    const auto known = impl_->reproduction_id(reproduction_digest(reproduction));
-    const auto id = known ? *known : impl_->next_reproduction_id();
-    impl_->carry_out(known ? journal_shown_again(id) : journal_record(reproduction, id));
+    if (const auto known = impl_->reproduction_id(reproduction_digest(reproduction))) {
+      if (const auto last = last_reproduction(); !last || last->id != *known) {
+        const auto shown = this->reproduction(*known);
+        impl_->carry_out(journal_shown_again(*known), shown->finished);
+      }
+      return *known;
+    }
+    const auto id = impl_->next_reproduction_id();
+    impl_->carry_out(journal_record(reproduction, id));
     return id;
   });
 }

@@ -62,7 +62,7 @@ class Store {
 
   void record_not_run(const std::string& evaluation_id, const std::string& metric, const std::string& reason);
 
-  /// Its id. An equal one (all fields but wall_seconds) only gets a new time: it is then the last.
+  /// Its id. An equal one (all fields but wall_seconds) stays as it is, and is then the last.
   std::int64_t record_reproduction(const ReproductionRecord& reproduction);
 
   /// Replace those of that reproduction.
