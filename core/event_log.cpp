@@ -163,6 +163,10 @@ void EventLogWriter::sync_others() {
   if (::syncfs(file_.get()) != 0) fail("cannot sync", path_);
 }
 
+static bool is_event(const Json& line) {
+  return line.is_object() && line.contains("type") && line.at("type").is_string();
+}
+
 EventBatch read_events(const std::filesystem::path& path, std::uint64_t offset, std::size_t max_bytes) {
   EventBatch batch{.events = {}, .marks = {}, .next_offset = offset};
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -192,6 +196,9 @@ EventBatch read_events(const std::filesystem::path& path, std::uint64_t offset, 
           "rm` and repeat the command");
     }
     batch.events.push_back(parse_json(line.substr(kPrefix), path.string()));
+    if (!is_event(batch.events.back()))
+      throw Error(fmt::format("the line at byte {} is no event: it has no \"type\"", batch.next_offset),
+                  path.string(), "restore the file from a copy");
     begin = end + 1;
     batch.next_offset = offset + begin;
     batch.marks.push_back({.bytes = batch.next_offset, .checksum = *checksum});
@@ -224,9 +231,10 @@ SalvagedEvents salvage_events(const std::filesystem::path& path) {
     const auto line = text.substr(begin, end - begin);
     if (is_whole(line)) {
       salvaged.events.push_back(parse_json(line.substr(kPrefix), path.string()));
-    } else {
-      ++salvaged.damaged_lines;
+      if (is_event(salvaged.events.back())) continue;
+      salvaged.events.pop_back();
     }
+    ++salvaged.damaged_lines;
   }
   return salvaged;
 }

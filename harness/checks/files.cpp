@@ -11,6 +11,7 @@
 #include "core/weights/weights_folder.h"
 #include "harness/checks/check.h"
 #include "harness/plan/inputs.h"
+#include "harness/runs/job_files.h"
 #include "harness/runs/stored_files.h"
 #include "harness/show/artifacts.h"
 #include "results/store/left_out.h"
@@ -54,7 +55,9 @@ void check_trained(const CheckedExperiment& experiment, const CheckedRun& run, s
     steps.insert(checkpoint.step);
     const auto folder = run.place / path;
     if (!expect_file(folder / "manifest.json", checkpoint.sha256.value_or(""), what, findings)) continue;
-    const auto step = read_json(folder / "manifest.json").value("step", std::int64_t{-1});
+    const auto manifest = read_json(folder / "manifest.json");
+    const auto step =
+        Fields(manifest, (folder / "manifest.json").string()).optional("step", std::int64_t{-1});
     if (step != checkpoint.step) findings.add("{}: its manifest is of checkpoint {}", what, step);
     for (const auto& changed : changed_files(folder))
       findings.add("{}: {} {}", what, changed.file.string(), changed.problem());
@@ -75,6 +78,7 @@ void check_weights(const CheckedExperiment& experiment, const CheckedRun& run, b
     return findings.add("the starting weights are not those of the runs");
   const auto path = checkpoints.front().path.value_or("");
   if (path.empty()) return;  // random weights by a recipe
+  if (weights_here(run.place / kJobFile)) return;
   if (!fs::is_directory(path)) {
     absent = true;
   } else if (weights_checksum(path) != expected) {

@@ -63,7 +63,7 @@ void check_job_file(const auto& job, Findings& findings) {
   const auto file = job.place / kJobFile;
   if (!fs::exists(file)) return findings.add("{}: {} is missing", job.name, file.string());
   const Json written = read_json(file);
-  if (const auto id = written.value("id", "?"); id != job.id)
+  if (const auto id = Fields(written, file.string()).optional<std::string>("id", "?"); id != job.id)
     findings.add("{}: {} belongs to job {}, not to {}", job.name, file.string(), id, job.id);
   if (written.value("identity", Json()) != job.config) {
     const auto changes = Json::diff(job.config, written.value("identity", Json::object()));

@@ -147,6 +147,13 @@ Json paths_now(const Json& job, const RecordedJob& recorded, const VerifyOptions
     if (name == "prompts" || name == "train_prompts")
       here = prompts_in(workspace / "prompts", identity.value(name + "_sha256", std::string()));
     if (!here.empty()) value = fs::absolute(here).string();
+    const bool is_source = name == "weights" || name == "prompts" || name == "train_prompts";
+    if (is_source && here.empty())
+      throw Error(fmt::format("{}: its {} are not there any more", recorded.label,
+                              name == "weights" ? "weights" : "prompts"),
+                  path.string(),
+                  "put them back; or repeat the command that made it with their new place, which it notes",
+                  Status::kFailed);
   }
   if (!paths.contains("text_cache"))
     paths["text_cache"] = (recorded.folder / "text-cache").string();  // of old versions
@@ -168,7 +175,7 @@ void leave_out(std::vector<RecordedJob>& jobs, const char* part,
 
 /// Checkpoints to draw with, and images that somebody gave.
 void require_parts(std::vector<RecordedJob>& jobs) {
-  const auto paths_of = [](const RecordedJob& job) { return read_json(job.folder / kJobFile).at("paths"); };
+  const auto paths_of = [](const RecordedJob& job) { return read_job_document(job.folder).at("paths"); };
   leave_out(jobs, kCheckpointsFolder, [&](const RecordedJob& job) {
     return job.kind == kEvaluateJob && paths_of(job).contains("checkpoint") &&
            is_left_out(job.folder.parent_path(), kCheckpointsFolder);
@@ -204,7 +211,7 @@ Json some_positions(const Json& all, const VerifyOptions& options, std::size_t s
 
 void prepare(const RecordedJob& job, const VerifyOptions& options, const fs::path& folder) {
   make_folder(folder);
-  Json document = read_json(job.folder / kJobFile);
+  Json document = read_job_document(job.folder);
   document["paths"] = paths_now(document, job, options);
   document["options"]["threads"] = core_count();
   document["options"].erase("required");
@@ -212,8 +219,8 @@ void prepare(const RecordedJob& job, const VerifyOptions& options, const fs::pat
   if (job.kind == kScoreJob) document["paths"]["kept"] = fs::absolute(job.folder).string();
   if (job.is_evaluation()) {
     const auto file = folder / kPositionsFile;
-    const auto positions = some_positions(read_json(job.folder / kPositionsFile), options,
-                                          drawn_together(document.at("identity")));
+    const auto positions =
+        some_positions(Json(read_positions(job.folder)), options, drawn_together(document.at("identity")));
     write_file(file, positions.dump());
     document["paths"]["positions"] = fs::absolute(file).string();
   }
@@ -417,7 +424,7 @@ std::optional<std::string> other_machine(const Json& recorded, const Json& now) 
 
 /// A job can only be repeated with the sources of its plug-ins that it was recorded with.
 void require_same_sources(const RecordedJob& job, const Registry& registry) {
-  const Json identity = read_json(job.folder / kJobFile).at("identity");
+  const Json identity = read_job(job.folder, job.id).identity;
   const auto expect = [&](const std::string& plug_in, const std::string& recorded, const SourceInfo& own) {
     if (own.sha256.empty() || recorded == own.identity) return;
     throw Error(fmt::format("{} was recorded with other sources of {} ({:.12}) than this build's ({:.12}): a "

@@ -18,7 +18,7 @@ std::string backbone_of_folder(const std::string& folder) {
     throw Error("holds no model_index.json", "--weights " + folder,
                 "give a model folder in diffusers' layout");
   const auto index = read_json(file);
-  const auto pipeline = index.is_object() ? index.value("_class_name", "") : std::string();
+  const auto pipeline = Fields(index, file.string()).optional<std::string>("_class_name", "");
   std::vector<std::string> known;
   for (const auto& backbone : load_registry().backbones) {
     if (!pipeline.empty() && backbone.pipeline == pipeline) return backbone.name;

@@ -143,7 +143,7 @@ class Adoption {
   void evaluation(const fs::path& folder) {
     const auto name = folder.filename().string();
     const auto job = read_job(folder, name.substr(name.rfind('-') + 1));
-    const auto positions = read_json(folder / kPositionsFile).get<std::vector<int>>();
+    const auto positions = read_positions(folder);
     auto row = evaluation_row(job, static_cast<std::int64_t>(positions.size()));
     if (row.run_id != run_.id)
       throw Error("is an evaluation of run " + row.run_id, folder.string(), "take it out of the folder");

@@ -23,10 +23,11 @@ bool is_inside(const std::string& path) {
 
 std::vector<ChangedFile> changed_files(const fs::path& folder) {
   std::vector<ChangedFile> changed;
-  const auto files = read_json(folder / "manifest.json").value("files", Json::object());
-  for (const auto& [name, sum] : files.items()) {
+  const auto manifest = read_json(folder / "manifest.json");
+  auto files = Fields(manifest, (folder / "manifest.json").string()).object("files");
+  for (const auto& name : files.keys()) {
     if (!is_inside(name)) continue;
-    ChangedFile file{.file = folder / name, .expected = sum.get<std::string>()};
+    ChangedFile file{.file = folder / name, .expected = files.required<std::string>(name)};
     if (fs::is_regular_file(file.file)) file.found = remembered_sha256(file.file);
     if (file.found != file.expected) changed.push_back(std::move(file));
   }

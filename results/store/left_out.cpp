@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/json.h"
 #include "core/text.h"
 
@@ -21,10 +23,9 @@ bool is_left_out(const fs::path& folder, const std::string& part) {
   std::error_code absent;
   if (fs::exists(folder / part, absent) || !fs::exists(folder / kLeftOutFile, absent)) return false;
   const auto noted = read_json(folder / kLeftOutFile);
-  for (const auto& name : noted.value(kParts, Json::array())) {
-    if (name == part) return true;
-  }
-  return false;
+  const auto parts =
+      Fields(noted, (folder / kLeftOutFile).string()).required<std::vector<std::string>>(kParts);
+  return std::ranges::find(parts, part) != parts.end();
 }
 
 std::string left_out_text(const std::string& part) {
