@@ -9,6 +9,7 @@
 #include "core/event_log.h"
 #include "core/files.h"
 #include "core/sha256.h"
+#include "core/text.h"
 #include "evaluators/external_scorer.h"
 #include "worker/backbone_source.h"
 #include "worker/scoring.h"
@@ -79,6 +80,13 @@ ImageScoring::ImageScoring(const WorkerJob& job, const Ranks& ranks, Reporter& r
   for (const auto& [name, metrics] : metrics_of_scorers(job)) {
     for (const auto& metric : metrics) metrics_[name].push_back(metric.name);
   }
+  if (const auto& lost = recorded_.lost; !lost.empty())
+    reporter_.event(
+        {{"type", "note"},
+         {"level", "warning"},
+         {"message", fmt::format("{} that the event log has {} missing or damaged, such as {}: made again",
+                                 counted(std::ssize(lost), "image"), lost.size() == 1 ? "is" : "are",
+                                 lost.front().string())}});
 }
 
 std::string ImageScoring::recorded_sha256(const ImageKey& key) const {

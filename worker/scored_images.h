@@ -31,6 +31,7 @@ struct ScoredImages {
   std::map<ImageKey, Json> scorers;  ///< each image that needs no work -> state of the scorers after it
   std::map<ImageKey, Json> failed;   ///< those whose missing scores are asked for again -> their last event
   std::map<ImageKey, std::map<std::string, std::string>> reasons;  ///< image -> metric without value -> why
+  std::vector<std::filesystem::path> lost;  ///< files of images that the log has, gone or with other bytes
   bool again = false;         ///< the evaluation has ended once: what failed in it is scored again
   bool was_complete = false;  ///< and had every image then
 };
@@ -39,7 +40,8 @@ struct ScoredImages {
 /// and a file that cannot be read are no failures of theirs.
 std::map<std::string, std::string> failures_of(const Json& event);
 
-/// Of several samples of an image the last counts.
+/// Of several samples of an image the last counts. An image whose file is not the one that was scored needs
+/// work: a power cut may have taken it.
 ScoredImages scored_images(const std::filesystem::path& log, const AskedAgain& asked);
 
 }  // namespace harness

@@ -14,6 +14,7 @@
 #include "harness/slurm/command.h"
 #include "results/store/left_out.h"
 #include "results/store/rows.h"
+#include "results/store/stored_image.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -215,6 +216,16 @@ void PlanRunner::catch_up(const RunPlan& run, const Job& evaluation) {
   if (!fs::exists(evaluation.folder) && !store_.evaluation(evaluation.id)) return;
   record_evaluation(run, evaluation);
   catch_up(evaluation_job(evaluation));
+  if (is_done(evaluation.id) && !is_in_experiment(store_, evaluation.id)) make_lost_images(evaluation);
+}
+
+/// Those of a finished evaluation that no experiment holds: a power cut may have taken the files.
+void PlanRunner::make_lost_images(const Job& evaluation) {
+  const auto lost = lost_images(store_, evaluation.id, evaluation.folder);
+  if (lost.empty()) return;
+  scored_again_[evaluation.id] = store_.job_state(evaluation.id)->log_offset;
+  done_.erase(evaluation.id);
+  notes_.push_back({"note", lost_images_text(lost) + "; this evaluation is done again"});
 }
 
 void PlanRunner::catch_up(const JobRecord& job) {

@@ -71,6 +71,7 @@ class PlanRunner {
   void catch_up(const RunPlan& run);
   void catch_up(const RunPlan& run, const Job& evaluation);
   void catch_up(const JobRecord& job);
+  void make_lost_images(const Job& evaluation);
   void ingest(const JobRecord& job);
   /// The evaluations that a selection compares; empty until all of them are done.
   std::vector<Candidate> candidates_of(const RunPlan& run);

@@ -1,9 +1,13 @@
 #include "results/store/stored_image.h"
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
+#include "core/text.h"
 #include "results/store/left_out.h"
+#include "results/store/rows.h"
 
 namespace harness {
 
@@ -21,6 +25,25 @@ std::string read_stored_image(const std::filesystem::path& file, const std::stri
   if (sha256_hex(bytes) == sha256) return bytes;
   throw Error("is not the image that was scored: its checksum is another", file.string(), kHint,
               Status::kFailed);
+}
+
+std::vector<std::filesystem::path> lost_images(Store& store, const std::string& evaluation,
+                                               const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> lost;
+  if (is_left_out(folder, kImagesFolder)) return lost;
+  constexpr auto kSql =
+      "SELECT path FROM samples WHERE evaluation_id = ?1 AND path <> '' ORDER BY prompt_id, sample";
+  for (const auto& path : rows_of<std::string>(store, kSql, evaluation)) {
+    std::error_code absent;
+    const auto bytes = std::filesystem::file_size(folder / path, absent);
+    if (absent || bytes == 0) lost.push_back(folder / path);
+  }
+  return lost;
+}
+
+std::string lost_images_text(const std::vector<std::filesystem::path>& lost) {
+  return fmt::format("{} {} missing or empty, such as {}", counted(std::ssize(lost), "image"),
+                     lost.size() == 1 ? "is" : "are", lost.front().string());
 }
 
 }  // namespace harness

@@ -88,7 +88,8 @@ TEST(Scoring, AVersionOrProfileThatThisBuildDoesNotHaveStopsTheJob) {
 }
 
 Json sample(int position, const std::string& reason = "") {
-  Json event = {{"type", "sample"}, {"position", position}, {"sample", 0}, {"reasons", Json::object()}};
+  Json event = {
+      {"type", "sample"}, {"position", position}, {"sample", 0}, {"path", ""}, {"reasons", Json::object()}};
   if (!reason.empty()) event["reasons"]["ocr_reward"] = reason;
   return event;
 }
@@ -323,6 +324,26 @@ TEST_F(WorkerWithScorers, AnInterruptionGivesAFailingScorerNoFurtherRestarts) {
     cut_log("job", samples);
     EXPECT_EQ(failures("job", scorer), whole) << "killed after " << samples;
   }
+}
+
+TEST_F(WorkerWithScorers, ImagesThatAPowerCutTookFromTheDiskAreMadeAgain) {
+  const auto scorer = add_fragile_scorer();
+  const auto whole = evaluated("job", 1, 2, {{"gauge", scorer}}, Json::array({"level"}), "sha256");
+  const auto image = [&](int position) { return root_ / "job" / fmt::format("images/{:04}.png", position); };
+  cut_log("job", 9);
+  fs::remove(image(1));
+  write_file(image(5), "");
+  write_file(image(6), read_file(image(7)));
+  const auto again = evaluated("job", 1, 2, {{"gauge", scorer}}, Json::array({"level"}), "sha256");
+  EXPECT_EQ(again, whole);
+  for (const auto& [position, sha256] : whole)
+    EXPECT_EQ(sha256_hex(read_file(image(position))), sha256.get<std::string>()) << position;
+  std::vector<std::string> notes;
+  for (const auto& event : read_events(root_ / "job" / "events.log", 0).events) {
+    if (event.at("type") == "note") notes.push_back(event.at("message"));
+  }
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_PROBLEM(notes.front(), "3 images that the event log has are missing or damaged");
 }
 
 // Of shards of two images the first process has those of the prompts 0, 1, 4, 5, 8 and 9.
