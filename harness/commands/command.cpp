@@ -119,6 +119,12 @@ void add_work_options(Command& command, WorkOptions& options) {
               {.one_each = true, .value = "OPTIONS"});
 }
 
+void add_fresh_options(Command& command, WorkOptions& options) {
+  command.add("--force", &options.force,
+              "with --fresh: remove also experiments of other commands that use these runs");
+  command.add("--yes", &options.yes, "with --fresh --force: do not ask");
+}
+
 void add_json_option(Command& command, bool& json) {
   command.add("--json", &json, "print one JSON document");
 }

@@ -46,6 +46,9 @@ void add_place_options(Command& command, WorkspaceChoice& choice);
 /// Adds these, and how work is dealt to processes and machines.
 void add_work_options(Command& command, WorkOptions& options);
 
+/// Adds --force and --yes of --fresh.
+void add_fresh_options(Command& command, WorkOptions& options);
+
 void add_json_option(Command& command, bool& json);
 
 /// The command with --json, which `run` carries out with the options that it keeps.

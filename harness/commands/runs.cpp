@@ -1,10 +1,8 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <functional>
-#include <iostream>
 #include <memory>
 #include <optional>
 
@@ -14,6 +12,7 @@
 #include "harness/commands/command.h"
 #include "harness/plan/registry.h"
 #include "harness/runs/adoption.h"
+#include "harness/runs/agreement.h"
 #include "harness/runs/cancellation.h"
 #include "harness/runs/rebuild.h"
 #include "harness/runs/removal.h"
@@ -53,24 +52,6 @@ struct OpenWorkspace {
       tell("removed {}, left over from an interrupted removal\n", folder);
   }
 };
-
-/// Asks on the terminal. Throws Error (status 2) where nobody can answer.
-bool is_agreed(const char* command, const std::string& question) {
-  if (::isatty(STDIN_FILENO) != 1)
-    throw Error("asks before deleting, and nobody can answer", command, "add --yes");
-  tell("{} [y/N] ", question);
-  std::string answer;
-  std::getline(std::cin, answer);
-  return answer == "y" || answer == "Y" || answer == "yes";
-}
-
-void print_removals(const std::vector<Removal>& removals) {
-  for (const auto& removal : removals) {
-    tell("run {} with {}\n", removal.text(), removal.folder.string());
-    for (const auto& e : removal.experiments)
-      tell("  and experiment {} ({})\n", e.at("experiment").get<int>(), e.at("table").get<std::string>());
-  }
-}
 
 std::vector<Removal> removals_allowed(Store& store, const Workspace& workspace, const Options& options) {
   auto removals = find_removals(store, workspace, options.ids);
@@ -133,13 +114,7 @@ int remove(const Options& options) {
   OpenWorkspace open(chosen);
   const auto& workspace = open.workspace;
   const auto removals = removals_allowed(open.store, workspace, options);
-  if (!options.yes) {
-    if (::isatty(STDIN_FILENO) == 1) print_removals(removals);
-    if (!is_agreed("harness runs rm", removals.size() == 1 ? "Remove it?" : "Remove them?")) {
-      tell("nothing was removed\n");
-      return 1;
-    }
-  }
+  if (!options.yes && !is_removal_agreed(removals, "harness runs rm")) return 1;
   Json removed = Json::array();
   std::vector<std::string> lines;
   bool kept = false;

@@ -69,6 +69,7 @@ Examples:
   add_work_options(command, o->work);
   command.add("--dry-run", &o->work.dry_run, "show what would be scored; write nothing");
   command.add("--fresh", &o->work.fresh, "score everything again; the old scores go to the trash");
+  add_fresh_options(command, o->work);
   command.add("--verbose", &o->work.verbose, "print the whole table on a terminal too");
   add_json_option(command, o->work.json);
   command.run = [o] { return run(*o); };

@@ -245,27 +245,30 @@ void print_scorers(const Plan& plan) {
   for (const auto& [metric, reason] : plan.metrics_not_run) put("Not run: {}: {}.\n", metric, reason);
 }
 
-/// Megabytes that the plan's run folders will take: images, encoded prompts, checkpoints, and the resume
-/// points of one run, which go when it is done.
-double estimated_disk_mb(const Plan& plan, const Json& resources) {
-  const Json stored = resources.value("stored", Json::object());
-  // Shipped as float16, kept as float32; random weights are those of a debug model.
-  const double weights = stored.contains("trained_weights") ? stored["trained_weights"].get<double>() / 1e6
-                         : plan.inputs.weights.empty()      ? kRandomWeightsMb
-                                                            : 2 * folder_megabytes(plan.inputs.weights);
-  const double sample = stored.contains("image") ? stored["image"].get<double>() / 1e6 : kSampleKb / 1e3;
-  double megabytes = stored.value("prompt", 0.0) / 1e6 *
-                     static_cast<double>(plan.inputs.validation.size() + plan.inputs.test.size());
-  bool trains = false;
-  const auto tested = plan.spec.tests() ? plan.inputs.test.size() : 0;
-  for (const auto& run : plan.runs) {
-    const auto evaluations = run.checkpoints.size();
-    megabytes += sample * static_cast<double>(evaluations * plan.inputs.validation.size() + tested);
-    if (!run.takes_a_worker()) continue;
-    megabytes += weights * static_cast<double>(run.checkpoints.size() * kWeightCopiesPerCheckpoint);
-    trains |= run.is_trained();
+/// Of a file of a given image; 0 where it is not there any more.
+double given_megabytes(const GivenImages& given) {
+  double bytes = 0;
+  for (const auto& image : given.list) {
+    std::error_code absent;
+    const auto size = fs::file_size(given.folder / image.name, absent);
+    if (!absent) bytes += static_cast<double>(size);
   }
-  return megabytes + (trains ? weights * kResumePoints * kWeightCopiesPerResume : 0);
+  return given.list.empty() ? 0 : bytes / 1e6 / static_cast<double>(given.list.size());
+}
+
+/// Megabytes of an image on the disk: an estimate, and what it takes at the least.
+std::pair<double, double> megabytes_per_image(const Plan& plan, const Json& stored) {
+  constexpr double kDensestPng = 0.05;  // of the pixels' bytes: letters on one colour
+  if (stored.contains("image")) {
+    const double pixels = stored.at("image").get<double>() / 1e6;
+    return {pixels, kDensestPng * pixels};
+  }
+  double most = 0;
+  for (const auto& run : plan.runs) {
+    for (const auto& [_, given] : run.images) most = std::max(most, given_megabytes(given));
+  }
+  if (most > 0) return {most, most / 2};
+  return {kSampleKb / 1e3, kSampleKb / 4e3};
 }
 
 std::set<std::string> jobs_of_finished_experiments(Store& store) {
@@ -337,6 +340,43 @@ std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates
   return std::move(list.jobs);
 }
 
+/// Images, encoded prompts, checkpoints, and the resume points of one run, which go when it is done.
+DiskNeed disk_need(const Plan& plan, const std::vector<PlannedJob>& jobs, const Json& resources) {
+  const Json stored = resources.value("stored", Json::object());
+  // Shipped as float16, kept as float32; random weights are those of a debug model.
+  const double weights = stored.contains("trained_weights") ? stored["trained_weights"].get<double>() / 1e6
+                         : plan.inputs.weights.empty()      ? kRandomWeightsMb
+                                                            : 2 * folder_megabytes(plan.inputs.weights);
+  const auto [image, least_image] = megabytes_per_image(plan, stored);
+  DiskNeed need;
+  bool trains = false, is_training_left = false;
+  for (const auto& job : jobs) {
+    double size = 0, least = 0;
+    if (job.kind == "train" || job.kind == "import") {
+      const auto run = std::ranges::find(plan.runs, job.id, [](const RunPlan& r) { return r.job.id; });
+      size = weights * static_cast<double>(run->checkpoints.size() * kWeightCopiesPerCheckpoint);
+      // A folder of weights holds parts that are not trained, too.
+      least = stored.contains("trained_weights") ? 0.9 * size : plan.inputs.weights.empty() ? 0 : 0.6 * size;
+      trains |= run->is_trained();
+      is_training_left |= run->is_trained() && !job.done;
+    } else if (job.kind == "evaluate" || job.kind == "test") {
+      const auto images = static_cast<double>(plan.images_on(job.kind == "test" ? "test" : "validation"));
+      size = image * images;
+      least = least_image * images;
+    }
+    need.all_mb += size;
+    if (job.done) continue;
+    need.left_mb += size;
+    need.certain_mb += least;
+  }
+  const auto resume = weights * kResumePoints * kWeightCopiesPerResume;
+  const auto prompts = stored.value("prompt", 0.0) / 1e6 *
+                       static_cast<double>(plan.inputs.validation.size() + plan.inputs.test.size());
+  need.all_mb += prompts + (trains ? resume : 0);
+  need.left_mb += is_training_left ? prompts + resume : 0;
+  return need;
+}
+
 Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates,
                   const Shares& shares) {
   Json list = Json::array();
@@ -364,7 +404,7 @@ Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const R
        {{"seconds", rates.known() ? Json(seconds_left(jobs, plan.runs_elsewhere ? 1 : shares.jobs)) : Json()},
         {"memory_mb", memory_of(plan, rates, shares)},
         {"worker_memory_bytes", rates.resources.value("memory", Json::object())},
-        {"disk_mb", estimated_disk_mb(plan, rates.resources)},
+        {"disk_mb", disk_need(plan, jobs, rates.resources).all_mb},
         {"measured", rates.measured}}}};
 }
 
@@ -393,7 +433,7 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
       "disk when all is done.\n",
       plan.spec.id, counted(all - done, "job"), done,
       held > 0 && held < done ? fmt::format(", {} of these for finished experiments", held) : "", time,
-      memory_of(plan, rates, shares), estimated_disk_mb(plan, rates.resources));
+      memory_of(plan, rates, shares), disk_need(plan, jobs, rates.resources).all_mb);
   put("Runs {} at a time, each of {} of {}.\n",
       plan.runs_elsewhere ? std::string("as many jobs as Slurm lets") : counted(shares.jobs, "job"),
       shares.ranks == 1 ? std::string("1 process") : fmt::format("{} processes (ranks)", shares.ranks),

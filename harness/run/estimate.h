@@ -50,6 +50,16 @@ struct PlannedJob {
 /// Every job of the plan in order: train, evaluate, select, test, report. Only reads.
 std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates& rates);
 
+/// Megabytes that a plan takes on the disk of its workspace.
+struct DiskNeed {
+  double all_mb = 0;      ///< when all is done
+  double left_mb = 0;     ///< of the jobs that are left
+  double certain_mb = 0;  ///< likewise, what images and checkpoints take at the least
+};
+
+/// `resources`: of check_plan.
+DiskNeed disk_need(const Plan& plan, const std::vector<PlannedJob>& jobs, const Json& resources);
+
 /// What a training job costs, in images that are drawn and used once; drawing one takes about as long as
 /// using it once (bench/RESULTS.md), so one that is used u times counts (1 + u) / 2.
 double training_images(const Json& settings);

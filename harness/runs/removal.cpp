@@ -134,13 +134,28 @@ void require_removable(const Removal& removal, const Workspace& workspace, bool 
                 "put it back from a copy, or remove the run all the same with --force", Status::kFailed);
   }
   if (removal.experiments.empty()) return;
+  throw used_error({removal}, kRm, Status::kFailed);
+}
+
+Error used_error(const std::vector<Removal>& removals, const std::string& command, Status status) {
   std::vector<std::string> tables;
-  for (const auto& e : removal.experiments) {
-    tables.push_back(fmt::format("{} (experiment {}, scale {})", e.at("table").get<std::string>(),
-                                 e.at("experiment").get<int>(), e.at("scale").get<std::string>()));
+  for (const auto& removal : removals) {
+    for (const auto& e : removal.experiments) {
+      auto table = fmt::format("{} (experiment {}, scale {})", e.at("table").get<std::string>(),
+                               e.at("experiment").get<int>(), e.at("scale").get<std::string>());
+      if (std::ranges::count(tables, table) == 0) tables.push_back(std::move(table));
+    }
   }
-  throw Error(fmt::format("run {} is used by {}", removal.text(), join(tables, ", ")), kRm,
-              "--force removes it, and these experiments with it", Status::kFailed);
+  const bool is_one = removals.size() == 1;
+  return Error(
+      fmt::format("{} used by {}",
+                  is_one ? fmt::format("run {} is", removals.front().text())
+                         : fmt::format("{} runs, such as {}, are", removals.size(), removals.front().text()),
+                  join(tables, ", ")),
+      command,
+      fmt::format("--force removes {}, and these experiments with {}", is_one ? "it" : "them",
+                  is_one ? "it" : "them"),
+      status);
 }
 
 std::optional<std::string> remove_run(Store& store, const Workspace& workspace, const Removal& removal,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "core/json.h"
 #include "harness/plan/workspace.h"
 #include "results/store/store.h"
@@ -34,6 +35,10 @@ std::vector<Removal> find_removals(Store& store, const Workspace& workspace,
 /// lacks, or a living process holds a log of it; or, without `force`, its rows could not be brought back, or
 /// a finished experiment rests on it.
 void require_removable(const Removal& removal, const Workspace& workspace, bool force);
+
+/// "run 0562654bf1b14d57 (ratio-norm, seed 42) is used by sd35-ocr (experiment 1, scale smoke)": what
+/// `command` needs --force for.
+Error used_error(const std::vector<Removal>& removals, const std::string& command, Status status);
 
 /// Takes the rows away, then moves the folder into the trash: repeating an interrupted command ends the
 /// removal. `by`: the command. Gives the name of its entry in the trash; nothing where there was no folder.

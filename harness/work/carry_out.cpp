@@ -18,17 +18,22 @@
 #include "harness/run/gpu_identity.h"
 #include "harness/run/left_jobs.h"
 #include "harness/run/record.h"
+#include "harness/runs/job_files.h"
 #include "harness/runs/rebuild.h"
 #include "harness/runs/removal.h"
 #include "harness/show/artifacts.h"
+#include "harness/show/run_report.h"
 #include "harness/show/table_model.h"
 #include "harness/slurm/command.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/width.h"
 #include "harness/work/dry_run.h"
+#include "harness/work/free_disk.h"
 #include "harness/work/free_memory.h"
+#include "harness/work/fresh.h"
 #include "harness/work/scores_again.h"
 #include "results/store/rows.h"
+#include "results/store/stored_image.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -120,6 +125,53 @@ struct Prepared {
   MissingScores missing = {};       ///< to ask for again
 };
 
+/// Finished jobs whose prompts, weights or images lie elsewhere now get the new places into their job files:
+/// for `verify` and `export`. A damaged job file is left to `harness check`.
+void renew_paths(const Plan& plan) {
+  const auto renew = [](const Job& job) {
+    if (!fs::exists(job.folder / kJobFile)) return;
+    try {
+      auto document = read_job_document(job.folder);
+      bool moved = false;
+      for (const auto& [name, place] : document["paths"].items()) {
+        const auto now = job.paths.value(name, std::string());
+        if (fs::exists(place.get<std::string>()) || now.empty() || !fs::exists(now)) continue;
+        place = now;
+        moved = true;
+      }
+      if (moved) write_file_atomically(job.folder / kJobFile, document.dump(1) + "\n");
+    } catch (const Error& error) {
+      if (error.status() == Status::kFailed) throw;
+    }
+  };
+  for (const auto& run : plan.runs) {
+    renew(run.job);
+    if (plan.spec.is_training()) continue;
+    for (const auto step : run.checkpoints) {
+      renew(plan.evaluation(run, step, "validation"));
+      if (plan.spec.tests()) renew(plan.evaluation(run, step, "test"));
+    }
+  }
+}
+
+/// The scores of what is finished stay as they are, whatever became of the pictures.
+void say_lost_images(const std::vector<std::string>& evaluations, Store& store, Progress& progress) {
+  std::vector<fs::path> lost;
+  for (const auto& id : evaluations) {
+    const auto evaluation = store.evaluation(id);
+    const auto run = evaluation ? store.run(evaluation->run_id) : std::nullopt;
+    if (!run) continue;
+    const auto folder = folder_of(store, *run) / fs::path(evaluation->folder).filename();
+    const auto of_this = lost_images(store, id, folder);
+    lost.insert(lost.end(), of_this.begin(), of_this.end());
+  }
+  if (lost.empty()) return;
+  progress.say(
+      fmt::format("note: {}; their scores stay. Put the files back from a copy; `harness db check` names the "
+                  "evaluations, and --fresh draws everything again",
+                  lost_images_text(lost)));
+}
+
 /// Runs what is left of a plan, records it as an experiment, and returns that.
 Experiment finish(const WorkOptions& options, const Plan& plan, const Prepared& prepared, Store& store,
                   Progress& progress) {
@@ -133,10 +185,12 @@ Experiment finish(const WorkOptions& options, const Plan& plan, const Prepared& 
     evaluations = finished_evaluations(plan, store);
   } else {
     adopt_finished(plan, store, *evaluations);
+    renew_paths(plan);
   }
   if (!evaluations)
     throw Error("jobs are left that cannot start", plan.spec.id, "repeat with --fresh", Status::kFailed);
   store.require_complete(*evaluations);
+  say_lost_images(*evaluations, store, progress);
   const double wall_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   const auto code = code_of_plan(plan, store, *evaluations);
   if (const auto other = other_code(code, plan.registry.sources_sha256))
@@ -166,6 +220,7 @@ std::set<std::string> all_wanted(const Plans& plans) {
 std::vector<Prepared> prepare(const WorkOptions& options, Plans& plans, Store& store, Progress& progress) {
   std::vector<Prepared> prepared;
   std::vector<const Plan*> unfinished;
+  std::vector<DiskNeed> needs;
   const auto finished = [&](const Plan& plan) {
     return options.fresh ? std::nullopt : finished_evaluations(plan, store);
   };
@@ -188,9 +243,14 @@ std::vector<Prepared> prepare(const WorkOptions& options, Plans& plans, Store& s
     require_nobody_at_work(options, plan, progress);
     require_free_memory(options, plan, store, prepared.back().resources);
     require_own_folders(plan, store);
+    const auto jobs = planned_jobs(plan, options.fresh ? nullptr : &store, Rates());
+    needs.push_back(disk_need(plan, jobs, prepared.back().resources));
   }
   if (unfinished.empty()) return prepared;
   const auto& workspace = unfinished.front()->workspace;
+  const auto room = disk_room(workspace.folder, needs);
+  room.require();
+  if (const auto note = room.note(); !note.empty()) progress.say("note: " + note);
   if (options.detach && !is_continuation()) require_no_other_continuation(workspace, all_wanted(plans));
   note_asked_runs(workspace, unfinished);
   for (const auto* plan : unfinished) {
@@ -288,6 +348,7 @@ int carry_out(WorkOptions options, const MakePlans& make_plans) {
   for (const auto& note : {lock->note(), store.notice()}) {
     if (!note.empty()) progress.say("note: " + note);
   }
+  if (!is_fresh_agreed(options, plans.all, store)) return 1;
   auto prepared = prepare(options, plans, store, progress);
   if (options.detach && detach(options, plans, prepared, workspace, store, progress)) return 0;
   std::vector<Experiment> experiments;

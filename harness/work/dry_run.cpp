@@ -13,9 +13,12 @@
 #include "harness/run/gpu_identity.h"
 #include "harness/run/pilot.h"
 #include "harness/runs/scratch_database.h"
+#include "harness/show/run_report.h"
 #include "harness/slurm/submission.h"
 #include "harness/terminal/output.h"
 #include "harness/work/found_images.h"
+#include "harness/work/free_disk.h"
+#include "harness/work/fresh.h"
 #include "harness/work/scores_again.h"
 
 namespace harness {
@@ -45,10 +48,11 @@ void print_batch_lines(const Json& lines) {
 /// Says what one table takes, by what check_plan said of it, and what it can find among so many claims;
 /// returns the document of --json.
 Json dry_run(const WorkOptions& options, const Plan& plan, const Json& resources, std::size_t claims,
-             Store* known) {
+             Store* known, std::vector<DiskNeed>& needs) {
   const auto shares = shares_of(options.dealing, plan);
   const auto rates = measured_rates(known, measurement_of(plan), shares, resources, plan.backbone.images);
   const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
+  needs.push_back(disk_need(plan, jobs, resources));
   auto document = dry_run_json(plan, jobs, rates, shares);
   document["detectable"] = planned_power(plan, claims, known);
   if (auto found = found_images_json(plan); !found.empty()) document["images"] = std::move(found);
@@ -66,6 +70,8 @@ Json dry_run(const WorkOptions& options, const Plan& plan, const Json& resources
     if (missing.all > 0)
       put("{} to ask for again, without making the images again: {}.\n", counted(missing.all, "score"),
           missing.reason);
+    if (const auto room = disk_room(plan.workspace.folder, {}); room.free_mb)
+      put("Free at {}: {}.\n", room.place.string(), size_text(*room.free_mb * 1e6));
     put("{}", planned_power_text(document["detectable"]));
     if (plan.device_identity == kUnknownGpu)
       put("No node has been asked for its GPU yet, whose kind is part of the ids: none of them is final.\n");
@@ -120,7 +126,10 @@ class KnownResults {
 }  // namespace
 
 int dry_run(const WorkOptions& options, Plans& plans) {
-  KnownResults known(plans.all.front().workspace);
+  const auto& workspace = plans.all.front().workspace;
+  KnownResults known(workspace);
+  if (options.fresh && known.store() != nullptr)
+    require_forced(options, removals_of_others(plans.all, *known.store()));
   std::vector<Json> resources, documents;
   for (auto& plan : plans.all) {
     resources.push_back(check_plan(plan, shares_of(options.dealing, plan)));
@@ -130,17 +139,25 @@ int dry_run(const WorkOptions& options, Plans& plans) {
   }
   std::size_t claims = 0;  // those of joined tables are one family
   for (const auto& plan : plans.all) claims += claims_of(plan);
+  std::vector<DiskNeed> needs;
   for (std::size_t i = 0; i < plans.all.size(); ++i) {
     if (!documents.empty() && !options.json) put("\n");
-    documents.push_back(dry_run(options, plans.all[i], resources[i], claims, known.store()));
+    documents.push_back(dry_run(options, plans.all[i], resources[i], claims, known.store(), needs));
   }
-  const auto document = plans.collection ? together(*plans.collection, documents) : documents.front();
+  auto document = plans.collection ? together(*plans.collection, documents) : documents.front();
+  const auto room = disk_room(workspace.folder, needs);
+  document["estimate"]["disk_free_mb"] = or_null(room.free_mb);
   if (options.json) {
+    room.require();
     print_json(document);
   } else if (plans.collection) {
     const auto& seconds = document["estimate"]["seconds"];
     put("\n{}: {} tables, one after another; left: {}.\n", plans.collection->id, documents.size(),
         seconds.is_null() ? "unknown time" : "about " + duration_text(seconds.get<double>()));
+  }
+  if (!options.json) {
+    if (const auto note = room.note(); !note.empty()) put("Note: {}.\n", note);
+    room.require();
   }
   return 0;
 }

@@ -22,6 +22,8 @@ void check_work(WorkOptions& options) {
   if (!dealing.is_on_slurm() && (options.detach || !dealing.slurm.empty()))
     throw Error("is for batch jobs of Slurm", options.detach ? "--detach" : "--slurm",
                 "add --executor slurm");
+  if (!options.fresh && (options.force || options.yes))
+    throw Error("is for --fresh", options.force ? "--force" : "--yes", "leave it out, or add --fresh");
   if (options.detach && dealing.jobs)
     throw Error("is not for --detach", "--jobs", "leave it out: Slurm decides how many jobs run at a time");
 }
@@ -31,7 +33,7 @@ std::string resume_command() {
   auto words = split(read_file("/proc/self/cmdline"), '\0');
   if (!words.empty() && words.back().empty()) words.pop_back();  // behind the last \0
   for (const auto& word : words) {
-    if (word == "--fresh") continue;
+    if (word == "--fresh" || word == "--force" || word == "--yes") continue;
     command += (command.empty() ? "" : " ") + shell_word(word);
   }
   return command;

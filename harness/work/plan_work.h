@@ -25,7 +25,8 @@ struct WorkOptions {
   std::vector<std::string> slurm;  ///< options of sbatch as typed
   bool detach = false;             ///< hand all that is ready to Slurm, with a job that goes on, and end
   bool dry_run = false, fresh = false, json = false;
-  bool verbose = false;  ///< the whole table on a terminal too
+  bool force = false, yes = false;  ///< of --fresh, as of `runs rm`
+  bool verbose = false;             ///< the whole table on a terminal too
 };
 
 /// The plan of a table, or those of the tables that a collection joins.
@@ -38,7 +39,7 @@ struct Plans {
 void check_work(WorkOptions& options);
 
 /// This command line again, for the message of an interrupted run and for a continuation; without --fresh,
-/// which would throw the work away.
+/// which would throw the work away, and what belongs to it.
 std::string resume_command();
 
 /// Of the jobs that are done, those count that no finished experiment rests on, as in `harness status`.

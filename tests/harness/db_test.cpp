@@ -92,7 +92,7 @@ TEST_F(DbRebuild, AfterAnInterruptionAndWithTwoWorkersSaysTheSame) {
 }
 
 TEST_F(RebuiltDb, WhatFreshOrRmTookAwayStaysAway) {
-  ok(smoke({"--methods", "ratio-norm", "--fresh"}));
+  ok(smoke({"--methods", "ratio-norm", "--fresh", "--force", "--yes"}));
   const auto experiments = place.run({"list", "experiments"}).out;
   const auto listed = place.run({"list", "runs"}).out;
   ok({"db", "rebuild"});

@@ -511,7 +511,7 @@ TEST_F(Reproduce, RowsWhoseNamesBeginAlikeHaveTheirOwnSettingsInEitherOrder) {
 
 TEST_F(Reproduce, NumbersOfExperimentsAreNeverGivenTwice) {
   ok(kSmoke);
-  ok(smoke({"--methods", "ratio-norm", "--fresh"}), {}, {"--fresh drops experiment 1"});
+  ok(smoke({"--methods", "ratio-norm", "--fresh", "--force", "--yes"}), {}, {"--fresh drops experiment 1"});
   const auto list = place.json({"list", "experiments", "--json"});
   ASSERT_EQ(list.size(), 1u);
   EXPECT_EQ(list.at(0).at("name"), "2");

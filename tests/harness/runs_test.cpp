@@ -388,6 +388,36 @@ TEST_F(Fresh, PutsWhatWasThereIntoTheTrash) {
   EXPECT_TRUE(fs::exists(trash / id / "run"));
 }
 
+TEST_F(Fresh, TakesExperimentsOfOtherCommandsOnlyWhereRmWouldTakeThem) {
+  ok(smoke({"--methods", "ratio-norm"}));
+  const auto experiments = ok({"list", "experiments"}).out;
+  // Experiment 1 has dual as well, and would not be made again.
+  const auto fresh = smoke({"--methods", "ratio-norm", "--fresh"});
+  for (const Words& more : {Words{}, Words{"--yes"}, Words{"--dry-run"}})
+    fails(2, with(fresh, more),
+          {"--fresh: ", " are used by sd35-ocr (experiment 1, scale smoke)", "--force removes them"});
+  fails(2, with(fresh, {"--force"}), {"asks before deleting, and nobody can answer", "add --yes"});
+  EXPECT_EQ(ok({"list", "experiments"}).out, experiments);
+  EXPECT_EQ(place.metric_rows(), rows);
+  EXPECT_FALSE(fs::exists(trash));
+  ok(with(fresh, {"--force", "--yes"}), {}, {"--fresh drops experiment 1"});
+  EXPECT_EQ(place.json({"list", "experiments", "--json"}).size(), 1U);
+  expect_sound();
+}
+
+TEST_F(Fresh, OfOneTableAsksForTheExperimentsOfAnotherThatHasItsRuns) {
+  place.write("mine.json", {{"extends", "sd35-ocr"}, {"id", "mine"}, {"reproduces", ""}});
+  ok(smoke_of("mine.json"));
+  const auto outcome = fails(2, smoke({"--fresh"}), {"used by mine (experiment 2, scale smoke)"});
+  EXPECT_THAT(outcome.err, Not(HasSubstr("sd35-ocr (experiment 1"))) << "that one is made again";
+}
+
+TEST_F(Fresh, TakesItsOwnExperimentWithoutAQuestionAndForceAndYesBelongToIt) {
+  ok(smoke({"--fresh"}));
+  fails(2, smoke({"--force"}), {"--force: is for --fresh"});
+  fails(2, smoke({"--yes"}), {"--yes: is for --fresh"});
+}
+
 TEST_F(RunsRm, ARunThatTheJournalRecordsAndTheDbLacksIsNoStrayFolder) {
   fs::remove(db);
   ok(smoke({"--out", "other"}));

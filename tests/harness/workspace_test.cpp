@@ -234,5 +234,132 @@ TEST_F(OneWorkspace, WhatAWorkspaceHoldsIsTaken) {
     EXPECT_FALSE(is_taken_in_workspace(name)) << name;
 }
 
+using Repeated = MadeTest;
+
+TEST_F(Repeated, AFinishedCommandChangesNothingAndItsExperimentStaysFinishedWhenItWas) {
+  ok(smoke({"--seeds", "43"}));
+  const auto times = [&] {
+    return query("SELECT id, finished, wall_seconds FROM reproductions ORDER BY id");
+  };
+  const auto before = times();
+  const auto logged = read_file(journal);
+  ok(smoke({"--seeds", "43"}));
+  EXPECT_EQ(read_file(journal), logged);
+  // The other one is the last then, and finished when it was.
+  ok(kSmoke);
+  EXPECT_EQ(place.json({"list", "experiments", "--json"}).at(0).at("name"), "1");
+  EXPECT_EQ(times(), before);
+  ok({"db", "rebuild"});
+  EXPECT_EQ(times(), before);
+  expect_sound();
+}
+
+TEST_F(Repeated, WithItsPromptsMovedRunsNothingAgainAndNotesTheirPlace) {
+  std::string prompts;
+  for (int i = 0; i < 200; ++i) prompts += "A sign that reads \"WORD" + std::to_string(i) + "\"\n";
+  place.write_text("before.txt", prompts);
+  const auto with_prompts = [](const std::string& file) {
+    return smoke({"--methods", "ratio-norm", "--prompts", file});
+  };
+  ok(with_prompts("before.txt"));
+  const auto rows = place.metric_rows();
+  fs::create_directory(place.folder() / "elsewhere");
+  fs::rename(place.folder() / "before.txt", place.folder() / "elsewhere/after.txt");
+  fails(1, {"verify", "--images", "1"}, {"before.txt", "its prompts are not there any more"});
+  const auto worker = place.environment["HARNESS_WORKER"];
+  place.environment["HARNESS_WORKER"] = "/nonexistent";
+  ok(with_prompts("elsewhere/after.txt"));
+  place.environment["HARNESS_WORKER"] = worker;
+  EXPECT_EQ(place.metric_rows(), rows);
+  EXPECT_EQ(place.json({"list", "experiments", "--json"}).size(), 2U);
+  ok({"verify", "--images", "1"});
+  ok({"check"});
+  EXPECT_THAT(ok({"export", "2", "-o", "moved.tar.zst"}).err, Not(HasSubstr("not here any more")));
+  expect_sound();
+}
+
+class SmallDisk : public SmokeTest {
+ protected:
+  /// Runs the program on a disk that has so many bytes left.
+  Outcome on_disk_with(const std::string& bytes, const Words& arguments) {
+    place.environment["LD_PRELOAD"] = HARNESS_BINARY_DIR "/tests/libharness-faulty-disk.so";
+    place.environment["ASAN_OPTIONS"] = "verify_asan_link_order=0";
+    place.environment["HARNESS_DISK_FREE"] = bytes;
+    auto outcome = place.run(arguments);
+    for (const char* name : {"LD_PRELOAD", "HARNESS_DISK_FREE"}) place.environment.erase(name);
+    return outcome;
+  }
+};
+
+TEST_F(SmallDisk, WhatCannotFitIsRefusedBeforeAnythingRunsAndInTheDryRun) {
+  for (const Words& more : {Words{}, Words{"--dry-run"}, Words{"--dry-run", "--json"}}) {
+    const auto outcome = on_disk_with("10000", smoke(more));
+    EXPECT_EQ(outcome.status, 2) << outcome.err;
+    for (const auto* words :
+         {"10.0 kB are free here", "what is left to do needs about", "for certain", "--out"})
+      EXPECT_THAT(outcome.err, HasSubstr(words));
+  }
+  EXPECT_TRUE(place.logs_of("train").empty());
+  ok(kSmoke);
+}
+
+TEST_F(SmallDisk, WhatMayNotFitIsANoteAndWhatIsDoneNeedsNothing) {
+  const auto dry = on_disk_with("1500000", smoke({"--dry-run"}));
+  EXPECT_EQ(dry.status, 0) << dry.err;
+  EXPECT_THAT(dry.out, HasSubstr("1.5 MB are free at"));
+  const auto outcome = on_disk_with("1500000", kSmoke);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("the disk may become full"));
+  const auto again = on_disk_with("0", kSmoke);
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.err, Not(HasSubstr("free")));
+  EXPECT_GT(place.json(smoke({"--dry-run", "--json"})).at("estimate").at("disk_free_mb").get<double>(), 0);
+}
+
+using LostImages = SmokeTest;
+
+/// The images of one finished evaluation, of those below.
+std::vector<fs::path> some_images(const fs::path& runs) {
+  std::vector<fs::path> images;
+  for (const auto& entry : fs::recursive_directory_iterator(runs)) {
+    if (entry.path().extension() == ".png" && entry.path().parent_path().filename() == "images")
+      images.push_back(entry.path());
+  }
+  std::ranges::sort(images);
+  return images;
+}
+
+TEST_F(LostImages, OfAFinishedExperimentAreSaidWheneverItIsShownAndItsScoresStay) {
+  ok(kSmoke);
+  const auto rows = place.metric_rows(), table = ok({"table"}).out;
+  const auto images = some_images(runs);
+  fs::remove(images.at(0));
+  write_file_atomically(images.at(1), "");
+  ok(kSmoke, {}, {"2 images are missing or empty, such as ", "their scores stay", "harness db check"});
+  EXPECT_EQ(place.metric_rows(), rows);
+  EXPECT_EQ(ok({"table"}).out, table);
+  fails(1, {"check"}, {}, {images.at(0).filename().string()});
+  fails(1, {"db", "check"});
+}
+
+TEST_F(LostImages, OfWhatIsFinishedAndInNoExperimentYetAreMadeAgain) {
+  const auto finished = [&]() -> std::optional<fs::path> {
+    for (const auto& log : place.logs_of("evaluate")) {
+      const auto events = read_events(log, 0).events;
+      if (!events.empty() && events.back().at("type") == "job_completed") return log.parent_path();
+    }
+    return std::nullopt;
+  };
+  const auto busy = place.start_busy(kSmoke, "evaluate", 5'000);
+  ASSERT_TRUE(wait_until([&] { return finished().has_value(); }));
+  place.end(busy, SIGKILL);
+  const auto image = some_images(*finished()).front();
+  fs::remove(image);
+  ok(kSmoke, {}, {"1 image is missing or empty, such as ", "this evaluation is done again"});
+  EXPECT_TRUE(fs::exists(image));
+  expect_sound();
+  ok({"check"});
+}
+
 }  // namespace
 }  // namespace harness::test

@@ -10,6 +10,7 @@
 //   HARNESS_DISK_KILL      "rename" or "unlinkat": the call HARNESS_DISK_FROM of this name ends the program
 //                          (SIGKILL)
 //   HARNESS_DISK_NO_LOCKS  flock fails with this number, as on file systems without locks
+//   HARNESS_DISK_FREE      how many bytes are said to be free
 //   HARNESS_DISK_DELAY_US  how long each sync and rename takes
 //   HARNESS_DISK_TRACE     a file that gets a line for each call, and for each start of a worker:
 //                          TIME PID CALL PATH WHAT, where WHAT is the type of the record that is written
@@ -18,6 +19,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/file.h>
+#include <sys/statvfs.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -127,6 +129,16 @@ int flock(int file, int operation) noexcept {
   if (environment("HARNESS_DISK_NO_LOCKS").empty()) return real(file, operation);
   errno = static_cast<int>(number("HARNESS_DISK_NO_LOCKS", 0));
   return -1;
+}
+
+int statvfs(const char* path, struct statvfs* info) noexcept {
+  static auto* const real = next<int(const char*, struct statvfs*)>("statvfs");
+  const int status = real(path, info);
+  if (const auto free = number("HARNESS_DISK_FREE", -1); status == 0 && free >= 0) {
+    info->f_frsize = 1;
+    info->f_bavail = static_cast<fsblkcnt_t>(free);
+  }
+  return status;
 }
 
 ssize_t write(int file, const void* bytes, size_t size) {
