@@ -99,7 +99,7 @@ TEST_F(RebuiltDb, WhatFreshOrRmTookAwayStaysAway) {
   EXPECT_EQ(place.run({"list", "experiments"}).out, experiments);
   EXPECT_EQ(place.run({"list", "runs"}).out, listed);
   // Numbers of experiments are never given twice, also across a rebuild.
-  ok(smoke({"--methods", "dual", "--fresh"}));
+  ok(smoke({"--methods", "dual", "--fresh", "--force", "--yes"}));
   EXPECT_EQ(place.json({"list", "experiments", "--json"}).at(0).at("name"), "3");
 }
 
