@@ -97,10 +97,7 @@ LoraConfig LoraConfig::from_json(const Json& document, const std::string& where)
   config.rank_pattern = read_pattern<std::int64_t>(fields, "rank_pattern");
   config.alpha_pattern = read_pattern<double>(fields, "alpha_pattern");
   config.use_rslora = fields.has("use_rslora") && fields.get("use_rslora") == Json(true);
-  if (fields.optional<double>("lora_dropout", 0) != 0) {
-    refuse("lora_dropout", fields.get("lora_dropout"), where,
-           "set it to 0: the adapter computes the same, and training here has no dropout");
-  }
+  fields.optional<double>("lora_dropout", 0);  // of training alone
   if (fields.optional<std::string>("bias", "none") != "none")
     refuse("bias", fields.get("bias"), where, "known: \"none\"");
   if (fields.has("init_lora_weights")) check_initial_weights(fields.get("init_lora_weights"), where);

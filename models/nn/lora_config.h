@@ -33,7 +33,7 @@ struct LoraConfig {
   static std::optional<LoraConfig> of_folder(const std::filesystem::path& folder);
 
   /// Reads adapter_config.json. Throws Error at a field that is not at its neutral value and that plain LoRA
-  /// does not have (use_dora, modules_to_save, lora_bias, ...).
+  /// does not have (use_dora, modules_to_save, lora_bias, ...). lora_dropout is of its training alone.
   static LoraConfig from_json(const Json& document, const std::string& where);
   Json to_json() const;
 };

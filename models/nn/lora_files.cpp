@@ -1,16 +1,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <optional>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "core/weights/header_scale.h"
 #include "core/weights/outside_checkpoint.h"
 #include "core/weights/safetensors.h"
-#include "models/nn/lora.h"
+#include "models/nn/lora_reader.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -21,7 +21,6 @@ constexpr auto kPeftStem = "adapter_model";
 constexpr auto kPeftPrefix = "base_model.model.";
 constexpr auto kDiffusersStem = "pytorch_lora_weights";
 constexpr auto kDiffusersPrefix = "transformer.";
-constexpr auto kDiffusersMetadata = "lora_adapter_metadata";
 constexpr auto kKohyaPrefix = "lora_unet_";
 constexpr std::string_view kSuffixA = ".lora_A.weight", kAlphaSuffix = ".alpha";
 constexpr std::string_view kSuffixB = ".lora_B.weight";
@@ -44,9 +43,7 @@ std::string prefix_of(const SafetensorsFile& file) {
   return std::ranges::any_of(file.tensors(), has_it) ? kDiffusersPrefix : "";
 }
 
-/// The parameter that a file's key means (LAYER.lora_A.weight, LAYER.lora_B.weight, LAYER.alpha); nothing for
-/// a key that is not the network's.
-using Naming = std::function<std::optional<std::string>(const std::string& key)>;
+using Naming = decltype(LoraFiles::naming);
 
 Naming behind(const std::string& prefix) {
   return [prefix](const std::string& key) {
@@ -132,38 +129,54 @@ LoraConfig config_of_metadata(const std::string& text, const std::string& prefix
   return LoraConfig::from_json(own, where);
 }
 
-/// The matrices of `adapter` from a file of any form.
-void load_matrices(const LoraAdapter& adapter, const ModelWeights& weights, const Naming& naming,
-                   bool with_alphas, const std::string& hint) {
-  TensorMap state;
-  for (const auto& [name, tensor] : adapter.parameters()) state[name] = tensor;
-  const auto device = adapter.parameters().front().tensor.device();
+/// The matrices of `state` from files of any form; others are left out where `is_part`.
+void load_matrices(const TensorMap& state, const LoraFiles& files, const Placement& placement,
+                   bool is_part = false) {
   const auto name_of = [&](const std::string& key) {
-    const auto name = naming(key);
+    const auto name = files.naming(key);
     if (!name) return std::string("?").append(key);  // no key of ours
-    if (!with_alphas || !name->ends_with(kAlphaSuffix)) return *name;
+    if (is_part && !state.contains(*name)) return std::string();
+    if (!files.has_alphas || !name->ends_with(kAlphaSuffix)) return *name;
     const auto layer = name->substr(0, name->size() - kAlphaSuffix.size());
     return state.contains(fmt::format("{}{}", layer, kSuffixA)) ? std::string() : *name;
   };
-  load_state(state, weights, {.device = device}, name_of, hint);
+  load_state(state, files.weights, placement, name_of, files.hint);
 }
 
-std::unique_ptr<LoraAdapter> new_adapter(torch::nn::Module& model, LoraConfig config,
-                                         const std::string& where) {
+std::unique_ptr<LoraAdapter> new_adapter(torch::nn::Module& model, const LoraFiles& files) {
   const WithoutParameterMemory no_memory;
-  return std::make_unique<LoraAdapter>(model, std::move(config), where);
+  return std::make_unique<LoraAdapter>(model, files.config, files.where);
 }
 
-std::unique_ptr<LoraAdapter> load_peft(const fs::path& folder, torch::nn::Module& model) {
+TensorMap state_of_adapter(const LoraAdapter& adapter) {
+  TensorMap state;
+  for (const auto& [name, tensor] : adapter.parameters()) state[name] = tensor;
+  return state;
+}
+
+/// All alphas that count.
+std::vector<double> alphas_of(const LoraConfig& config) {
+  std::vector<double> alphas = {config.alpha};
+  for (const auto& [_, alpha] : config.alpha_pattern) alphas.push_back(alpha);
+  return alphas;
+}
+
+LoraFiles open_peft(const fs::path& folder, const fs::path& weights_folder, const std::string& stem,
+                    const std::string& prefix) {
   const auto file = folder / kPeftConfig;
-  auto config = LoraConfig::from_json(read_json(file), file.string());
-  const auto has = [&](const char* ending) { return fs::exists(folder / (kPeftStem + std::string(ending))); };
-  if (!has(".safetensors") && !has(".safetensors.index.json")) refuse_pickle(folder);
-  const auto weights = ModelWeights::open(folder, kPeftStem);
-  auto adapter = new_adapter(model, std::move(config), file.string());
-  load_matrices(*adapter, weights, behind(kPeftPrefix), false,
-                fmt::format("check {} beside it", kPeftConfig));
-  return adapter;
+  const auto has = [&](const char* ending) { return fs::exists(weights_folder / (stem + ending)); };
+  LoraFiles files;
+  files.form = "peft";
+  files.config = LoraConfig::from_json(read_json(file), file.string());
+  if (!has(".safetensors") && !has(".safetensors.index.json")) refuse_pickle(weights_folder);
+  files.weights = ModelWeights::open(weights_folder, stem);
+  files.naming = behind(prefix);
+  files.where = file.string();
+  files.hint = fmt::format("check {} beside it", kPeftConfig);
+  if (has(".safetensors"))
+    expect_header_agrees(SafetensorsFile(files.weights.where()), alphas_of(files.config),
+                         files.weights.where());
+  return files;
 }
 
 /// Of kohya's form: "lora_unet_" and a linear layer of the network, its dots written as underscores, then the
@@ -191,25 +204,95 @@ Naming kohya_naming(const torch::nn::Module& model, const std::string& where) {
   };
 }
 
-std::unique_ptr<LoraAdapter> load_file(const fs::path& folder, const std::string& stem,
-                                       torch::nn::Module& model) {
-  const auto weights = ModelWeights::open(folder, stem);
-  const SafetensorsFile file(weights.where());
+LoraFiles open_file(const fs::path& folder, const std::string& stem, const torch::nn::Module& model) {
+  LoraFiles files;
+  files.weights = ModelWeights::open(folder, stem);
+  const auto& where = files.where = files.weights.where();
+  files.hint = "it is of another model";
+  const SafetensorsFile file(where);
   const auto is_kohya = [](const auto& tensor) { return tensor.first.starts_with(kKohyaPrefix); };
   const auto prefix = prefix_of(file);
-  const auto naming =
-      std::ranges::any_of(file.tensors(), is_kohya) ? kohya_naming(model, weights.where()) : behind(prefix);
-  const auto found = file.metadata().find(kDiffusersMetadata);
-  const bool described = found != file.metadata().end();
-  auto config = described
-                    ? config_of_metadata(found->second, prefix, weights.where() + ": " + kDiffusersMetadata)
-                    : config_of_tensors(file, naming, weights.where());
-  auto adapter = new_adapter(model, std::move(config), weights.where());
-  load_matrices(*adapter, weights, naming, !described, "it is of another model");
-  return adapter;
+  const bool of_kohya = std::ranges::any_of(file.tensors(), is_kohya);
+  files.form = of_kohya ? "kohya" : "diffusers";
+  files.naming = of_kohya ? kohya_naming(model, where) : behind(prefix);
+  if (const auto found = file.metadata().find(kDiffusersMetadata); found != file.metadata().end()) {
+    files.config = config_of_metadata(found->second, prefix, where + ": " + kDiffusersMetadata);
+  } else {
+    files.has_alphas = true;
+    files.config = config_of_tensors(file, files.naming, where);
+  }
+  if (const auto scale = deciding_header_scale(file, where)) {
+    files.config.alpha = scale->alpha;
+    files.config.alpha_pattern.clear();
+    files.config.use_rslora = scale->use_rslora;
+    files.header_key = scale->key;
+  }
+  expect_header_agrees(file, alphas_of(files.config), where);
+  return files;
+}
+
+LoraFiles open_lora(const fs::path& place, const torch::nn::Module& model) {
+  if (fs::is_regular_file(place)) refuse_pickle(place);
+  if (fs::is_regular_file(place)) return open_file(place.parent_path(), place.stem().string(), model);
+  const auto& folder = place;
+  const bool peft = fs::exists(folder / kPeftConfig);
+  const bool diffusers = fs::exists(folder / (kDiffusersStem + std::string(".safetensors")));
+  if (peft && diffusers) {
+    throw Error(fmt::format("holds two adapters, {} and {}.safetensors", kPeftConfig, kDiffusersStem),
+                folder.string(), "give each a folder of its own");
+  }
+  if (!peft && !diffusers) {
+    throw Error(fmt::format("holds no adapter: neither {} nor {}.safetensors", kPeftConfig, kDiffusersStem),
+                folder.string(), "give a folder as peft or diffusers save it");
+  }
+  return peft ? open_peft(folder, folder, kPeftStem, kPeftPrefix) : open_file(folder, kDiffusersStem, model);
 }
 
 }  // namespace
+
+LoraReader::LoraReader(const fs::path& place, torch::nn::Module& model) : files_(open_lora(place, model)) {
+  fit(model);
+}
+
+LoraReader::LoraReader(const fs::path& checkpoint, const std::string& stem, torch::nn::Module& model)
+    : files_(open_peft(checkpoint / "adapter", checkpoint, stem, "")) {
+  fit(model);
+}
+
+void LoraReader::fit(torch::nn::Module& model) {
+  const auto adapter = new_adapter(model, files_);
+  parameters_ = state_of_adapter(*adapter);
+  load_matrices(parameters_, files_, {.read = false});
+  of_network_ = adapter->summary();
+  shapes_.emplace(files_.config, files_.where);
+  for (const auto& [name, _] : parameters_)
+    if (name.ends_with(kSuffixA)) layers_.push_back(name.substr(0, name.size() - kSuffixA.size()));
+}
+
+LowRank LoraReader::read(const std::string& layer) const {
+  TensorMap part;
+  for (const auto suffix : {kSuffixA, kSuffixB}) {
+    const auto name = layer + std::string(suffix);
+    // Another tensor of that shape: what is loaded replaces it.
+    part[name] = torch::scalar_tensor(0.0F).expand(parameters_.at(name).sizes());
+  }
+  load_matrices(part, files_, {}, true);
+  for (const auto& [name, tensor] : part) {
+    if (torch::isfinite(tensor).all().item<bool>()) continue;
+    throw Error(fmt::format("tensor {} holds values that are not finite", name), files_.weights.where(),
+                "the checkpoint is broken: leave it out");
+  }
+  return {.a = part.at(layer + std::string(kSuffixA)),
+          .b = part.at(layer + std::string(kSuffixB)),
+          .scale = shapes_->of(layer).scale};
+}
+
+std::string LoraReader::summary() const {
+  const auto of_header = files_.header_key.empty()
+                             ? std::string()
+                             : fmt::format(", alpha by the header's {}", files_.header_key);
+  return fmt::format("{} ({}{})", of_network_, files_.form, of_header);
+}
 
 void save_lora(const fs::path& folder, const LoraConfig& config, const std::vector<NamedTensor>& weights,
                LoraForm form) {
@@ -231,20 +314,10 @@ void save_lora(const fs::path& folder, const LoraConfig& config, const std::vect
 }
 
 std::unique_ptr<LoraAdapter> load_lora(const fs::path& place, torch::nn::Module& model) {
-  if (fs::is_regular_file(place)) refuse_pickle(place);
-  if (fs::is_regular_file(place)) return load_file(place.parent_path(), place.stem().string(), model);
-  const auto& folder = place;
-  const bool peft = fs::exists(folder / kPeftConfig);
-  const bool diffusers = fs::exists(folder / (kDiffusersStem + std::string(".safetensors")));
-  if (peft && diffusers) {
-    throw Error(fmt::format("holds two adapters, {} and {}.safetensors", kPeftConfig, kDiffusersStem),
-                folder.string(), "give each a folder of its own");
-  }
-  if (!peft && !diffusers) {
-    throw Error(fmt::format("holds no adapter: neither {} nor {}.safetensors", kPeftConfig, kDiffusersStem),
-                folder.string(), "give a folder as peft or diffusers save it");
-  }
-  return peft ? load_peft(folder, model) : load_file(folder, kDiffusersStem, model);
+  const auto files = open_lora(place, model);
+  auto adapter = new_adapter(model, files);
+  load_matrices(state_of_adapter(*adapter), files, {.device = adapter->parameters().front().tensor.device()});
+  return adapter;
 }
 
 }  // namespace harness

@@ -328,9 +328,8 @@ TEST(LoraFiles, RefuseEveryFieldThatPlainLoraDoesNotHave) {
            {R"({"init_lora_weights": "pissa"})",
             "c: \"init_lora_weights\" = \"pissa\" is not implemented; known: true, false, \"gaussian\"; "
             "others may change the base model's weights too"},
-           {R"({"lora_dropout": 0.1})",
-            "c: \"lora_dropout\" = 0.1 is not implemented; set it to 0: the adapter computes the same, and "
-            "training here has no dropout"},
+           {R"({"lora_dropout": 0.1})", ""},
+           {R"({"lora_dropout": "much"})", "c: \"lora_dropout\" has the wrong type (string)"},
            {R"({"peft_type": "IA3"})", "c: is an adapter of type IA3, not LORA"},
            {R"({"r": 0})", "c: rank 0 is out of range"},
            {R"({"r": "4"})", "c: \"r\" has the wrong type (string)"},
@@ -460,6 +459,51 @@ TEST(LoraFiles, OfDiffusersTakeAlphaFromMetadataOrAlphaTensorsOrTheRank) {
       diffusers_alpha([](TensorMap&) {}, described(metadata)),
       HasSubstr("lora_adapter_metadata: \"text_encoder.r\" is not of the transformer; adapters of text "
                 "encoders are not implemented"));
+}
+
+TEST(LoraFiles, TakeAlphaFromTheHeaderWhereNothingElseNamesIt) {
+  using Metadata = std::map<std::string, std::string>;
+  const auto loaded = [](const Metadata& metadata) { return diffusers_alpha([](TensorMap&) {}, metadata); };
+  for (const auto& metadata : std::vector<Metadata>{
+           {{"lora_alpha", "8"}, {"r", "3"}},
+           {{"transformer.lora_alpha", " 8.0 "}, {"transformer.r", "3"}},
+           {{"ss_network_alpha", "8"}, {"ss_network_dim", "3"}, {"ss_alpha_mask", "False"}},
+           {{"network_alpha", "8"}, {"conv_alpha", "1"}},
+           {{"LoRA_Alpha", "8"}},
+           {{"lora.alpha", "8"}},
+           {{"config", R"({"network": {"type": "lora", "linear": 3, "linear_alpha": 8}})"}},
+           {{"peft_config",
+             R"({"r": 3, "lora_alpha": 8, "alpha_pattern": {}, "target_modules": ["to_q"]})"}}})
+    EXPECT_EQ(loaded(metadata), "8") << metadata.begin()->first;
+  for (const auto& metadata :
+       std::vector<Metadata>{{{"lora_alpha", "None"}, {"text_encoder.lora_alpha", "16"}},
+                             {{"lora_alpha", "3"}, {"r", "3"}, {"scale", "1.0"}},
+                             {{"ss_tag_frequency", R"({"1_x": {"alpha": 4, "rank": 9}})"}},
+                             {{"alpha_pattern", "{}"}, {"software", R"({"name": "x"})"}}})
+    EXPECT_EQ(loaded(metadata), "3") << metadata.begin()->first;
+  for (const auto& [metadata, problem] : std::vector<std::pair<Metadata, std::string>>{
+           {{{"lora_alpha", "eight"}}, "its header names \"lora_alpha\" = eight, which is no number above 0"},
+           {{{"lora_alpha", "-8"}}, "which is no number above 0"},
+           {{{"ss_network_alpha", "Dynamic"}}, "which is no number above 0"},
+           {{{"lora_alpha", "8"}, {"network_alpha", "16"}}, "which one counts?"},
+           {{{"lora_alpha", "8"}, {"r", "16"}}, "\"r\" = 16, and its matrices have rank 3"},
+           {{{"lora_scale", "0.5"}}, "\"lora_scale\" = 0.5, and a scale of 1 follows from its matrices"},
+           {{{"use_rslora", "true"}}, "says use_rslora, and nothing says alpha"},
+           {{{"lora_alpha", "8"}, {"alpha_pattern", R"({"to_q": 2})"}}, "which is not read there"}})
+    EXPECT_THAT(loaded(metadata), HasSubstr(problem));
+  const auto with_alphas = [](TensorMap& t) { set_alphas(t, 7); };
+  EXPECT_EQ(diffusers_alpha(with_alphas, {{"ss_network_alpha", "7"}}), "7");
+  EXPECT_EQ(diffusers_alpha(with_alphas, {{"ss_network_alpha", "Dynamic"}}), "7");
+  EXPECT_THAT(diffusers_alpha(with_alphas, {{"lora_alpha", "8"}}),
+              HasSubstr("its header names \"lora_alpha\" = 8, and alpha is 7"));
+  EXPECT_THAT(diffusers_alpha(
+                  [](TensorMap& t) {
+                    const std::string layer = "transformer.transformer_blocks.0.attn.to_k";
+                    t[layer + ".lora_A.weight"] = torch::ones({4, 16});
+                    t[layer + ".lora_B.weight"] = torch::ones({16, 4});
+                  },
+                  {{"lora_alpha", "8"}}),
+              HasSubstr("for matrices of ranks 3, 4: the scale of each layer is not known"));
 }
 
 /// A file of diffusers' form with other names, loaded: the adapter's alpha and the sum of its matrices, or
