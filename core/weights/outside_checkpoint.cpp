@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +14,7 @@
 #include "core/file_checksums.h"
 #include "core/json.h"
 #include "core/sha256.h"
+#include "core/weights/header_scale.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -77,13 +81,175 @@ std::vector<OutsideCheckpoint> found_in(const fs::path& folder) {
   return found;
 }
 
+/// What a folder holds, or its subfolder that is usual for it; empty where it holds nothing.
+std::vector<OutsideCheckpoint> found_below(const fs::path& place) {
+  for (const char* part : kFolders) {
+    const auto folder = *part == '\0' ? place : place / part;
+    if (!is_folder(folder)) continue;
+    if (auto found = found_in(folder); !found.empty()) return found;
+  }
+  return {};
+}
+
+constexpr std::string_view kDigits = "0123456789";
+
+/// A name with a number at its end, in its parts.
+struct Numbered {
+  std::string prefix, ending;
+  int digits = 0;
+};
+
+std::optional<Numbered> numbered(std::string name) {
+  Numbered parts;
+  if (name.ends_with(kSafetensors)) {
+    parts.ending = kSafetensors;
+    name.resize(name.size() - kSafetensors.size());
+  }
+  const auto last = name.find_last_not_of(kDigits);
+  parts.prefix = name.substr(0, last == std::string::npos ? 0 : last + 1);
+  parts.digits = static_cast<int>(name.size() - parts.prefix.size());
+  return parts.digits > 0 ? std::optional(parts) : std::nullopt;
+}
+
+/// Letters before the blanks, lines and points at a text's end, in lower case.
+std::string last_word(std::string text) {
+  while (!text.empty() && std::string_view("-_.= ").find(text.back()) != std::string_view::npos)
+    text.pop_back();
+  std::string word;
+  while (!text.empty() && std::isalpha(static_cast<unsigned char>(text.back())) != 0) {
+    word.insert(word.begin(), static_cast<char>(std::tolower(static_cast<unsigned char>(text.back()))));
+    text.pop_back();
+  }
+  return word;
+}
+
+/// How all checkpoints below a folder are named at once: "FOLDER/checkpoint-{step}". Empty where it holds
+/// none.
+std::string pattern_below(const fs::path& folder, int levels = 3) {
+  for (const auto& above : {folder / "checkpoints", folder}) {
+    std::map<std::string, std::vector<std::pair<fs::path, Numbered>>> groups;
+    std::error_code absent;
+    for (fs::directory_iterator entry(above, absent), end; !absent && entry != end; entry.increment(absent)) {
+      const auto parts = numbered(entry->path().filename().string());
+      if (!parts || (parts->ending.empty() && !is_folder(entry->path()))) continue;
+      groups[parts->prefix + "{}" + parts->ending].emplace_back(entry->path(), *parts);
+    }
+    const std::pair<const std::string, std::vector<std::pair<fs::path, Numbered>>>* largest = nullptr;
+    for (const auto& group : groups)
+      if (largest == nullptr || group.second.size() > largest->second.size()) largest = &group;
+    if (largest == nullptr) continue;
+    const auto& [entry, parts] = largest->second.front();
+    const auto named = [&, &parts = parts](const char* number) {
+      return (above / (parts.prefix + number + parts.ending)).string();
+    };
+    const bool is_whole = !parts.ending.empty() || !found_below(entry).empty();
+    if (last_word(parts.prefix) == "seed") {
+      if (is_whole) return named("{seed}");
+      const auto inner = levels > 0 ? pattern_below(entry, levels - 1) : std::string();
+      if (!inner.empty()) return named("{seed}") + inner.substr(entry.string().size());
+    }
+    if (is_whole || parts.prefix.empty()) return named("{step}");
+  }
+  return {};
+}
+
+/// The checkpoint of a folder that is none itself.
+[[noreturn]] void refuse_folder(const fs::path& place) {
+  if (const auto all = pattern_below(place); !all.empty())
+    throw Error("holds several checkpoints", place.string(),
+                fmt::format("name one of them, or all: write {}", all));
+  std::vector<std::string> loose;
+  for (const auto& entry : fs::directory_iterator(place)) {
+    if (entry.path().extension() == kSafetensors) loose.push_back(entry.path().string());
+  }
+  std::ranges::sort(loose);
+  if (!loose.empty())
+    throw Error(fmt::format("holds {} without what says how to read {}",
+                            loose.size() == 1 ? "a .safetensors file" : "several .safetensors files",
+                            loose.size() == 1 ? "it" : "them"),
+                place.string(), fmt::format("name the file itself if it is one adapter: {}", loose.front()));
+  throw Error("holds no checkpoint", place.string(), kForms);
+}
+
+/// The one file of an adapter that diffusers or kohya wrote.
+fs::path file_of(const OutsideCheckpoint& found) {
+  return found.files.empty() ? found.folder : found.folder / found.files.front();
+}
+
 }  // namespace
 
 std::string OutsideCheckpoint::checksum() const {
+  if (form == OutsideForm::kDiffusers && file_of(*this).extension() == kSafetensors) {
+    // Read with a scale that was ignored once: another result, so another id.
+    if (const auto scale = deciding_header_scale(SafetensorsFile(file_of(*this)), file_of(*this).string()))
+      return sha256_hex(fmt::format("{} scaled by {}", checksum_of_files(), scale->key));
+  }
+  return checksum_of_files();
+}
+
+std::string OutsideCheckpoint::checksum_of_files() const {
   if (files.empty()) return remembered_sha256(folder);
   Json sums = Json::object();
   for (const auto& file : files) sums[file.generic_string()] = remembered_sha256(folder / file);
   return sha256_hex(canonical_json(sums));
+}
+
+namespace {
+
+std::optional<int> number_of(std::string_view digits) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return error == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+/// The one number that follows a word for steps, and is neither part of a word nor of a date.
+std::optional<int> step_by_word(const std::string& name) {
+  constexpr std::array<std::string_view, 8> kWords = {"step",       "steps", "checkpoint", "ckpt",
+                                                      "globalstep", "iter",  "iteration",  "update"};
+  std::optional<int> found;
+  for (auto begin = name.find_first_of(kDigits); begin != std::string::npos;) {
+    const auto end = std::min(name.find_first_not_of(kDigits, begin), name.size());
+    const bool goes_on =
+        end < name.size() &&
+        (std::isalpha(static_cast<unsigned char>(name[end])) != 0 ||
+         (end + 1 < name.size() && std::isdigit(static_cast<unsigned char>(name[end + 1])) != 0));
+    if (!goes_on && std::ranges::find(kWords, last_word(name.substr(0, begin))) != kWords.end()) {
+      const auto number = number_of(std::string_view(name).substr(begin, end - begin));
+      if (!number || (found && found != number)) return std::nullopt;
+      found = number;
+    }
+    begin = name.find_first_of(kDigits, end);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<int> step_in_name(const fs::path& place) {
+  constexpr std::array<std::string_view, 9> kParts = {"lora",
+                                                      "adapter",
+                                                      "transformer",
+                                                      "pytorch_lora_weights",
+                                                      "adapter_model",
+                                                      "diffusion_pytorch_model",
+                                                      "model",
+                                                      "ema",
+                                                      ""};
+  constexpr int kPaddedDigits = 5;
+  const auto name = place.filename().string();
+  const auto stem = name.ends_with(kSafetensors) ? place.stem().string() : name;
+  if (std::ranges::find(kParts, stem) != kParts.end())
+    return place.has_parent_path() && place != place.parent_path() ? step_in_name(place.parent_path())
+                                                                   : std::nullopt;
+  if (const auto step = step_by_word(stem)) return step;
+  const auto parts = numbered(name);
+  if (!parts) return std::nullopt;
+  const auto digits = std::string_view(stem).substr(parts->prefix.size());
+  const bool is_padded = !parts->ending.empty() && parts->digits >= kPaddedDigits && digits.front() == '0' &&
+                         (parts->prefix.ends_with('_') || parts->prefix.ends_with('-'));
+  const bool is_of_run = parts->prefix.empty() && (is_file(place / "manifest.json") ||
+                                                   place.parent_path().filename() == "checkpoints");
+  return is_padded || is_of_run ? number_of(digits) : std::nullopt;
 }
 
 void refuse_pickle(const fs::path& place) {
@@ -105,16 +271,13 @@ OutsideCheckpoint find_outside_checkpoint(const fs::path& place) {
     throw Error("is no .safetensors file", place.string(), kForms);
   }
   if (!is_folder(place)) throw Error("is not there", place.string(), kForms);
-  for (const char* part : kFolders) {
-    const auto folder = *part == '\0' ? place : place / part;
-    if (!is_folder(folder)) continue;
-    auto found = found_in(folder);
+  if (auto found = found_below(place); !found.empty()) {
     if (found.size() > 1) {
       throw Error(fmt::format("holds {} checkpoints of different kinds ({} and {})", found.size(),
                               found[0].files.front().string(), found[1].files.front().string()),
-                  folder.string(), "give each a folder of its own");
+                  found[0].folder.string(), "give each a folder of its own");
     }
-    if (!found.empty()) return std::move(found.front());
+    return std::move(found.front());
   }
   for (const char* part : kFolders) {
     if (is_folder(place / part)) refuse_pickle(place / part);
@@ -122,17 +285,7 @@ OutsideCheckpoint find_outside_checkpoint(const fs::path& place) {
   if (fs::exists(place / "adapter_config.json"))
     throw Error("has adapter_config.json and no weights", place.string(),
                 "copy adapter_model.safetensors to it as well");
-  // A run of this project's, or the folder of its checkpoints.
-  for (const auto& above : {place / "checkpoints", place}) {
-    std::error_code absent;
-    for (fs::directory_iterator entry(above, absent), end; !absent && entry != end; entry.increment(absent)) {
-      const auto name = entry->path().filename().string();
-      if (name.empty() || name.find_first_not_of("0123456789") != std::string::npos) continue;
-      throw Error("holds several checkpoints", place.string(),
-                  fmt::format("name one of them, or all: {}/{{step}}", above.string()));
-    }
-  }
-  throw Error("holds no checkpoint", place.string(), kForms);
+  refuse_folder(place);
 }
 
 }  // namespace harness

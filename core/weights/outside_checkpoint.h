@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,13 +20,25 @@ struct OutsideCheckpoint {
   std::filesystem::path folder;              ///< that holds its files; or the file itself
   std::vector<std::filesystem::path> files;  ///< that count, relative to the folder, sorted
 
-  /// SHA-256 over these files, by name and content (a file that was named itself: content alone).
+  /// SHA-256 over these files, by name and content (a file that was named itself: content alone), and over
+  /// the key that decides about the scale where only the header names one. Throws Error as
+  /// deciding_header_scale.
   std::string checksum() const;
+
+ private:
+  std::string checksum_of_files() const;
 };
 
 /// What lies at a path: a file, or a folder that holds it, directly or in a subfolder lora, adapter or
-/// transformer. Throws Error with the place for nothing, for several of them, and for pickled weights.
+/// transformer. Throws Error with the place for nothing, for several of them (with how they are named all at
+/// once), and for pickled weights.
 OutsideCheckpoint find_outside_checkpoint(const std::filesystem::path& place);
+
+/// The step that the name of a checkpoint states: "step-40", "checkpoint_40-ema", "global_step40", a number
+/// alone for a checkpoint of this project or in a folder "checkpoints", "lora_000040.safetensors" (five
+/// digits or more, the first a 0). Of a part of it ("lora", "adapter_model.safetensors") the folder's above.
+/// No other number in a name counts.
+std::optional<int> step_in_name(const std::filesystem::path& place);
 
 /// Throws Error that names a file which only Python's pickle can read, if there is one: the place itself, or
 /// one in the folder.

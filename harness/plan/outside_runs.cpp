@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
 
 #include "core/error.h"
 #include "core/text.h"
+#include "core/weights/outside_checkpoint.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -33,16 +35,6 @@ std::optional<int> number_of(std::string_view digits) {
   return number;
 }
 
-/// Of "checkpoint-40" and "lora_000040.safetensors" 40.
-std::optional<int> last_number(const fs::path& place) {
-  const auto name = (place.has_filename() ? place : place.parent_path()).stem().string();
-  const auto end = name.find_last_of(kDigits);
-  if (end == std::string::npos) return std::nullopt;
-  const auto before = name.find_last_not_of(kDigits, end);
-  const auto begin = before == std::string::npos ? 0 : before + 1;
-  return number_of(std::string_view(name).substr(begin, end + 1 - begin));
-}
-
 class RunReader {
  public:
   RunReader(const ArmSpec& arm, const fs::path& folder) : arm_(arm), folder_(folder) {}
@@ -50,24 +42,39 @@ class RunReader {
   OutsideRun read(const std::string& places) {
     run_.clear();
     const auto parts = places_in(places, folder_);
+    std::vector<std::pair<std::string, std::optional<int>>> plain;  // with the steps that their names state
     for (const auto& named : parts) {
       const auto place = (folder_ / named).string();
       if (named.empty()) throw Error("names no folder", option_of(arm_), "give NAME=DIR");
       if (place.find(kStep) != std::string::npos) {
         add_steps(place);
-        continue;
+      } else {
+        plain.emplace_back(place, step_in_name(place));
       }
-      // A folder of images is rarely named by its step.
-      const auto step = arm_.is_images() && parts.size() == 1 ? std::optional(1) : last_number(place);
-      if (!step && parts.size() > 1)
-        throw Error(fmt::format("{} does not end with a number: which step is it?", place), option_of(arm_),
-                    "rename it, or write {step} where the number stands");
-      add(step.value_or(1), place);
     }
+    // A folder of images is rarely named by its step.
+    if (arm_.is_images() && parts.size() == 1 && !plain.empty()) plain.front().second = 1;
+    add_plain(plain);
     return run_;
   }
 
  private:
+  /// Where no name states a step, they are counted in the order given.
+  void add_plain(const std::vector<std::pair<std::string, std::optional<int>>>& places) {
+    const auto has_step = [](const auto& place) { return place.second.has_value(); };
+    const auto named = std::ranges::find_if(places, has_step);
+    const auto unnamed = std::ranges::find_if_not(places, has_step);
+    if (unnamed != places.end() && (named != places.end() || !run_.empty())) {
+      throw Error(fmt::format("the name of {} states no step, and {}", unnamed->first,
+                              named != places.end()
+                                  ? fmt::format("that of {} states {}", named->first, *named->second)
+                                  : std::string("{step} stands for those of others")),
+                  option_of(arm_), "name it checkpoint-N, or none of them");
+    }
+    int count = 0;
+    for (const auto& [place, step] : places) add(step.value_or(++count), place);
+  }
+
   void add(int step, const fs::path& place) {
     if (step < 1)
       throw Error(fmt::format("{} is step {}: steps are counted from 1, and 0 are the starting weights",
@@ -118,7 +125,23 @@ class RunReader {
   OutsideRun run_;
 };
 
+/// Whether steps of several checkpoints are the order in which they were given.
+bool counts_in_order(const ArmSpec& arm, const OutsideRun& run) {
+  return run.size() > 1 && std::ranges::none_of(arm.places, has_steps) &&
+         std::ranges::none_of(run, [](const auto& one) { return step_in_name(one.second).has_value(); });
+}
+
 }  // namespace
+
+std::optional<std::string> steps_note(const ArmSpec& arm, const std::vector<OutsideRun>& runs) {
+  const auto run = std::ranges::find_if(runs, [&](const auto& one) { return counts_in_order(arm, one); });
+  if (run == runs.end()) return std::nullopt;
+  std::vector<std::string> steps;
+  for (const auto& [step, place] : *run)
+    steps.push_back(fmt::format("{} is {}", step, place.filename().string()));
+  return fmt::format("Steps of {} are counted in the order given, as no name states one (checkpoint-N): {}.",
+                     arm.name, join(steps, ", "));
+}
 
 std::vector<OutsideRun> outside_runs(const ArmSpec& arm, const std::vector<std::int64_t>& seeds,
                                      const fs::path& folder) {

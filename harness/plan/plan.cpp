@@ -275,18 +275,26 @@ RunPlan outside_run(const Plan& plan, const std::string& name, std::int64_t seed
   return run;
 }
 
-/// One training is not several, by whatever seeds its images are drawn.
+/// One training is not several, by whatever seeds its images are drawn. Whether tensors are those of one
+/// training only a worker can say (plan_check.h).
 void require_different_checkpoints(const Plan& plan) {
-  std::map<std::pair<std::string, std::string>, std::int64_t> seed_of;
+  std::map<std::pair<std::string, std::string>, std::pair<const RunPlan*, std::string>> known;
   for (const auto& run : plan.runs) {
     if (run.method != kOutsideMethod) continue;
-    const auto [known, is_new] =
-        seed_of.try_emplace({run.name, run.job.identity.at("imported").dump()}, run.seed);
-    if (is_new) continue;
-    throw Error(fmt::format("the runs of seeds {} and {} are the same checkpoints: one training, not two",
-                            known->second, run.seed),
-                "--adapter " + run.name,
-                "give each seed the run that was trained with it, or choose one of the --seeds");
+    for (const auto& [step, sum] : run.job.identity.at("imported").items()) {
+      const auto& [other, other_step] =
+          known.try_emplace({run.name, sum.get<std::string>()}, std::pair(&run, step)).first->second;
+      if (other->seed == run.seed) continue;
+      const auto place_of = [](const RunPlan& of, const std::string& number) {
+        return of.job.paths.at("checkpoint:" + number).get<std::string>();
+      };
+      throw Error(
+          fmt::format("the runs of seeds {} and {} are the same checkpoints: one training, not two ({} "
+                      "and {})",
+                      other->seed, run.seed, place_of(*other, other_step), place_of(run, step)),
+          "--adapter " + run.name,
+          "give each seed the run that was trained with it, or choose one of the --seeds");
+    }
   }
 }
 
@@ -319,6 +327,27 @@ void require_images_of_their_own(Plan& plan) {
   plan.inputs.notes.insert(plan.inputs.notes.end(), notes.begin(), notes.end());
 }
 
+/// What a reader must know of rows whose checkpoints are given.
+void note_outside_rows(Plan& plan, const std::map<std::string, std::vector<OutsideRun>>& outside) {
+  auto& notes = plan.inputs.notes;
+  std::vector<std::string> rows;
+  for (const auto& [name, runs] : outside) {
+    const auto arm = plan.spec.arm(name);
+    if (const auto note = steps_note(arm, runs)) notes.push_back(*note);
+    const bool may_be_trained = plan.backbone.name != kImagesBackbone;
+    if (may_be_trained && std::ranges::count(plan.registry.methods, name, &RegisteredMethod::name) > 0)
+      notes.push_back(
+          fmt::format("Row {} is what {} gives, not the method of that name that this program trains.", name,
+                      arm.is_images() ? "--images" : "--adapter"));
+    if (arm.is_outside()) rows.push_back(name);
+  }
+  if (rows.empty() || plan.seeds.size() < 2) return;
+  notes.push_back(fmt::format(
+      "Runs of {} are paired with those of other rows by the seed that they are given for: a pair has the same "
+      "noise in evaluation. With which seeds they were trained is the claim of who gave them.",
+      join(rows, ", ")));
+}
+
 }  // namespace
 
 void add_runs(Plan& plan, std::optional<int> first_index) {
@@ -329,6 +358,7 @@ void add_runs(Plan& plan, std::optional<int> first_index) {
     if (const auto arm = plan.spec.arm(name); !arm.is_trained())
       outside[name] = outside_runs(arm, plan.seeds, folder);
   }
+  note_outside_rows(plan, outside);
   const auto run_of = [&](const std::string& name, std::size_t i) {
     const auto arm = plan.spec.arm(name);
     const auto seed = plan.seeds[i];
