@@ -63,11 +63,14 @@ std::int64_t image_size_of(const ModelChoices& choices, const Sd3Config& config,
   return size;
 }
 
-/// Tokenizers and scheduler, which no header of weights speaks of.
+/// Tokenizers, which no header of weights speaks of.
 void check_texts(const std::filesystem::path& folder) {
   ClipTokenizer::load(folder / "tokenizer");
   ClipTokenizer::load(folder / "tokenizer_2");
   T5Tokenizer::load(folder / "tokenizer_3");
+}
+
+void check_scheduler(const std::filesystem::path& folder) {
   const auto scheduler = folder / "scheduler/scheduler_config.json";
   if (read_scheduler_config(scheduler).use_dynamic_shifting)
     throw Error("use_dynamic_shifting is true, and the noise levels of this model are shifted by a number",
@@ -106,6 +109,7 @@ std::unique_ptr<Sd3Backbone> load_sd3_folder(const BackboneSource& source) {
                {"text_encoder", "CLIPTextModelWithProjection"},
                {"text_encoder_2", "CLIPTextModelWithProjection"},
                {"text_encoder_3", "T5EncoderModel"}});
+  check_scheduler(folder);
   auto encoder = std::make_shared<Sd3PromptEncoder>(text_source(source));
   if (!source.headers_only) encoder->prepare(source.prompts);
   auto vae = load_autoencoder(folder / "vae", {.device = source.device, .read = !source.headers_only});

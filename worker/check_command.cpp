@@ -10,6 +10,7 @@
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 #include "worker/commands.h"
+#include "worker/outside_check.h"
 #include "worker/reward_gradient.h"
 
 namespace harness {
@@ -86,6 +87,14 @@ class Check {
 
   std::int64_t shared_folds() const { return folds_; }
 
+  /// What the rows of checkpoints from outside hold, a sentence each.
+  std::vector<std::string> outside() {
+    if (!fields_.has("outside")) return {};
+    use_one_thread();
+    return check_outside(fields_.get("outside"),
+                         {.name = backbone_, .folder = fields_.required<std::string>("weights")}, uses_ema_);
+  }
+
  private:
   void require_grid(NoiseGrid grid, const std::string& where) const {
     if (grid != NoiseGrid::kModel || backbone_type(backbone_).has_usual_sampler) return;
@@ -128,8 +137,12 @@ int check_command(const Json& request) {
   check.evaluations();
   check.methods();
   check.scorers();
-  put("{}\n",
-      Json{{"ok", true}, {"resources", check.resources()}, {"shared_folds", check.shared_folds()}}.dump());
+  const auto resources = check.resources();
+  put("{}\n", Json{{"ok", true},
+                   {"resources", resources},
+                   {"shared_folds", check.shared_folds()},
+                   {"outside", check.outside()}}
+                  .dump());
   return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "trainers/rollout.h"
 #include "trainers/sampling/schedule.h"
 #include "worker/commands.h"
+#include "worker/outside_weights.h"
 #include "worker/text_check.h"
 
 namespace harness {
@@ -26,23 +27,23 @@ struct SampleRequest {
   std::string output;
   std::uint32_t seed = 0;
   BackboneSource source;
-  std::string lora;
+  std::string lora_place;
+  std::optional<OutsideCheckpoint> lora;
   std::optional<int> steps;
   std::optional<double> guidance;
   bool json = false;
 };
 
-/// A checkpoint's adapter. Backbones that train one leave its shape as a choice.
+/// The shape of the adapter of this project's checkpoint, where the backbone leaves it as a choice.
 void choose_adapter(SampleRequest& r) {
-  if (!std::filesystem::is_directory(r.lora))
-    throw Error("is not a folder", "--lora " + r.lora,
-                "give a checkpoint of a run (runs/RUN/checkpoints/80), or an adapter of peft or diffusers");
-  const auto lora = LoraConfig::of_folder(std::filesystem::path(r.lora) / "adapter");
+  const auto& found = r.lora.emplace(find_outside_checkpoint(r.lora_place));
+  if (found.form != OutsideForm::kHarness) return;
+  const auto lora = LoraConfig::of_folder(found.folder / "adapter");
   if (!lora) return;
   const bool has_choices = !backbone_type(r.source.name).choices.empty();
-  if (!has_choices && is_imported(r.lora)) return;
+  if (!has_choices && is_imported(found.folder)) return;
   if (!has_choices)
-    throw Error("is a checkpoint of another backbone", "--lora " + r.lora,
+    throw Error("is a checkpoint of another backbone", "--lora " + r.lora_place,
                 "give the model folder that it was trained from with --weights");
   r.source.choices.lora = *lora;
 }
@@ -54,7 +55,7 @@ SampleRequest read_request(const Json& request) {
   r.output = fields.required<std::string>("output");
   r.seed = static_cast<std::uint32_t>(fields.required<std::int64_t>("seed"));
   r.json = fields.required<bool>("json");
-  r.lora = fields.optional<std::string>("lora", "");
+  r.lora_place = fields.optional<std::string>("lora", "");
   if (fields.has("steps")) r.steps = static_cast<int>(fields.required<std::int64_t>("steps"));
   if (fields.has("guidance")) r.guidance = fields.required<double>("guidance");
   r.source.name = fields.required<std::string>("backbone");
@@ -69,7 +70,7 @@ SampleRequest read_request(const Json& request) {
     throw Error(fmt::format("backbone {} draws images of one size", r.source.name), "--image-size",
                 "leave it out");
   r.source.choices = read_model_choices(r.source.name, choices, "sample");
-  if (!r.lora.empty()) choose_adapter(r);
+  if (!r.lora_place.empty()) choose_adapter(r);
   r.source.device = open_device(fields.required<std::string>("device"));
   fields.finish();
   if (r.steps && *r.steps < 1)
@@ -93,11 +94,11 @@ Sampler sampler_of(const SampleRequest& r, const Backbone& backbone) {
           r.guidance.value_or(usual ? usual->guidance : settings.guidance)};
 }
 
-void apply_checkpoint(const std::filesystem::path& folder, Backbone& backbone) {
-  if (backbone.adapter() != nullptr && !std::filesystem::exists(folder / "manifest.json")) {
-    backbone.load_adapter(folder);  // of another program
+void apply_checkpoint(const SampleRequest& r, Backbone& backbone) {
+  if (r.lora->form == OutsideForm::kHarness) {
+    load_checkpoint(r.lora->folder, true, backbone);
   } else {
-    load_checkpoint(folder, true, backbone);
+    read_outside(*r.lora, r.source.name, backbone);
   }
   auto* adapter = backbone.adapter();
   if (adapter != nullptr && adapter->merges_exactly()) adapter->merge();
@@ -119,7 +120,7 @@ int sample_command(const Json& request) {
   use_one_thread();
   const auto loaded = Backbone::load(r.source);
   auto& backbone = *loaded;
-  if (!r.lora.empty()) apply_checkpoint(r.lora, backbone);
+  if (r.lora) apply_checkpoint(r, backbone);
   const auto sampler = sampler_of(r, backbone);
   auto noise = shard_noise(r.seed, 0, NoiseStream::kEvaluationLatent, 0, {SampleAddress{}}, backbone.latent(),
                            backbone.device());

@@ -10,7 +10,6 @@
 #include "harness/commands/command.h"
 #include "harness/plan/model_folder.h"
 #include "harness/plan/plan.h"
-#include "harness/plan/plan_check.h"
 #include "harness/plan/worker_request.h"
 #include "harness/terminal/seeds.h"
 
@@ -49,8 +48,6 @@ int sample(const Options& o) {
   if (!o.lora.empty()) request["lora"] = o.lora;
   if (o.steps) request["steps"] = *o.steps;
   if (o.guidance) request["guidance"] = *o.guidance;
-  const auto device = request.at("device").get<std::string>();
-  check_model_folder(backbone, request.at("weights"), device.substr(0, device.find(':')));
   become_worker("sample", request);
 }
 
@@ -67,8 +64,9 @@ Examples:
               {.offers = backbone_names});
   command.add("--weights", &o->weights, "model folder (default: the backbone's own)",
               {.is_path = true, .value = "DIR"});
-  command.add("--lora", &o->lora, "adapter: a checkpoint folder of a run, or one of peft or diffusers",
-              {.is_path = true, .value = "DIR"});
+  command.add("--lora", &o->lora,
+              "checkpoint of a run, or of another program: what --adapter of `harness reproduce` takes",
+              {.is_path = true, .value = "DIR|FILE"});
   command.add("-o,--output", &o->out, "PNG file to write", {.is_path = true, .value = "FILE"});
   command.add("--seed", &o->seed, "seed of the noise");
   command.add("--steps", &o->steps, "sampling steps (default: the backbone's)");

@@ -46,6 +46,24 @@ Json request_of(const Plan& plan, const Shares& shares) {
   return request;
 }
 
+/// The checkpoints of each row from outside, by run.
+Json outside_of(const Plan& plan) {
+  Json rows = Json::array();
+  for (const auto& name : plan.outside_rows()) {
+    Json runs = Json::array();
+    for (const auto& run : plan.runs) {
+      if (run.name != name) continue;
+      Json checkpoints = Json::array();
+      for (const auto step : run.checkpoints)
+        checkpoints.push_back(
+            {{"step", step}, {"place", run.job.paths.at(fmt::format("checkpoint:{}", step))}});
+      runs.push_back({{"seed", run.seed}, {"checkpoints", std::move(checkpoints)}});
+    }
+    rows.push_back({{"row", name}, {"runs", std::move(runs)}});
+  }
+  return rows;
+}
+
 /// Bytes; 0 where nobody can say.
 double memory_of_device(const Plan& plan) {
   if (plan.runs_elsewhere) return 0;
@@ -54,19 +72,18 @@ double memory_of_device(const Plan& plan) {
   return fullest_of(gpu_names(plan.device)).total;
 }
 
-Json answer_of(const std::string& command, const Json& request) {
-  Json answer = ask_worker(command, request);
-  if (!answer.contains("error")) return answer;
-  const Json& error = answer.at("error");
-  throw Error(error.value("what", ""), error.value("where", ""), error.value("hint", ""));
-}
-
-Json ask(const Plan& plan, const Shares& shares) {
+Json ask(const Plan& plan, const Shares& shares, const Json& outside = {}) {
   const bool draws = plan.backbone.name != kImagesBackbone;
   const Json scorers = draws ? Json() : scorers_of(plan);
   if (!draws && scorers.empty()) return Json::object();
-  return draws ? answer_of("check", request_of(plan, shares))
-               : answer_of("check-scorers", {{"scorers", scorers}, {"json", true}});
+  Json request = draws ? request_of(plan, shares) : Json({{"scorers", scorers}, {"json", true}});
+  if (!outside.empty()) request["outside"] = outside;
+  const Json answer = ask_worker(draws ? "check" : "check-scorers", request);
+  if (answer.contains("error")) {
+    const Json& error = answer.at("error");
+    throw Error(error.value("what", ""), error.value("where", ""), error.value("hint", ""));
+  }
+  return answer;
 }
 
 }  // namespace
@@ -100,19 +117,6 @@ GpuMemory fullest_of(const std::string& gpus) {
   return fullest;
 }
 
-void check_model_folder(const std::string& backbone, const std::string& weights,
-                        const std::string& device_kind) {
-  answer_of("check", {{"task", kOcrPrompts},
-                      {"json", true},
-                      {"backbone", backbone},
-                      {"weights", weights},
-                      {"device_kind", device_kind},
-                      {"threads", 1},
-                      {"ranks", 1},
-                      {"methods", Json::array()},
-                      {"scorers", Json::object()}});
-}
-
 double bytes_needed(const Json& resources) {
   return resources.empty() ? 0 : resources.at("memory").at("total").get<double>();
 }
@@ -124,10 +128,12 @@ int ranks_up_to(int most, const Plan& plan) {
   return ranks;
 }
 
-Json check_plan(const Plan& plan, const Shares& shares) {
-  const Json answer = ask(plan, shares);
-  Json resources = answer.value("resources", Json::object());
-  if (resources.empty()) return resources;
+PlanCheck check_plan(const Plan& plan, const Shares& shares) {
+  const Json answer = ask(plan, shares, outside_of(plan));
+  PlanCheck check{.resources = answer.value("resources", Json::object()),
+                  .outside = answer.value("outside", std::vector<std::string>())};
+  const auto& resources = check.resources;
+  if (resources.empty()) return check;
   const double needed = bytes_needed(resources), there = memory_of_device(plan);
   if (there > 0 && needed > there) {
     throw Error(
@@ -138,7 +144,7 @@ Json check_plan(const Plan& plan, const Shares& shares) {
                     "(--set gradient_checkpointing=true), or use a larger device{}",
                     plan.device_kind == "cpu" ? ": a GPU with --device cuda:0" : ""));
   }
-  return resources;
+  return check;
 }
 
 }  // namespace harness

@@ -1,21 +1,25 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/json.h"
 #include "harness/plan/plan.h"
 
 namespace harness {
 
-/// What only a worker can say of a plan, whose work is dealt like that. Returns the bytes that it will take:
-/// "memory" by part with "total", "stored" of one of each; empty for small backbones. Throws Error (status 2)
-/// for settings that do not fit together, a folder that cannot be read, and a model that is too large.
-Json check_plan(const Plan& plan, const Shares& shares);
+/// What only a worker can say of a plan.
+struct PlanCheck {
+  /// The bytes that it will take: "memory" by part with "total", "stored" of one of each; empty for small
+  /// backbones.
+  Json resources = Json::object();
+  std::vector<std::string> outside = {};  ///< what each row of checkpoints from outside holds
+};
 
-/// The same of a model folder alone, as any plan with it would say. Throws Error (status 2) for one that a
-/// plan refuses.
-void check_model_folder(const std::string& backbone, const std::string& weights,
-                        const std::string& device_kind);
+/// The same of one whose work is dealt like that. Throws Error (status 2) for settings that do not fit
+/// together, a folder or a checkpoint from outside that cannot be read, runs that are one training, and a
+/// model that is too large.
+PlanCheck check_plan(const Plan& plan, const Shares& shares);
 
 /// Of a worker, by what check_plan says; 0 for small backbones.
 double bytes_needed(const Json& resources);

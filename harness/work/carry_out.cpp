@@ -239,7 +239,9 @@ std::vector<Prepared> prepare(const WorkOptions& options, Plans& plans, Store& s
     }
     if (known.finished) continue;
     unfinished.push_back(&plan);
-    known.resources = check_plan(plan, shares_of(options.dealing, plan));
+    const auto check = check_plan(plan, shares_of(options.dealing, plan));
+    known.resources = check.resources;
+    for (const auto& sentence : check.outside) progress.say("note: " + sentence);
     require_nobody_at_work(options, plan, progress);
     require_free_memory(options, plan, store, prepared.back().resources);
     require_own_folders(plan, store);

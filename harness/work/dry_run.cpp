@@ -47,13 +47,15 @@ void print_batch_lines(const Json& lines) {
 
 /// Says what one table takes, by what check_plan said of it, and what it can find among so many claims;
 /// returns the document of --json.
-Json dry_run(const WorkOptions& options, const Plan& plan, const Json& resources, std::size_t claims,
+Json dry_run(const WorkOptions& options, const Plan& plan, const PlanCheck& check, std::size_t claims,
              Store* known, std::vector<DiskNeed>& needs) {
   const auto shares = shares_of(options.dealing, plan);
-  const auto rates = measured_rates(known, measurement_of(plan), shares, resources, plan.backbone.images);
+  const auto rates =
+      measured_rates(known, measurement_of(plan), shares, check.resources, plan.backbone.images);
   const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
-  needs.push_back(disk_need(plan, jobs, resources));
+  needs.push_back(disk_need(plan, jobs, check.resources));
   auto document = dry_run_json(plan, jobs, rates, shares);
+  for (const auto& sentence : check.outside) document["notes"].push_back(sentence);
   document["detectable"] = planned_power(plan, claims, known);
   if (auto found = found_images_json(plan); !found.empty()) document["images"] = std::move(found);
   const auto missing = options.fresh || known == nullptr ? MissingScores() : missing_scores(plan, *known);
@@ -66,6 +68,7 @@ Json dry_run(const WorkOptions& options, const Plan& plan, const Json& resources
   }
   if (!options.json) {
     print_dry_run(plan, jobs, rates, shares);
+    for (const auto& sentence : check.outside) put("Note: {}\n", sentence);
     put("{}", found_images_text(plan));
     if (missing.all > 0)
       put("{} to ask for again, without making the images again: {}.\n", counted(missing.all, "score"),
@@ -130,9 +133,10 @@ int dry_run(const WorkOptions& options, Plans& plans) {
   KnownResults known(workspace);
   if (options.fresh && known.store() != nullptr)
     require_forced(options, removals_of_others(plans.all, *known.store()));
-  std::vector<Json> resources, documents;
+  std::vector<PlanCheck> checks;
+  std::vector<Json> documents;
   for (auto& plan : plans.all) {
-    resources.push_back(check_plan(plan, shares_of(options.dealing, plan)));
+    checks.push_back(check_plan(plan, shares_of(options.dealing, plan)));
     auto* store = options.fresh ? nullptr : known.store();
     const bool is_finished = store != nullptr && finished_evaluations(plan, *store);
     if (!is_finished) try_scorers(plan, store, options.detach);
@@ -142,7 +146,7 @@ int dry_run(const WorkOptions& options, Plans& plans) {
   std::vector<DiskNeed> needs;
   for (std::size_t i = 0; i < plans.all.size(); ++i) {
     if (!documents.empty() && !options.json) put("\n");
-    documents.push_back(dry_run(options, plans.all[i], resources[i], claims, known.store(), needs));
+    documents.push_back(dry_run(options, plans.all[i], checks[i], claims, known.store(), needs));
   }
   auto document = plans.collection ? together(*plans.collection, documents) : documents.front();
   const auto room = disk_room(workspace.folder, needs);

@@ -1,0 +1,233 @@
+#include "worker/outside_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "worker/outside_weights.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr double kOneTraining = 0.5;
+
+struct Checkpoint {
+  std::int64_t run = 0, seed = 0, step = 0;  ///< run: its index in the row
+  fs::path place;
+  OutsideMovement movement;
+  bool is_end = false;  ///< the first or last of its run
+
+  std::string name() const { return fmt::format("{} (seed {}, step {})", place.string(), seed, step); }
+};
+
+/// The network that everything moves from. Small backbones are read; of large ones a tensor at a time.
+class Base {
+ public:
+  explicit Base(BackboneSource source) : folder_(source.folder) {
+    source.headers_only = true;
+    backbone_ = Backbone::load(source);
+    for (const auto& item : backbone_->velocity_network().named_parameters())
+      parameters_.emplace_back(item.key(), item.value().sizes().vec());
+    const auto read = state_of(backbone_->velocity_network());
+    const auto has_memory = [](const auto& one) { return one.second.is_contiguous(); };
+    if (std::ranges::all_of(read, has_memory)) {
+      for (const auto& [name, tensor] : read) tensors_[name] = tensor.detach().to(torch::kFloat32).clone();
+    }
+  }
+
+  Backbone& backbone() { return *backbone_; }
+  const std::vector<std::pair<std::string, std::vector<std::int64_t>>>& parameters() const {
+    return parameters_;
+  }
+
+  torch::Tensor tensor(const std::string& name) {
+    if (!tensors_.empty()) return tensors_.at(name);
+    if (!stored_) stored_ = ModelWeights::open(folder_ / "transformer", "diffusion_pytorch_model");
+    TensorMap one = {{name, torch::scalar_tensor(0.0F).expand(stored_->at(name).shape)}};
+    load_state(
+        one, *stored_, {}, [&](const std::string& key) { return key == name ? key : std::string(); }, "");
+    return one.at(name);
+  }
+
+ private:
+  fs::path folder_;
+  std::unique_ptr<Backbone> backbone_;
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> parameters_;
+  TensorMap tensors_;
+  std::optional<ModelWeights> stored_;
+};
+
+/// Inner products of updates s B A of one layer, [K,K].
+torch::Tensor products_of(const std::vector<LowRank>& updates) {
+  std::vector<torch::Tensor> as, bs;
+  std::vector<std::int64_t> ranks;
+  for (const auto& update : updates) {
+    as.push_back(update.a * update.scale);
+    bs.push_back(update.b.t());
+    ranks.push_back(update.a.size(0));
+  }
+  const auto a = torch::cat(as), b = torch::cat(bs);
+  const auto both = (a.mm(a.t()) * b.mm(b.t())).to(torch::kFloat64);
+  const auto count = std::ssize(updates);
+  auto products = torch::empty({count, count}, torch::kFloat64);
+  const auto rows = both.split_with_sizes(ranks);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto blocks = rows[static_cast<std::size_t>(i)].split_with_sizes(ranks, 1);
+    for (std::int64_t j = 0; j < count; ++j) products[i][j] = blocks[static_cast<std::size_t>(j)].sum();
+  }
+  return products;
+}
+
+torch::Tensor products_of(const std::vector<torch::Tensor>& differences) {
+  std::vector<torch::Tensor> flat;
+  for (const auto& one : differences) flat.push_back(one.flatten());
+  const auto all = torch::stack(flat);
+  return all.mm(all.t()).to(torch::kFloat64);
+}
+
+/// Of all parameters, among those that `chosen` are; another base for each where `bases` has several.
+torch::Tensor inner_products(const std::vector<const Checkpoint*>& chosen, std::vector<Base>& bases) {
+  const auto count = std::ssize(chosen);
+  auto sum = torch::zeros({count, count}, torch::kFloat64);
+  const auto base_of = [&](const Checkpoint& one) -> Base& {
+    return bases[bases.size() > 1 ? static_cast<std::size_t>(one.run) : 0];
+  };
+  for (const auto& [parameter, shape] : bases.front().parameters()) {
+    const auto moves = [&, &name = parameter](const auto* one) { return one->movement.moves(name); };
+    if (std::ranges::none_of(chosen, moves)) continue;
+    const auto is_adapter = [](const auto* one) { return one->movement.is_adapter(); };
+    if (std::ranges::all_of(chosen, is_adapter) && std::ranges::all_of(chosen, moves)) {
+      std::vector<LowRank> updates;
+      for (const auto* one : chosen) updates.push_back(one->movement.update(parameter));
+      sum += products_of(updates);
+      continue;
+    }
+    std::vector<torch::Tensor> differences;
+    for (const auto* one : chosen) {
+      const bool needs_base = !one->movement.is_adapter();
+      differences.push_back(one->movement.difference(
+          parameter, needs_base ? base_of(*one).tensor(parameter) : torch::zeros(shape)));
+    }
+    sum += products_of(differences);
+  }
+  return sum;
+}
+
+/// One row's checkpoints, open.
+std::vector<Checkpoint> open_row(const Json& row, const std::string& backbone, bool uses_ema, Base& base) {
+  std::vector<Checkpoint> checkpoints;
+  std::int64_t number = 0;
+  for (const auto& run : row.at("runs")) {
+    const auto& list = run.at("checkpoints");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const fs::path place = list[i].at("place").get<std::string>();
+      checkpoints.push_back(
+          {.run = number,
+           .seed = run.at("seed").get<std::int64_t>(),
+           .step = list[i].at("step").get<std::int64_t>(),
+           .place = place,
+           .movement = OutsideMovement(find_outside_checkpoint(place), backbone, uses_ema, base.backbone()),
+           .is_end = i == 0 || i + 1 == list.size()});
+    }
+    ++number;
+  }
+  return checkpoints;
+}
+
+/// Adapters are small: all of each is read before anything runs.
+void read_all(const Checkpoint& checkpoint, const Base& base) {
+  if (!checkpoint.movement.is_adapter()) return;
+  for (const auto& [parameter, _] : base.parameters())
+    if (checkpoint.movement.moves(parameter)) checkpoint.movement.update(parameter);
+}
+
+constexpr auto kOneRunHint = "give each seed the run that was trained with it, or choose one of the --seeds";
+
+/// A sentence on how much the runs of a row are alike, and those that do not move.
+std::string compare_runs(const std::string& row, const std::vector<const Checkpoint*>& ends,
+                         std::vector<Base>& bases) {
+  const torch::NoGradGuard no_grad;
+  const auto products = inner_products(ends, bases);
+  const auto at = [&](std::size_t i, std::size_t j) {
+    return products[static_cast<std::int64_t>(i)][static_cast<std::int64_t>(j)].item<double>();
+  };
+  double least = 1, most = -1;
+  std::string still;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (at(i, i) == 0)
+      still += fmt::format(" {} equals the base model: nothing in it is trained.", ends[i]->name());
+    for (std::size_t j = 0; j < i; ++j) {
+      if (ends[i]->run == ends[j]->run) continue;
+      if (at(i, i) == 0 && at(j, j) == 0) {
+        throw Error(
+            fmt::format("the runs of seeds {} and {} are not two trainings: {} and {} both equal the base "
+                        "model",
+                        ends[j]->seed, ends[i]->seed, ends[j]->name(), ends[i]->name()),
+            "--adapter " + row, "give checkpoints that were trained");
+      }
+      if (at(i, i) == 0 || at(j, j) == 0) continue;
+      const double cosine = at(i, j) / std::sqrt(at(i, i) * at(j, j));
+      least = std::min(least, cosine);
+      most = std::max(most, cosine);
+      if (!(cosine > kOneTraining)) continue;
+      throw Error(
+          fmt::format("the runs of seeds {} and {} are one training, not two: what {} and {} change of the "
+                      "base model has a cosine of {:.3f}, and trainings of their own stay below {}",
+                      ends[j]->seed, ends[i]->seed, ends[j]->name(), ends[i]->name(), cosine, kOneTraining),
+          "--adapter " + row, kOneRunHint);
+    }
+  }
+  if (most < least) return still;
+  const auto cosines = fmt::format("{:.2f}", least) == fmt::format("{:.2f}", most)
+                           ? fmt::format("a cosine of {:.2f}", least)
+                           : fmt::format("cosines of {:.2f} to {:.2f}", least, most);
+  return fmt::format(" Between runs, what they change of the base model has {}.{}", cosines, still);
+}
+
+std::string check_row(const Json& row, const BackboneSource& source, bool uses_ema) {
+  const auto name = row.at("row").get<std::string>();
+  std::vector<Base> bases;
+  for (const auto& run : row.at("runs")) {
+    auto own = source;
+    own.seed = run.at("seed").get<std::uint64_t>();
+    bases.emplace_back(own);
+    if (!source.folder.empty()) break;  // else weights are random, by the run's seed
+  }
+  std::vector<Checkpoint> checkpoints;
+  try {
+    checkpoints = open_row(row, source.name, uses_ema, bases.front());
+    for (const auto& one : checkpoints) read_all(one, bases.front());
+  } catch (const Error& error) {
+    throw Error(error.problem(), fmt::format("--adapter {}: {}", name, error.where()), error.hint(),
+                error.status());
+  }
+  std::set<std::string> forms;
+  std::vector<const Checkpoint*> ends;
+  bool has_networks = false;
+  for (const auto& one : checkpoints) {
+    forms.insert(one.movement.form());
+    has_networks |= !one.movement.is_adapter();
+    if (one.is_end) ends.push_back(&one);
+  }
+  const auto runs = std::ssize(row.at("runs"));
+  // Of one run of whole networks gigabytes would be read for nothing.
+  const auto more = runs > 1 || !has_networks ? compare_runs(name, ends, bases) : std::string();
+  const std::vector<std::string> said(forms.begin(), forms.end());
+  return fmt::format("{}: {} of {}, fit for {}: {}.{}", name, counted(std::ssize(checkpoints), "checkpoint"),
+                     counted(runs, "run"), source.name, join(said, "; "), more);
+}
+
+}  // namespace
+
+std::vector<std::string> check_outside(const Json& rows, const BackboneSource& source, bool uses_ema) {
+  std::vector<std::string> sentences;
+  for (const auto& row : rows) sentences.push_back(check_row(row, source, uses_ema));
+  return sentences;
+}
+
+}  // namespace harness

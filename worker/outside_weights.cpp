@@ -1,0 +1,107 @@
+#include "worker/outside_weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+#include "trainers/loop/run_state.h"
+#include "worker/fitting_backbones.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr auto kNetworkStem = "diffusion_pytorch_model";
+constexpr auto kWholeNetwork = "a whole network";
+
+std::vector<NamedTensor> copies(const std::vector<NamedTensor>& weights) {
+  std::vector<NamedTensor> own;
+  for (const auto& [name, tensor] : weights) own.push_back({name, tensor.detach().clone()});
+  return own;
+}
+
+void require_finite(const std::string& name, const torch::Tensor& tensor, const std::string& place) {
+  if (torch::isfinite(tensor).all().item<bool>()) return;
+  throw Error(fmt::format("tensor {} holds values that are not finite", name), place,
+              "the checkpoint is broken: leave it out");
+}
+
+OutsideWeights read_own(const OutsideCheckpoint& found, Backbone& backbone) {
+  OutsideWeights weights{.raw = {}, .averages = {}, .form = "a checkpoint of this project's"};
+  load_checkpoint(found.folder, false, backbone);
+  weights.raw = copies(backbone.trainable());
+  load_checkpoint(found.folder, true, backbone);
+  weights.averages = copies(backbone.trainable());
+  return weights;
+}
+
+OutsideWeights read_fitting(const OutsideCheckpoint& found, Backbone& backbone) {
+  if (found.form == OutsideForm::kHarness) return read_own(found, backbone);
+  std::string form = kWholeNetwork;
+  if (found.form == OutsideForm::kTransformer) {
+    backbone.drop_adapter();
+    load_into(backbone.velocity_network(), ModelWeights::open(found.folder, kNetworkStem),
+              {.device = backbone.device(), .dtype = backbone.trainable().front().tensor.scalar_type()});
+  } else {
+    form = backbone.load_adapter(found.folder).summary();
+  }
+  const auto weights = backbone.trainable();
+  return {.raw = weights, .averages = weights, .form = std::move(form)};
+}
+
+torch::ScalarType type_of(const TensorEntry& entry) {
+  if (entry.dtype == Dtype::kBF16) return torch::kBFloat16;
+  return entry.dtype == Dtype::kF16 ? torch::kFloat16 : torch::kFloat32;
+}
+
+}  // namespace
+
+OutsideWeights read_outside(const OutsideCheckpoint& found, const std::string& name, Backbone& backbone) {
+  auto weights = naming_what_fits(found, name, backbone, [&] { return read_fitting(found, backbone); });
+  for (const auto* all : {&weights.raw, &weights.averages})
+    for (const auto& [key, tensor] : *all) require_finite(key, tensor, found.folder.string());
+  return weights;
+}
+
+OutsideMovement::OutsideMovement(const OutsideCheckpoint& found, const std::string& name, bool uses_ema,
+                                 Backbone& backbone) {
+  const bool is_own = found.form == OutsideForm::kHarness;
+  const std::string stem = !is_own ? kNetworkStem : uses_ema ? "ema" : "model";
+  const bool is_network = found.form == OutsideForm::kTransformer ||
+                          (is_own && !fs::exists(found.folder / "adapter/adapter_config.json"));
+  backbone.drop_adapter();
+  auto& network = backbone.velocity_network();
+  naming_what_fits(found, name, backbone, [&] {
+    if (!is_network) {
+      is_own ? adapter_.emplace(found.folder, stem, network) : adapter_.emplace(found.folder, network);
+      return;
+    }
+    network_ = ModelWeights::open(found.folder, stem);
+    if (!is_own) return load_into(network, *network_, {.read = false});
+    TensorMap trained;  // without what is not: a table of positions
+    for (const auto& [key, tensor] : backbone.trainable()) trained[key] = tensor;
+    load_state(trained, *network_, {.read = false}, {}, "");
+  });
+  form_ = adapter_ ? adapter_->summary() : kWholeNetwork;
+  if (is_own) form_ = fmt::format("a checkpoint of this project's: {}", form_);
+  if (!adapter_) return;
+  for (const auto& layer : adapter_->layers()) layer_of_[layer + ".weight"] = layer;
+}
+
+torch::Tensor OutsideMovement::difference(const std::string& parameter, const torch::Tensor& base) const {
+  if (adapter_) {
+    const auto found = layer_of_.find(parameter);
+    if (found == layer_of_.end()) return torch::zeros(base.sizes());
+    const auto low_rank = update(parameter);
+    return low_rank.b.mm(low_rank.a) * low_rank.scale;
+  }
+  TensorMap one = {{parameter, torch::scalar_tensor(0.0F).expand(base.sizes())}};
+  load_state(
+      one, *network_, {}, [&](const std::string& key) { return key == parameter ? key : std::string(); }, "");
+  require_finite(parameter, one.at(parameter), network_->where());
+  return one.at(parameter) - base.to(type_of(network_->at(parameter))).to(torch::kFloat32);
+}
+
+}  // namespace harness
