@@ -206,10 +206,10 @@ void print_backbone(const Plan& plan, const Json& resources) {
   const auto& stored = resources.at("stored");
   const double values = stored.at("trained_weights").get<double>() / sizeof(float);
   const double side = std::sqrt(stored.at("image").get<double>() / 3);
-  put("Trained: {}; images of {:.0f} x {:.0f} pixels.\n",
-      values < 1e6 ? fmt::format("{:.0f} values", values)
-                   : fmt::format("{:.2f} million values", values / 1e6),
-      side, side);
+  const auto trained = values < 1e6 ? fmt::format("{:.0f} values", values)
+                                    : fmt::format("{:.2f} million values", values / 1e6);
+  put("{}mages of {:.0f} x {:.0f} pixels.\n",
+      plan.trained_rows().empty() ? "I" : fmt::format("Trained: {}; i", trained), side, side);
 }
 
 void print_memory(const Json& memory) {
@@ -225,8 +225,9 @@ void print_memory(const Json& memory) {
 
 /// A line a scorer: its name, folder and files with their checksums.
 void print_scorers(const Plan& plan) {
+  const bool trains = !plan.trained_rows().empty();
   Json all = plan.scorers;
-  all.update(plan.reward_scorers);
+  if (trains) all.update(plan.reward_scorers);
   for (const auto& [name, identity] : all.items()) {
     std::vector<std::string> parts;
     if (const auto folder = plan.scorer_folders.find(name); folder != plan.scorer_folders.end())
@@ -238,8 +239,8 @@ void print_scorers(const Plan& plan) {
     for (const auto& file : data)
       parts.push_back(fmt::format("{} {}", file.value("file", ""), file.value("sha256", "").substr(0, 12)));
     put("Scorer {} v{}{}{}{}\n", name, identity.value("version", "-"),
-        plan.reward_scorers.contains(name) ? ", the training reward" : "", parts.empty() ? "" : ": ",
-        join(parts, ", "));
+        trains && plan.reward_scorers.contains(name) ? ", the training reward" : "",
+        parts.empty() ? "" : ": ", join(parts, ", "));
   }
   for (const auto& sentence : plan.scorers_unused) put("{}\n", sentence);
   for (const auto& [metric, reason] : plan.metrics_not_run) put("Not run: {}: {}.\n", metric, reason);
@@ -395,7 +396,7 @@ Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const R
       {"device", plan.device_identity},
       {"jobs", std::move(list)},
       {"scorers", plan.scorers},
-      {"reward_scorers", plan.reward_scorers},
+      {"reward_scorers", plan.trained_rows().empty() ? Json::object() : plan.reward_scorers},
       {"scorer_folders", plan.scorer_folders},
       {"not_run", not_run},
       {"notes", plan.inputs.notes},

@@ -9,6 +9,7 @@
 #include "core/sha256.h"
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
+#include "core/weights/outside_checkpoint.h"
 #include "harness/run/plan_runner.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
@@ -94,6 +95,17 @@ std::string row_setting_text(const Plan& plan, const std::string& name, const st
   return values.size() == 1 ? *values.begin() : "(by row)";
 }
 
+/// Whether any checkpoint has averages beside its weights: other programs save one set.
+bool has_averages(const Plan& plan) {
+  return std::ranges::any_of(plan.runs, [](const RunPlan& run) {
+    if (run.method != kOutsideMethod) return run.is_trained();
+    return std::ranges::any_of(run.checkpoints, [&](int step) {
+      const auto place = run.job.paths.at(fmt::format("checkpoint:{}", step)).get<std::string>();
+      return find_outside_checkpoint(place).form == OutsideForm::kHarness;
+    });
+  });
+}
+
 /// Empty where nothing is drawn.
 std::string sampler_text(const Plan& plan) {
   if (plan.backbone.name == kImagesBackbone) return {};
@@ -111,9 +123,9 @@ std::string sampler_text(const Plan& plan) {
       setting("sampling_steps"), setting("guidance"), setting("noise_level"));
   if (plan.spec.is_training()) return training;
   const bool trains = !plan.trained_rows().empty();
-  return fmt::format("{}evaluation {} steps, guidance {}, {} weights",
-                     trains ? training + "; " : std::string(), setting("eval_steps"),
-                     setting("eval_guidance"), setting("eval_weights"));
+  return fmt::format("{}evaluation {} steps, guidance {}{}", trains ? training + "; " : std::string(),
+                     setting("eval_steps"), setting("eval_guidance"),
+                     has_averages(plan) ? fmt::format(", {} weights", setting("eval_weights")) : "");
 }
 
 /// "outside mine 80ccc0bee9c1,91f0... | ": the checkpoints or images that were taken in, by run. "" where

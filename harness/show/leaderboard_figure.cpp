@@ -98,8 +98,8 @@ Figure leaderboard_figure(Store& store, const Experiment& experiment, const std:
   if (curves.empty())
     throw Error(
         fmt::format("no run of table {} says its {}", experiment.table_id, axis_name(axis)), "figure " + name,
-        "choose another figure for images that were drawn elsewhere; runs of early versions, whose logs do not hold "
-        "it, can be trained again with --fresh");
+        "choose another figure for checkpoints and images from outside (--adapter, --images), of whose training "
+        "nothing is known; runs of early versions, whose logs do not hold it, can be trained again with --fresh");
   const auto& selection = experiment.table.selection;
   Figure figure{.name = name,
                 .title = fmt::format("{} on the {} split by {}",

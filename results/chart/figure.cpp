@@ -336,7 +336,8 @@ Drawing figure_drawing(const Figure& figure, FigureWidth at) {
   if (!has_data)
     throw Error(
         "has nothing to draw: the experiment holds no such values", "figure " + figure.name,
-        "images that were drawn elsewhere have no training; `harness figure --list` says what each needs");
+        "nothing is known of the training of checkpoints and images from outside (--adapter, --images); `harness "
+        "figure --list` says what each figure needs");
   Drawing out{.width = at.points(), .description = figure.title};
   double y = kEdge;
   draw_charts(figure, out.width, y, out);
