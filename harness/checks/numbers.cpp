@@ -11,6 +11,7 @@
 #include "datasets/prompt_set.h"
 #include "evaluators/ocr.h"
 #include "harness/checks/check.h"
+#include "harness/prompts/prompt_notes.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
 #include "results/store/rows.h"
@@ -143,6 +144,22 @@ AuditedSteps recorded_steps(const CheckedExperiment& experiment, const CheckedRu
   return {.updates = updates, .values = values};
 }
 
+/// True if a version recorded the experiment that took prompts for different texts which are the same but for
+/// case, blanks or Unicode form.
+bool is_of_unfolded_texts(const CheckedExperiment& experiment) {
+  const auto is_noted = [](const std::string& note) { return note.find(kNearCopies) != std::string::npos; };
+  if (std::ranges::any_of(experiment.effective.notes, is_noted)) return false;
+  std::set<std::string> texts, folded;
+  for (const auto& text : rows_of<std::string>(
+           experiment.store,
+           "SELECT text FROM prompts JOIN prompt_sets AS s ON s.id = prompt_set_id WHERE s.sha256 = ?1",
+           experiment.effective.prompt_set_sha256)) {
+    texts.insert(text);
+    folded.insert(folded_text(text));
+  }
+  return folded.size() < texts.size();
+}
+
 /// True if a version recorded the experiment that raised alarms without regard to the number of training
 /// runs.
 bool is_of_earlier_claims(const CheckedExperiment& experiment) {
@@ -201,7 +218,11 @@ Findings check_comparisons(const CheckedExperiment& experiment, Fields&) {
   findings.sum_up(computed.size(),
                   fmt::format("{} paired comparisons, recomputed, match the stored ones", computed.size()),
                   "there is nothing to compare");
-  return findings;
+  if (findings.problems.empty() || !is_of_unfolded_texts(experiment)) return findings;
+  return {.summary =
+              fmt::format("{} paired comparisons, recorded by a version that resampled prompts apart which "
+                          "differ in case, blanks or Unicode form alone: not judged again",
+                          computed.size())};
 }
 
 Findings check_alarms(const CheckedExperiment& experiment, Fields&) {

@@ -187,9 +187,7 @@ std::vector<std::string> repeat_notes(const PromptSet& set, const std::vector<in
   notes.push_back(fmt::format(
       "The {} test prompts are {} different texts; intervals resample texts, with all their images.{}",
       test.size(), of_text.size(),
-      differing.empty() ? ""
-                        : fmt::format(" Texts that differ in case, blanks or Unicode form alone are one: {}.",
-                                      first_of(differing))));
+      differing.empty() ? "" : fmt::format(" {}: {}.", kNearCopies, first_of(differing))));
   return notes;
 }
 

@@ -29,6 +29,10 @@ std::vector<std::string> reader_notes(const UsedPrompts& used, const std::string
 /// `harness-worker check-texts` answers of the used prompts.
 std::vector<std::string> length_notes(const UsedPrompts& used, const Json& lengths);
 
+/// What repeat_notes says of texts that are the same only folded. Versions that took them for different texts
+/// never said it.
+inline constexpr const char* kNearCopies = "Texts that differ in case, blanks or Unicode form alone are one";
+
 /// Test prompts of equal text (folded_text), and those that have a text of validation. `left_out`: that the
 /// split does not hold for that reason, which `setting` chooses.
 std::vector<std::string> repeat_notes(const PromptSet& set, const std::vector<int>& validation,
