@@ -1,4 +1,5 @@
 # cmake -DBUILD=... -DWHERE=... -P install.cmake: installs into the folder WHERE, and uses what stands there.
+cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WHERE})
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE err)
