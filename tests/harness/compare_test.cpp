@@ -276,6 +276,17 @@ TEST(Compare, OfAMetricAtItsFloorTellsHowManyPairsTieThere) {
   EXPECT_THAT(finished("42").ok({"table", "sd35-ocr"}).out, Not(HasSubstr("floor or ceiling")));
 }
 
+TEST(Compare, OverNoPairsAGuardrailIsNotCompared) {
+  Workplace place;
+  place.ok(kSmoke);
+  place.sql(
+      "UPDATE metrics SET value = NULL, reason = 'the server is down' WHERE name = 'jpeg_kb'; "
+      "DELETE FROM comparisons");
+  const auto table =
+      place.ok(kSmoke, {"not compared, as no pair has a value on both sides: JPEG size (kB)"}).out;
+  EXPECT_THAT(table, Not(::testing::ContainsRegex("no change shown: [^;\n]*JPEG size")));
+}
+
 TEST(Compare, ATrainingTableOfOneRunJudgesNothing) {
   Workplace place;
   place.write("train.json",

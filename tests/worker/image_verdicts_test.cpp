@@ -95,9 +95,9 @@ TEST_F(ImageVerdicts, CountWinsByPromptWhicheverSampleStandsBesideWhichAndCallNo
   EXPECT_EQ(text.find("reward"), std::string::npos) << text;
   EXPECT_PROBLEM(text, "No guardrail alarm: the table has no metric with a good direction");
   EXPECT_TRUE(straight.at("guardrails").at("reward").is_null());
-  const auto compared =
-      parse_json(on("compare a b --metric jpeg_kb --json", "t"), "stdout").at("comparisons").at(0);
-  EXPECT_EQ(compared.at("wins"), outcomes(turned)[0]);
+  const auto compared = shell(
+      fmt::format("{} compare a b --metric jpeg_kb --json --out {}/t 2>/dev/null", kHarness, root_.string()));
+  EXPECT_EQ(parse_json(compared.out, "stdout").at("comparisons").at(0).at("wins"), outcomes(turned)[0]);
   EXPECT_PROBLEM(on("check images", "t"), "rules hold;");
 }
 
