@@ -80,9 +80,10 @@ TEST_F(Reproduce, SelectsNothingWhereScoresAreMissingAndGoesOnOnceTheyAreThere) 
 }
 
 TEST_F(Reproduce, RepeatedItAnswersFromTheDbWithoutAWorker) {
-  const auto first = place.json(smoke({"--json"}));
+  auto first = place.json(smoke({"--json"}));
   place.environment["HARNESS_WORKER"] = "/nonexistent";
   EXPECT_EQ(place.json(smoke({"--json"})), first);
+  for (auto& [name, path] : first.at("artifacts").items()) path = name;  // the file names those beside it
   EXPECT_EQ(read_json(runs / "sd35-ocr/table.json"), first);
 }
 
