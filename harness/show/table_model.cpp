@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/paths/shown_path.h"
 #include "core/score_limit.h"
 #include "core/text.h"
 #include "evaluators/ocr.h"
@@ -397,7 +398,8 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   }
   model.scale_warning = scale_warning_of(experiment);
   std::erase(model.notes, model.scale_warning);
-  for (auto& note : model.notes) note = with_operator_parts(note);
+  // Records of earlier versions name folders in full.
+  for (auto& note : model.notes) note = with_operator_parts(with_last_names(note));
   adjust_comparisons(model.comparisons, model.confidence);
   heed_leaderboard(model);
   load_paper(spec, model);
