@@ -232,10 +232,10 @@ ImageList read_manifest(const ImagePlace& place, const fs::path& file, const Pro
     }
     if (!ImageCollector::is_image(*name))
       throw Error(fmt::format("{} is no .png, .jpg or .jpeg", *name), row.where, "convert it to PNG");
+    auto claim = claim_of(row, prompts);
     if (const auto [first, is_new] = known.emplace(*name, row.where); !is_new)
       throw Error(fmt::format("{} is there already ({})", *name, first->second), row.where,
                   "leave one of the lines out");
-    auto claim = claim_of(row, prompts);
     claim.name = *name;
     images.add(std::move(claim));
   }

@@ -228,7 +228,7 @@ TEST_F(ImageLists, FieldsOfAnUnexpectedTypeAreRefusedByTheirLineAndWholeNumbersM
   add("1.png");
   const auto line = [](const std::string& fields) { return "{\"file\": \"0.png\", " + fields + "}\n"; };
   const auto refused = [&](const std::string& fields, const std::string& problem) {
-    add("list.jsonl", line("\"index\": 0, \"sample\": 0") + line(fields));
+    add("list.jsonl", line("\"index\": 0, \"sample\": 0") + "{\"file\": \"1.png\", " + fields + "}\n");
     expect_refused(three_, "list.jsonl:2: " + problem, "list.jsonl");
   };
   refused("\"index\": 1.5", "\"index\" is 1.5, and must be a whole number");
@@ -243,7 +243,7 @@ TEST_F(ImageLists, FieldsOfAnUnexpectedTypeAreRefusedByTheirLineAndWholeNumbersM
   refused("\"index\": 1, \"sample\": false", "\"sample\" is false, and must be a whole number");
   refused("\"index\": 1.0, \"prompt\": \"two cats\"", "its prompt is not the one of index 1");
   refused("\"index\": 1, \"prompt_index\": 2", "\"index\" is 1, and \"prompt_index\" is 2");
-  refused("\"index\": 1, \"sample\": null", "0.png has no \"sample\", and other images have one");
+  refused("\"index\": 1, \"sample\": null", "1.png has no \"sample\", and other images have one");
   add("list.jsonl", "{\"file\": true, \"index\": 0}\n");
   expect_refused(three_, "list.jsonl:1: \"file\" is true, and must be a text", "list.jsonl");
   add("list.jsonl", line("\"index\": 0.0, \"sample\": 1.0, \"score\": NaN, \"tags\": [1, {}]") +
