@@ -210,7 +210,9 @@ class TakingIn {
     if (type_of(record) == "checkpoint" && data.at("path").is_string()) {
       const auto path = data.at("path").get<std::string>();
       const auto folder = incoming_.folder / record.at("run").get<std::string>();
-      if (path.empty() || fs::is_directory(path) || fs::is_directory(folder / path)) return;
+      // A name alone is the archive's, whatever has that name where the command is typed.
+      const bool is_here = fs::path(path).is_absolute() && fs::is_directory(path);
+      if (path.empty() || is_here || fs::is_directory(folder / path)) return;
       if (const auto here = weights_here(folder / kJobFile)) data["path"] = *here;
     }
   }

@@ -424,7 +424,7 @@ std::optional<std::string> other_machine(const Json& recorded, const Json& now) 
 
 /// A job can only be repeated with the sources of its plug-ins that it was recorded with.
 void require_same_sources(const RecordedJob& job, const Registry& registry) {
-  const Json identity = read_job(job.folder, job.id).identity;
+  const Json identity = read_job_document(job.folder).at("identity");
   const auto expect = [&](const std::string& plug_in, const std::string& recorded, const SourceInfo& own) {
     if (own.sha256.empty() || recorded == own.identity) return;
     throw Error(fmt::format("{} was recorded with other sources of {} ({:.12}) than this build's ({:.12}): a "

@@ -18,6 +18,19 @@ TEST_F(Import, GivesTheSameTableTheSameChecksAndASoundDb) {
   EXPECT_EQ(fs::read_symlink(at("there/sd35-ocr")), "experiments/1-sd35-ocr");
 }
 
+TEST_F(Import, TheBaseModelIsFoundWhereverTheNextCommandIsTyped) {
+  const auto weights = fresh("weights"), made = fresh("made"), out = fresh("there");
+  Workplace::write_weights(at(weights), 1);
+  ok(smoke({"--methods", "ratio-norm", "--weights", weights, "--out", made}));
+  ok({"export", "1", "--out", made, "-o", weights + ".tar.zst"});
+  ok({"import", weights + ".tar.zst", "--out", out});
+  const auto paths = ok({"query", "SELECT path FROM checkpoints WHERE step = 0", "--format", "csv", "--db",
+                         out + "/results.sqlite"});
+  EXPECT_EQ(paths.out, "path\n" + at(weights).string() + "\n");
+  ok({"db", "check", "--out", out}, {"sound"});
+  EXPECT_THAT(ok({"check", "--out", out}).out, Not(HasSubstr("is not on this machine")));
+}
+
 TEST_F(Import, AnArchiveOfAnImportedExperimentIsTheSameFile) {
   const auto out = other_workspace();
   ok({"import", "small.tar.zst", "--out", out});
