@@ -81,6 +81,18 @@ TEST_F(Prompts, ThatAreLongerThanTheTextEncodersReadAreCountedInTheDryRunAndUnde
                  "tokens of T5 read their ends (line 1, line 2).");
 }
 
+TEST_F(Prompts, ThatAreLongerThanAClipScorerReadsAreCounted) {
+  scored("out", words(60) + "\na sign\n", "jpeg_kb");
+  make_folder(root_ / "scorers");
+  fs::create_directory_symlink(kTree / "tests/data/scorers/pickscore", root_ / "scorers/pickscore");
+  EXPECT_PROBLEM(
+      printed(fmt::format("score a={0}/a b={0}/b --prompts {0}/p.txt --scorers {0}/scorers --dry-run --out "
+                          "{0}/other",
+                          root_.string())),
+      "1 of the 2 evaluation prompts is longer than the 77 tokens that pickscore reads: it scores their "
+      "beginnings (line 1).");
+}
+
 TEST_F(Prompts, ATargetIsScoredTheSameInEveryNormalForm) {
   const auto lines = [](const std::string& letter) {
     return fmt::format("a sign \"Need 4 Caf{0}\"\na sign \"Caf{0}\"\n", letter);
