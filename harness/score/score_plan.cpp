@@ -67,7 +67,6 @@ void gather_prompts(const ScoreRequest& request, const Workspace& workspace, Inp
   const auto quotes = [](const Prompt& prompt) { return !prompt.target.empty(); };
   if (task == kPickscorePrompts && std::ranges::all_of(inputs.evaluation.prompts, quotes))
     inputs.evaluation = load_prompt_set(file, kOcrPrompts);
-  require_several(inputs.evaluation);
   inputs.evaluation_file = file;
 }
 

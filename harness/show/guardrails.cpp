@@ -31,9 +31,9 @@ std::optional<GuardrailPanel> guardrail_panel_of(const Experiment& experiment,
   const auto& rule = experiment.guardrail_rule;
   if (!rule) return std::nullopt;
   const auto& spec = experiment.table;
-  const auto better = experiment.better(spec.selection.metric);
-  GuardrailQuestion question{.reward = better == Better::kNone ? "" : spec.selection.metric,
-                             .better = better,
+  const auto& reward = spec.selection.metric;
+  GuardrailQuestion question{.reward = reward,
+                             .better = experiment.better(reward),
                              .base = spec.has_base ? kBaseMethod : experiment.effective.baseline};
   // What has no good direction is no reward: beside it nothing can be hacked.
   if (question.better == Better::kNone) return std::nullopt;

@@ -8,9 +8,10 @@
 // Scorers that are ill: before anything runs, and what is made up for once they are well.
 namespace harness {
 
-/// Lets the external scorers that the plan uses score a test image. An optional metric that has no value of it
-/// is left out of the plan, with the reason, unless evaluations with it have begun (`known`: nullptr without
-/// a DB) or `is_detached`. Throws Error (status 2) where a scorer fails, or gives none of a required metric.
+/// Lets the external scorers that the plan uses score a test image. An optional metric that has no value of
+/// it is left out of the plan, with the reason, unless evaluations with it have begun (`known`: nullptr
+/// without a DB) or `is_detached`. Throws Error (status 2) where a scorer fails, or gives none of a required
+/// metric.
 void try_scorers(Plan& plan, Store* known, bool is_detached);
 
 /// What a finished plan asks for again: nothing, said to the user, where a scorer is still ill.

@@ -94,12 +94,9 @@ ViewTable table_against(const TableModel& model, const GuardrailPanel& panel, co
     table.rows.push_back({kind, {{title_of(column)}, {harm}, {.text = mean, .marks = mark}}});
     for (const auto& method : methods) table.rows.back().cells.push_back(cell_of(method));
   };
-  if (!panel.reward.empty()) {
-    const auto reward = column_of(model, panel.reward);
-    add_row(
-        RowKind::kReference, reward, fmt::format("the {}", reward_word(model)),
-        [&](const std::string& method) { return ViewCell{reward_text(panel, baseline, method, reward)}; });
-  }
+  const auto reward = column_of(model, panel.reward);
+  add_row(RowKind::kReference, reward, fmt::format("the {}", reward_word(model)),
+          [&](const std::string& method) { return ViewCell{reward_text(panel, baseline, method, reward)}; });
   for (const auto& metric : panel.metrics) {
     const auto column = column_of(model, metric.name);
     add_row(RowKind::kOurs, column, harm_text(metric, column, baseline), [&](const std::string& method) {
@@ -209,8 +206,6 @@ bool judges_methods(const GuardrailPanel& panel) {
 
 /// That no alarm was raised, and why.
 std::string silence(const TableModel& model, const GuardrailPanel& panel) {
-  if (panel.reward.empty())
-    return "No guardrail alarm: the table has no metric with a good direction that could rise meanwhile.";
   const auto has_pair = [&](const ComparisonRecord& record) {
     return record.baseline == panel.base && record.result.delta;
   };
@@ -246,11 +241,10 @@ std::string family_text(const TableModel& model, const GuardrailPanel& panel) {
 }
 
 std::vector<std::string> legend_of(const TableModel& model, const GuardrailPanel& panel) {
-  const auto reward = panel.reward.empty() ? "" : column_of(model, panel.reward).title;
-  std::vector<std::string> legend{
-      fmt::format("Guardrails: changes{}, as method \u2212 baseline, paired, with intervals as above{}.",
-                  panel.reward.empty() ? "" : " beside " + reward,
-                  for_operator(fmt::format(" (rule version {})", panel.rule_version)))};
+  const auto reward = column_of(model, panel.reward).title;
+  std::vector<std::string> legend{fmt::format(
+      "Guardrails: changes beside {}, as method \u2212 baseline, paired, with intervals as above{}.", reward,
+      for_operator(fmt::format(" (rule version {})", panel.rule_version)))};
   if (!judges_methods(panel)) {
     legend.push_back(fmt::format("{}: changes concern only {}; nothing is bold, and no alarm is raised.",
                                  model.scale_warning.empty()
@@ -262,13 +256,9 @@ std::vector<std::string> legend_of(const TableModel& model, const GuardrailPanel
   }
   legend.push_back(fmt::format("Bold: {}.", family_text(model, panel)));
   legend.push_back(fmt::format(
-      "{}: harmful; the whole interval lies beyond the size in column Harmful.{}", kHarmMark,
-      panel.reward.empty()
-          ? ""
-          : fmt::format(
-                " Alarm: this mark against {}, on a method whose {} improved there, by an interval over "
-                "training runs that excludes 0.",
-                panel.base, reward)));
+      "{}: harmful; the whole interval lies beyond the size in column Harmful. Alarm: this mark against {}, "
+      "on a method whose {} improved there, by an interval over training runs that excludes 0.",
+      kHarmMark, panel.base, reward));
   return legend;
 }
 

@@ -306,7 +306,7 @@ GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestio
 
 Json guardrails_json(const GuardrailPanel& panel) {
   Json document = {{"rule_version", panel.rule_version},
-                   {"reward", panel.reward.empty() ? Json() : Json(panel.reward)},
+                   {"reward", panel.reward},
                    {"effects", Json::array()},
                    {"alarms", Json::array()},
                    {"watch", Json::array()}};

@@ -50,7 +50,7 @@ struct GuardrailEffect {
 struct GuardrailPanel {
   int rule_version = 1;
   std::string split;
-  std::string reward;                    ///< the metric that checkpoints are selected by; empty: none
+  std::string reward;                    ///< the metric that checkpoints are selected by
   std::string base;                      ///< name of the starting weights' row
   std::vector<GuardrailMetric> metrics;  ///< shown, in the rule's order, then those that it does not name
   std::vector<ComparisonRecord> rewards;
@@ -68,7 +68,7 @@ struct JudgedDifference {
 };
 
 struct GuardrailQuestion {
-  std::string reward;           ///< empty where that metric has no good direction: nothing can be an alarm
+  std::string reward;
   Better better = Better::kUp;  ///< of the reward
   std::string base;
   double confidence = 0.95;
