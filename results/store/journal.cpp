@@ -88,7 +88,7 @@ void require_whole_record(const Json& record, const std::filesystem::path& file,
     throw Error(error.problem(),
                 fmt::format("{}:{}{}", file.string(), line,
                             field == std::string::npos ? "" : error.where().substr(field)),
-                error.hint());
+                error.hint().empty() ? kJournalHint : error.hint());
   }
 }
 
@@ -97,15 +97,15 @@ JournalText read_journal(const std::filesystem::path& file) {
   try {
     Events events(file);
     for (auto& event : events) {
-      require_whole_record(event, file, text.records.size() + 1);
       text.marks.push_back(events.mark());
       text.records.push_back(std::move(event));
     }
-    return text;
   } catch (const Error& error) {
-    if (error.status() == Status::kFailed || !error.hint().empty()) throw;
+    if (error.status() == Status::kFailed) throw;
     throw Error(error.problem(), error.where(), kJournalHint, error.status());
   }
+  for (std::size_t i = 0; i < text.records.size(); ++i) require_whole_record(text.records[i], file, i + 1);
+  return text;
 }
 
 std::string utc_text(double seconds_since_1970) {

@@ -263,7 +263,7 @@ TEST_F(MixedCollection, PromptsThatOneBackboneCannotDrawAreForTheOtherTables) {
   const auto expect_note = [&] {
     const auto parts = place.json(both(with(given, {"--dry-run", "--json"}))).at("parts");
     EXPECT_EQ(parts.at(0).at("notes"), Json::array());
-    EXPECT_EQ(parts.at(1).at("notes"), Json::array({note}));
+    EXPECT_EQ(parts.at(1).at("notes").at(0), note);
   };
   expect_note();
   place.write_text("prompts/geneval/test_metadata.jsonl",

@@ -206,7 +206,9 @@ TEST_F(Chain, KilledWorkersAndOrchestratorsLeaveTheSameRowsWhenTheCommandIsRepea
     SCOPED_TRACE(event);
     const auto harness = started_until("killed", reproduce("killed"), event);
     // Between two jobs there is none; the next one has one.
-    if (!orchestrator_too) ASSERT_TRUE(wait_for_worker(*harness));
+    if (!orchestrator_too) {
+      ASSERT_TRUE(wait_for_worker(*harness));
+    }
     // Listed first: the workers of an orchestrator that is gone are nobody's.
     const auto workers = workers_of(harness->pid());
     if (orchestrator_too) ::kill(harness->pid(), SIGKILL);
