@@ -142,6 +142,41 @@ std::string target_of(const std::string& line, const std::string& task, const st
   }
 }
 
+/// Whether a line is the names of a table's columns, one of which is that of prompts.
+bool is_header(std::string_view line) {
+  std::vector<std::string> names;
+  for (const auto& field : split(line, line.find('\t') == line.npos ? ',' : '\t')) {
+    auto name = std::string(trim(field));
+    if (name.size() > 1 && name.front() == '"' && name.back() == '"') name = name.substr(1, name.size() - 2);
+    std::ranges::transform(name, name.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    names.push_back(std::move(name));
+  }
+  return std::ranges::any_of(names, [](const std::string& name) {
+    return name == "prompt" || name == "prompts" || name == "text" || name == "caption";
+  });
+}
+
+/// Throws Error for what other programs read as a table or as JSON: each of its lines would be a prompt.
+void refuse_tables(const std::vector<std::string>& lines, const std::string& file) {
+  constexpr const char* kHint =
+      "write one prompt per line, without names of columns, quotes around it or numbers";
+  const std::string first(trim(lines.front()));
+  if (is_header(first))
+    throw Error(fmt::format("{} is a line of column names, not a prompt", in_quotes(first)), file + ":1",
+                kHint);
+  if (first == "[" || first.starts_with("[\"") || first.starts_with("{\"") || first.starts_with("[{") ||
+      first == "{")
+    throw Error("holds JSON, not one prompt per line", file + ":1",
+                std::string(kHint) + "; GenEval's records are in a file that ends in .jsonl");
+  const auto is_quoted = [](const std::string& line) {
+    return line.size() > 1 && line.front() == '"' && line.back() == '"';
+  };
+  if (std::ranges::all_of(lines, is_quoted) &&
+      std::ranges::any_of(lines, [](const auto& line) { return line.find("\"\"") != line.npos; }))
+    throw Error("holds lines of CSV, quoted with doubled quotes inside, not prompts", file + ":1", kHint);
+}
+
 /// Prompts of each line.
 std::vector<Prompt> read_prompts(const std::vector<std::string>& lines, const std::string& task,
                                  const std::string& file) {
@@ -182,6 +217,7 @@ PromptSet set_of(const std::string& bytes, const std::string& task, const std::s
   while (!lines.empty() && trim(lines.back()).empty()) lines.pop_back();
   if (lines.empty()) throw Error("the file is empty", origin, "write one prompt on each line");
   if (task == kGenevalPrompts) return record_set(lines, task, origin, end);
+  refuse_tables(lines, origin);
   auto prompts = read_prompts(lines, task, origin);
   return identified(join(lines, "\n") + end, task, origin, std::move(prompts));
 }

@@ -63,6 +63,7 @@ void gather_prompts(const ScoreRequest& request, const Workspace& workspace, Inp
                 "give the file that these images were drawn for: one prompt per line, or GenEval's records "
                 "(.jsonl)");
   const auto task = task_of_file(file);
+  file = find_prompt_file(file, task);
   inputs.evaluation = load_prompt_set(file, task);
   const auto quotes = [](const Prompt& prompt) { return !prompt.target.empty(); };
   if (task == kPickscorePrompts && std::ranges::all_of(inputs.evaluation.prompts, quotes))
@@ -70,25 +71,56 @@ void gather_prompts(const ScoreRequest& request, const Workspace& workspace, Inp
   inputs.evaluation_file = file;
 }
 
-/// The backbone whose images these are scored like: as asked for, else by their size.
-const BackboneInfo& like_of(const ScoreRequest& request, const Registry& registry, const ImageList& list,
-                            std::vector<std::string>& notes) {
-  if (!request.like.empty()) return registry.backbone(request.like, "--like");
-  const auto file = list.folder / list.images.front().name;
-  Image image;
+struct KindOfImage {
+  std::string kind = kSceneImages, file = {}, size = {};
+};
+
+/// Nothing for what cannot be read, which has no scores in any case.
+std::optional<KindOfImage> kind_of(const fs::path& file) {
   try {
-    image = read_given_image(read_file(file), file.string()).image;
+    const auto image = decode_given_image(read_file(file), file.string()).image;
+    const auto is = [&](int width, int height) { return image.width == width && image.height == height; };
+    return KindOfImage{is(96, 48)   ? kGlyphImages
+                       : is(64, 64) ? kShapeImages
+                                    : kSceneImages,
+                       file.string(), fmt::format("{} x {} pixels", image.width, image.height)};
   } catch (const Error&) {
-    // What cannot be read has no scores in any case.
+    return std::nullopt;
   }
-  const auto is = [&](int width, int height) { return image.width == width && image.height == height; };
-  const char* kind = is(96, 48) ? kGlyphImages : is(64, 64) ? kShapeImages : kSceneImages;
-  if (kind != std::string_view(kSceneImages))
-    notes.push_back(
-        fmt::format("Scored as {} of {} x {} pixels are; --like chooses another backbone's scorers.", kind,
-                    image.width, image.height));
+}
+
+/// The kind by which all of them are scored, by the sizes of some of every list. Throws Error where these are
+/// of several kinds: a scorer reads each otherwise.
+KindOfImage kind_of(const std::vector<ImageList>& lists) {
+  constexpr std::size_t kLooked = 8;  // of a list
+  std::optional<KindOfImage> first;
+  for (const auto& list : lists) {
+    const auto count = list.images.size();
+    for (std::size_t i = 0; i < std::min(kLooked, count); ++i) {
+      const auto& image = list.images[i * count / std::min(kLooked, count)];
+      auto found = kind_of(list.folder / image.name);
+      if (!found) continue;
+      if (!first)
+        first = std::move(found);
+      else if (found->kind != first->kind)
+        throw Error(fmt::format("{} has {} and is read as {} are, {} has {} and is read as {} are",
+                                first->file, first->size, first->kind, found->file, found->size, found->kind),
+                    "images", "--like glyph or --like sd35-medium says how all of them are read");
+    }
+  }
+  return first.value_or(KindOfImage());
+}
+
+/// The backbone whose images these are scored like: as asked for, else by their sizes.
+const BackboneInfo& like_of(const ScoreRequest& request, const Registry& registry,
+                            const std::vector<ImageList>& lists, std::vector<std::string>& notes) {
+  if (!request.like.empty()) return registry.backbone(request.like, "--like");
+  const auto found = kind_of(lists);
+  if (found.kind != kSceneImages)
+    notes.push_back(fmt::format("Scored as {} of {} are; --like chooses another backbone's scorers.",
+                                found.kind, found.size));
   for (const auto& backbone : registry.backbones) {
-    if (backbone.images == kind) return backbone;
+    if (backbone.images == found.kind) return backbone;
   }
   return registry.default_backbone();
 }
@@ -148,6 +180,21 @@ void keep_scorer_settings(Plan& plan) {
   });
 }
 
+/// Throws Error for a row without a prompt of the baseline's: nothing of it can be compared.
+void require_common_prompts(const Plan& plan) {
+  std::map<std::string, std::set<int>> prompts;
+  for (const auto& run : plan.runs) {
+    for (const auto& [_, given] : run.images) {
+      for (const auto& image : given.list) prompts[run.name].insert(image.position);
+    }
+  }
+  const auto& baseline = prompts[plan.baseline];
+  for (const auto& [name, own] : prompts)
+    refuse_unless(std::ranges::any_of(own, [&](int position) { return baseline.contains(position); }),
+                  fmt::format("{} and {} have images of no prompt in common", name, plan.baseline), name,
+                  "give images of the same prompts, numbered alike, or leave the row out");
+}
+
 BackboneInfo images_backbone(const BackboneInfo& like) {
   BackboneInfo backbone;
   backbone.name = kImagesBackbone;
@@ -172,7 +219,7 @@ Plan make_score_plan(const ScoreRequest& request, const Workspace& workspace) {
   table.rows = read_image_rows(request.rows);
   const auto lists = lists_of(request, table.rows, prompts);
   if (auto note = require_same_seeds(lists)) table.notes.push_back(std::move(*note));
-  const auto& like = like_of(request, plan.registry, lists.front(), table.notes);
+  const auto& like = like_of(request, plan.registry, lists, table.notes);
   table.samples = samples_of(request, lists, table.notes);
   std::set<int> with_images;
   for (const auto& list : lists) add_positions(list.images, table.samples, with_images);
@@ -185,6 +232,9 @@ Plan make_score_plan(const ScoreRequest& request, const Workspace& workspace) {
   table.prompts = static_cast<int>(std::ssize(prompts.prompts));
   table.validation = validation_of(request, table.rows, static_cast<int>(positions.size()));
   require_table_id(request.name, "--as");
+  refuse_unless(request.name.find_first_not_of("0123456789") != std::string::npos,
+                fmt::format("{} is a number, which names an experiment", in_quotes(request.name)), "--as",
+                "choose a name with a letter in it");
   refuse_unless(std::ranges::count(known_tables(), request.name) == 0,
                 fmt::format("{} is a table that is trained (`harness list tables`)", in_quotes(request.name)),
                 "--as", "choose another name: its commands would show these images");
@@ -209,14 +259,16 @@ Plan make_score_plan(const ScoreRequest& request, const Workspace& workspace) {
   divide(plan, positions);
   if (table.validation > 0)
     plan.inputs.notes.push_back(
-        fmt::format("{} prompts choose the checkpoints, {} test them (--split chooses).",
-                    plan.inputs.validation_size, plan.inputs.test_size));
+        fmt::format("{} prompts choose the checkpoints by {}, the earlier one at a tie, and {} test them "
+                    "(--split chooses).",
+                    plan.inputs.validation_size, plan.spec.selection.metric, plan.inputs.test_size));
   if (positions.size() < prompts.prompts.size())
     plan.inputs.notes.push_back(fmt::format("Of the {} prompts the {} that have images count.",
                                             prompts.prompts.size(), positions.size()));
   if (positions.size() == 1)
     plan.inputs.notes.push_back("Only one prompt has images: differences have no interval and no p-value.");
   add_runs(plan, request.first_index);
+  require_common_prompts(plan);
   add_prompt_notes(plan);
   return plan;
 }

@@ -99,6 +99,26 @@ TEST_F(PromptFile, NamesTheLineOfEveryFault) {
   }
 }
 
+TEST_F(PromptFile, ThatIsATableOrJsonIsNoListOfPrompts) {
+  const std::string good = std::string(kGood) + "\n";
+  for (const std::string header :
+       {"prompt", "Prompt", "\"text\"", "id,prompt", "index,caption,seed", "id\tprompt"}) {
+    const auto error = error_of([&] { load_prompt_set(write(header + "\n" + good), "pickscore"); });
+    EXPECT_NE(error.problem().find("is a line of column names, not a prompt"), std::string::npos) << header;
+  }
+  for (const std::string json :
+       {"[\n\"a sign\",\n\"b\"\n]\n", "[\"a sign\"]\n", "{\"prompt\": \"a \\\"X\\\"\"}\n"}) {
+    const auto error = error_of([&] { load_prompt_set(write(json), "pickscore"); });
+    EXPECT_EQ(error.problem(), "holds JSON, not one prompt per line") << json;
+  }
+  const auto quoted = write("\"a sign reading \"\"OPEN\"\"\"\n\"a cat\"\n");
+  EXPECT_NE(error_of([&] { load_prompt_set(quoted, "pickscore"); }).problem().find("lines of CSV"),
+            std::string::npos);
+  // Words of prompts are none of that.
+  const auto words = write("a text, a prompt and a caption\n\"OPEN\"\n[a sketch] of a cat\n");
+  EXPECT_EQ(load_prompt_set(words, "pickscore").prompts.size(), 3U);
+}
+
 TEST_F(PromptFile, WithLineEndsOfWindowsAByteOrderMarkOrBlankLinesAtItsEndIsTheSameSet) {
   const auto plain = load_prompt_set(write(std::string(kGood) + "\nA \"b\"\n"), "ocr");
   for (const std::string other :

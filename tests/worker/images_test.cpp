@@ -496,6 +496,33 @@ TEST_F(GivenRows, WhatCannotBeScoredIsRefusedBeforeAnythingIsWritten) {
   expect_refused(of(fmt::format("a={} b={}", a, b), "--set lr=1"), "setting lr is not used");
   expect_refused(of(fmt::format("a={} b={}", a, b), "--as prompts"), "is the name of something else");
   expect_refused(fmt::format("a={} --prompts {}", a, (root_ / "absent.txt").string()), "there is no file");
+  expect_refused(of(fmt::format("a={} b={}", a, b), "--as 1"),
+                 "\"1\" is a number, which names an experiment");
+  for (const char* name : {"2:a", "with:a"})
+    expect_refused(of(fmt::format("{}={} b={}", name, a, b)), "cannot be a row's name");
+  write_image("c/1.png", 30);
+  expect_refused(of(fmt::format("a={} c={}", a, place("c")), "--index-from 0"),
+                 "c and a have images of no prompt in common");
+  write_file(root_ / "p.csv", "prompt\n" + read_file(prompts));
+  expect_refused(fmt::format("a={} b={} --prompts {}", a, b, place("p.csv")), "is no file of prompts");
+  write_file(root_ / "header.txt", "prompt\n" + read_file(prompts));
+  expect_refused(fmt::format("a={} b={} --prompts {}", a, b, place("header.txt")),
+                 "is a line of column names");
+}
+
+TEST_F(GivenRows, ImagesOfSizesThatAreReadOtherwiseAreNotReadByTheFirstOfThem) {
+  const auto prompts = write_prompts(2);
+  for (int i = 0; i < 2; ++i) write_image(fmt::format("small/{}.png", i), 20 * i);
+  make_folder(root_ / "large");
+  for (int i = 0; i < 2; ++i)
+    write_file(root_ / fmt::format("large/{}.png", i),
+               png_bytes(Image{128, 128,
+                               std::vector<std::uint8_t>(128 * 128 * 3, static_cast<std::uint8_t>(9 * i))}));
+  for (const auto& [first, second] : {std::pair("small", "large"), std::pair("large", "small")})
+    expect_refused(fmt::format("a={} b={} --prompts {}", place(first), place(second), prompts),
+                   "--like glyph or --like sd35-medium says how all of them are read");
+  expect_scored_rows("o", fmt::format("a={} b={} --prompts {} --like glyph --metric ocr_reward",
+                                      place("small"), place("large"), prompts));
 }
 
 }  // namespace
