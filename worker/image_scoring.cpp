@@ -185,8 +185,9 @@ void ImageScoring::require_scores_of_first_images() const {
   if (problem.empty()) return;
   throw Error(
       problem, "",
-      "no further image was generated or scored. Mend the scorer and repeat the command: it keeps what is "
-      "there and asks for the missing scores again",
+      "no further image was generated or scored. Repeat the command once the scorer answers: it keeps what is "
+      "there and asks for the missing scores again; with other files the scorer is another one, and everything "
+      "is scored anew",
       Status::kFailed);
 }
 

@@ -36,7 +36,7 @@ class Base {
     const auto read = state_of(backbone_->velocity_network());
     const auto has_memory = [](const auto& one) { return one.second.is_contiguous(); };
     if (std::ranges::all_of(read, has_memory)) {
-      for (const auto& [name, tensor] : read) tensors_[name] = tensor.detach().to(torch::kFloat32).clone();
+      for (const auto& [name, tensor] : read) tensors_[name] = tensor.detach().clone();
     }
   }
 
@@ -45,16 +45,25 @@ class Base {
     return parameters_;
   }
 
+  /// Float32.
   torch::Tensor tensor(const std::string& name) {
-    if (!tensors_.empty()) return tensors_.at(name);
-    if (!stored_) stored_ = ModelWeights::open(folder_ / "transformer", "diffusion_pytorch_model");
-    TensorMap one = {{name, torch::scalar_tensor(0.0F).expand(stored_->at(name).shape)}};
+    if (!tensors_.empty()) return tensors_.at(name).to(torch::kFloat32);
+    TensorMap one = {{name, torch::scalar_tensor(0.0F).expand(stored().at(name).shape)}};
     load_state(
-        one, *stored_, {}, [&](const std::string& key) { return key == name ? key : std::string(); }, "");
+        one, stored(), {}, [&](const std::string& key) { return key == name ? key : std::string(); }, "");
     return one.at(name);
   }
 
+  torch::ScalarType type(const std::string& name) {
+    return tensors_.empty() ? stored_type(stored().at(name)) : tensors_.at(name).scalar_type();
+  }
+
  private:
+  const ModelWeights& stored() {
+    if (!stored_) stored_ = ModelWeights::open(folder_ / "transformer", "diffusion_pytorch_model");
+    return *stored_;
+  }
+
   fs::path folder_;
   std::unique_ptr<Backbone> backbone_;
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> parameters_;
@@ -83,6 +92,13 @@ torch::Tensor products_of(const std::vector<LowRank>& updates) {
   return products;
 }
 
+/// What the coarsest of these types holds of float32 values. What one file has rounded away no other one
+/// shows, and what rounding adds is no movement that two share.
+torch::Tensor rounded(torch::Tensor values, const std::set<torch::ScalarType>& types) {
+  for (const auto type : types) values = values.to(type).to(torch::kFloat32);
+  return values;
+}
+
 torch::Tensor products_of(const std::vector<torch::Tensor>& differences) {
   std::vector<torch::Tensor> flat;
   for (const auto& one : differences) flat.push_back(one.flatten());
@@ -107,11 +123,15 @@ torch::Tensor inner_products(const std::vector<const Checkpoint*>& chosen, std::
       sum += products_of(updates);
       continue;
     }
+    const bool needs_base = !std::ranges::all_of(chosen, is_adapter);
+    std::set<torch::ScalarType> types;
+    for (const auto* one : chosen) {
+      if (needs_base) types.insert({one->movement.type(parameter), base_of(*one).type(parameter)});
+    }
     std::vector<torch::Tensor> differences;
     for (const auto* one : chosen) {
-      const bool needs_base = !one->movement.is_adapter();
-      differences.push_back(one->movement.difference(
-          parameter, needs_base ? base_of(*one).tensor(parameter) : torch::zeros(shape)));
+      const auto base = needs_base ? base_of(*one).tensor(parameter) : torch::zeros(shape);
+      differences.push_back(rounded(one->movement.moved(parameter, base), types) - rounded(base, types));
     }
     sum += products_of(differences);
   }
@@ -158,18 +178,21 @@ std::string compare_runs(const std::string& row, const std::vector<const Checkpo
   };
   double least = 1, most = -1;
   std::string still;
+  std::set<std::int64_t> trained;
   for (std::size_t i = 0; i < ends.size(); ++i) {
-    if (at(i, i) == 0)
+    if (at(i, i) > 0)
+      trained.insert(ends[i]->run);
+    else
       still += fmt::format(" {} equals the base model: nothing in it is trained.", ends[i]->name());
+  }
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const bool is_one_of_several = ends.front()->run != ends.back()->run;
+    if (is_one_of_several && !trained.contains(ends[i]->run))
+      throw Error(fmt::format("the run of seed {} is no training: {} equals the base model", ends[i]->seed,
+                              ends[i]->name()),
+                  "--adapter " + row, "give checkpoints that were trained");
     for (std::size_t j = 0; j < i; ++j) {
       if (ends[i]->run == ends[j]->run) continue;
-      if (at(i, i) == 0 && at(j, j) == 0) {
-        throw Error(
-            fmt::format("the runs of seeds {} and {} are not two trainings: {} and {} both equal the base "
-                        "model",
-                        ends[j]->seed, ends[i]->seed, ends[j]->name(), ends[i]->name()),
-            "--adapter " + row, "give checkpoints that were trained");
-      }
       if (at(i, i) == 0 || at(j, j) == 0) continue;
       const double cosine = at(i, j) / std::sqrt(at(i, i) * at(j, j));
       least = std::min(least, cosine);

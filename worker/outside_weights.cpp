@@ -51,12 +51,12 @@ OutsideWeights read_fitting(const OutsideCheckpoint& found, Backbone& backbone) 
   return {.raw = weights, .averages = weights, .form = std::move(form)};
 }
 
-torch::ScalarType type_of(const TensorEntry& entry) {
+}  // namespace
+
+torch::ScalarType stored_type(const TensorEntry& entry) {
   if (entry.dtype == Dtype::kBF16) return torch::kBFloat16;
   return entry.dtype == Dtype::kF16 ? torch::kFloat16 : torch::kFloat32;
 }
-
-}  // namespace
 
 OutsideWeights read_outside(const OutsideCheckpoint& found, const std::string& name, Backbone& backbone) {
   auto weights = naming_what_fits(found, name, backbone, [&] { return read_fitting(found, backbone); });
@@ -90,18 +90,21 @@ OutsideMovement::OutsideMovement(const OutsideCheckpoint& found, const std::stri
   for (const auto& layer : adapter_->layers()) layer_of_[layer + ".weight"] = layer;
 }
 
-torch::Tensor OutsideMovement::difference(const std::string& parameter, const torch::Tensor& base) const {
+torch::Tensor OutsideMovement::moved(const std::string& parameter, const torch::Tensor& base) const {
   if (adapter_) {
-    const auto found = layer_of_.find(parameter);
-    if (found == layer_of_.end()) return torch::zeros(base.sizes());
+    if (!layer_of_.contains(parameter)) return base;
     const auto low_rank = update(parameter);
-    return low_rank.b.mm(low_rank.a) * low_rank.scale;
+    return base + low_rank.b.mm(low_rank.a) * low_rank.scale;
   }
   TensorMap one = {{parameter, torch::scalar_tensor(0.0F).expand(base.sizes())}};
   load_state(
       one, *network_, {}, [&](const std::string& key) { return key == parameter ? key : std::string(); }, "");
   require_finite(parameter, one.at(parameter), network_->where());
-  return one.at(parameter) - base.to(type_of(network_->at(parameter))).to(torch::kFloat32);
+  return one.at(parameter);
+}
+
+torch::ScalarType OutsideMovement::type(const std::string& parameter) const {
+  return network_ ? stored_type(network_->at(parameter)) : torch::kFloat32;
 }
 
 }  // namespace harness

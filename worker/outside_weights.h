@@ -26,6 +26,9 @@ struct OutsideWeights {
 /// backbone (`name`: with the backbones that it does fit) or is not finite.
 OutsideWeights read_outside(const OutsideCheckpoint& found, const std::string& name, Backbone& backbone);
 
+/// As which a tensor of a file counts: float32 where that holds all of its values.
+torch::ScalarType stored_type(const TensorEntry& entry);
+
 /// A checkpoint that stays in its files: what it changes of the base model, one parameter of the network at a
 /// time.
 class OutsideMovement {
@@ -40,9 +43,10 @@ class OutsideMovement {
   bool moves(const std::string& parameter) const { return layer_of_.contains(parameter) || network_; }
   /// Of an adapter. Throws Error for values that are not finite.
   LowRank update(const std::string& parameter) const { return adapter_->read(layer_of_.at(parameter)); }
-  /// Float32: what is stored without `base`, rounded as it is stored, so that rounding is no movement. Throws
-  /// Error as `update`.
-  torch::Tensor difference(const std::string& parameter, const torch::Tensor& base) const;
+  /// The parameter of a network that had these values before, float32. Throws Error as `update`.
+  torch::Tensor moved(const std::string& parameter, const torch::Tensor& base) const;
+  /// As which it is stored; float32 of an adapter.
+  torch::ScalarType type(const std::string& parameter) const;
 
  private:
   std::string form_;

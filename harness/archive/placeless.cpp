@@ -18,7 +18,7 @@ std::string placeless_path(const std::string& name, const fs::path& path, const 
                            const std::string& backbone) {
   const auto inside = workspace.empty() ? fs::path() : path.lexically_relative(workspace);
   if (!inside.empty() && *inside.begin() != "..") return inside.string();
-  const bool is_shipped = name == "weights" && path == default_weights(backbone, "");
+  const bool is_shipped = name == "weights" && path == own_weights(backbone);
   const bool is_wanted = name == "weights" || name.starts_with("scorer:");
   return is_wanted && !is_shipped ? shown_path(path) : last_names(path);
 }

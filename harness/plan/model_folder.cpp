@@ -97,4 +97,12 @@ fs::path default_weights(const std::string& backbone, const std::string& chosen)
   return find_weights(load_registry().backbone(backbone, "--backbone"), chosen);
 }
 
+fs::path own_weights(const std::string& backbone) {
+  try {
+    return default_weights(backbone, "");
+  } catch (const Error&) {
+    return {};  // most backbones come without
+  }
+}
+
 }  // namespace harness

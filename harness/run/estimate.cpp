@@ -80,9 +80,9 @@ void measure(Store& store, const Measurement& of, int threads, Rates& rates) {
     memory_mb = std::max(memory_mb, peak_mb);
   }
   // Half of it would be neither a guess nor measured, and evaluations alone take less memory.
-  const bool trains = of.backbone != kImagesBackbone;
+  const bool trains = of.trains && of.backbone != kImagesBackbone;
   if ((trains && train.seconds <= 0) || evaluate.seconds <= 0) return;
-  if (trains) rates.train_images_per_second = train.images / train.seconds;
+  if (train.seconds > 0) rates.train_images_per_second = train.images / train.seconds;
   rates.start_seconds = (train.start_seconds + evaluate.start_seconds) / (train.jobs + evaluate.jobs);
   rates.evaluate_images_per_second = evaluate.images / evaluate.seconds;
   rates.peak_memory_mb = memory_mb;
@@ -313,7 +313,8 @@ double training_images(const Json& settings) {
 Measurement measurement_of(const Plan& plan) {
   return {.backbone = plan.backbone.name,
           .weights_sha256 = plan.inputs.weights_sha256,
-          .device = plan.device_identity};
+          .device = plan.device_identity,
+          .trains = !plan.trained_rows().empty()};
 }
 
 Rates measured_rates(Store* store, const Measurement& of, const Shares& shares, const Json& resources,

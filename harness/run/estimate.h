@@ -15,6 +15,7 @@ namespace harness {
 struct Measurement {
   std::string backbone, weights_sha256;
   std::string device = "cpu";  ///< as in identities; kUnknownGpu: any GPU
+  bool trains = true;          ///< something is trained
 };
 Measurement measurement_of(const Plan& plan);
 

@@ -76,7 +76,7 @@ std::optional<std::string> weights_here(const fs::path& job_file) {
     const auto job = read_job_document(job_file.parent_path());
     const Json& identity = job.at("identity");
     const fs::path recorded = job.at("paths").value("weights", std::string());
-    for (const auto& place : {recorded, default_weights(identity.value("backbone", std::string()), "")}) {
+    for (const auto& place : {recorded, own_weights(identity.value("backbone", std::string()))}) {
       if (fs::is_directory(place) && weights_checksum(place) == identity.at("weights_sha256"))
         return fs::absolute(place).string();
     }

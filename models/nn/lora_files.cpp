@@ -220,12 +220,15 @@ LoraFiles open_file(const fs::path& folder, const std::string& stem, const torch
   } else {
     files.has_alphas = true;
     files.config = config_of_tensors(file, files.naming, where);
+    files.has_no_alpha = std::ranges::none_of(
+        file.tensors(), [](const auto& tensor) { return tensor.first.ends_with(kAlphaSuffix); });
   }
   if (const auto scale = deciding_header_scale(file, where)) {
     files.config.alpha = scale->alpha;
     files.config.alpha_pattern.clear();
     files.config.use_rslora = scale->use_rslora;
     files.header_key = scale->key;
+    files.has_no_alpha = false;
   }
   expect_header_agrees(file, alphas_of(files.config), where);
   return files;
@@ -288,10 +291,11 @@ LowRank LoraReader::read(const std::string& layer) const {
 }
 
 std::string LoraReader::summary() const {
-  const auto of_header = files_.header_key.empty()
-                             ? std::string()
-                             : fmt::format(", alpha by the header's {}", files_.header_key);
-  return fmt::format("{} ({}{})", of_network_, files_.form, of_header);
+  const auto alpha = files_.has_no_alpha ? std::string(", alpha not stated: taken as the rank")
+                     : files_.header_key.empty()
+                         ? std::string()
+                         : fmt::format(", alpha by the header's {}", files_.header_key);
+  return fmt::format("{} ({}{})", of_network_, files_.form, alpha);
 }
 
 void save_lora(const fs::path& folder, const LoraConfig& config, const std::vector<NamedTensor>& weights,

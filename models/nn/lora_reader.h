@@ -22,10 +22,11 @@ struct LoraFiles {
   /// The parameter that a key means (LAYER.lora_A.weight, LAYER.lora_B.weight, LAYER.alpha); nothing for a
   /// key that is not the network's.
   std::function<std::optional<std::string>(const std::string& key)> naming;
-  bool has_alphas = false;  ///< tensors LAYER.alpha count, and are in `config` already
-  std::string where;        ///< of the configuration, for messages
-  std::string hint;         ///< where they do not fit
-  std::string header_key;   ///< by which the header alone names alpha; empty where it does not
+  bool has_alphas = false;    ///< tensors LAYER.alpha count, and are in `config` already
+  std::string where;          ///< of the configuration, for messages
+  std::string hint;           ///< where they do not fit
+  std::string header_key;     ///< by which the header alone names alpha; empty where it does not
+  bool has_no_alpha = false;  ///< nothing states one: it is taken as the rank
 };
 
 /// An adapter that stays in its files, to be read one layer at a time: as load_lora would read it.

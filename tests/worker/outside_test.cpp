@@ -245,18 +245,20 @@ class ByTensors : public FromOutside {
     return file.string();
   }
 
-  Outcome planned(const std::vector<std::string>& runs, const std::string& more = {}) const {
+  Outcome planned(const std::vector<std::string>& runs, const std::string& more = {},
+                  const std::string& weights = kSd3) const {
     std::string given;
     for (const auto& run : runs) given += fmt::format(" --adapter 'mine={}'", run);
     const auto seeds = runs.size() > 1 ? fmt::format("--seeds 1..{}", runs.size()) : std::string();
     return shell(
         reproduce("planned", fmt::format("--dry-run --methods mine {} --backbone sd35-medium --weights "
                                          "{} {} {} 2>&1",
-                                         seeds, kSd3, given, more)));
+                                         seeds, weights, given, more)));
   }
 
-  void expect_planned(const std::vector<std::string>& runs, const std::string& note) const {
-    const auto done = planned(runs);
+  void expect_planned(const std::vector<std::string>& runs, const std::string& note,
+                      const std::string& weights = kSd3) const {
+    const auto done = planned(runs, {}, weights);
     EXPECT_EQ(done.status, 0) << done.out;
     EXPECT_PROBLEM(done.out, note);
   }
@@ -296,9 +298,11 @@ TEST_F(ByTensors, AdaptersOfOneTrainingAreNotSeveralRunsHoweverTheyAreSaved) {
     EXPECT_PROBLEM(done.out, again + " (seed 2, step 1) change of the base model has a cosine of ");
   }
   // One A for all seeds is how public trainers begin; the trainings are three nevertheless.
-  expect_planned({first, write("other", others), write("third", third)},
-                 "mine: 3 checkpoints of 3 runs, fit for sd35-medium: LoRA of rank 4 and alpha 4 on 2 layers "
-                 "(diffusers). Between runs, what they change of the base model has cosines of ");
+  expect_planned(
+      {first, write("other", others), write("third", third)},
+      "mine: 3 checkpoints of 3 runs, fit for sd35-medium: LoRA of rank 4 and alpha 4 on 2 layers "
+      "(diffusers, alpha not stated: taken as the rank). Between runs, what they change of the base "
+      "model has cosines of ");
   // Of other steps too: run 2 goes on where run 1 has stopped.
   for (const char* step : {"a/step-10", "b/step-30"}) write(step, third);
   write("a/step-20", others);
@@ -345,6 +349,20 @@ TEST_F(ByTensors, NetworksOfOneTrainingAreNotSeveralRunsAndAreHeldAgainstAdapter
   expect_planned(
       {moved("half one", change(1), torch::kBFloat16), moved("half two", change(500), torch::kBFloat16)},
       "Between runs");
+  // Nor is that of the base model, where the trainings began from one that was not rounded.
+  const auto half_base = (root_ / "half_base").string();
+  fs::copy(kSd3, half_base, fs::copy_options::recursive);
+  moved("half_base/transformer", {}, torch::kBFloat16);
+  expect_planned({moved("small one", change(1), torch::kFloat32, 0.1),
+                  moved("small two", change(500), torch::kFloat32, 0.1)},
+                 "Between runs", half_base);
+  // One training in three precisions.
+  expect_not_planned(
+      {moved("fine", change(1), torch::kFloat32, 0.03), moved("coarse", change(1), torch::kBFloat16, 0.03)},
+      "are one training, not two");
+  expect_not_planned({moved("coarse", change(1), torch::kBFloat16, 0.03),
+                      moved("sixteen", change(1), torch::kFloat16, 0.03)},
+                     "are one training, not two");
   const auto lora = adapter(1, 11);
   TensorMap by;
   for (const std::string layer : {"transformer_blocks.0.attn.to_q", "transformer_blocks.1.attn.to_k"})
@@ -357,8 +375,8 @@ TEST_F(ByTensors, NetworksOfOneTrainingAreNotSeveralRunsAndAreHeldAgainstAdapter
 TEST_F(ByTensors, ACheckpointThatEqualsTheBaseModelIsNamed) {
   const auto still = write("still", adapter(1, 11, 0));
   expect_planned({still}, still + " (seed 42, step 1) equals the base model: nothing in it is trained.");
-  expect_not_planned({still, write("other", adapter(3, 13, 0))},
-                     "are not two trainings: " + still + " (seed 1, step 1) and ");
+  for (const auto& other : {write("other", adapter(3, 13, 0)), write("trained", adapter(3, 13, 1))})
+    expect_not_planned({other, still}, "is no training: ");
 }
 
 TEST_F(ByTensors, AlphaInTheHeaderAloneScalesAsItDoesInTensors) {
