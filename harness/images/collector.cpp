@@ -86,7 +86,9 @@ ImageList ImageCollector::finish(fs::path folder, std::string layout) && {
     if (claim.seed) are_seeds = are_seeds && seeds.emplace(claim.position, *claim.seed).second;
   }
   for (const auto& [key, claim] : known)
-    list.images.push_back({{key.first, key.second, claim->name}, are_seeds ? claim->seed : std::nullopt});
+    list.images.push_back({{key.first, key.second, claim->name},
+                           are_seeds ? claim->seed : std::nullopt,
+                           claim->has_number ? claim->sample : std::nullopt});
   return list;
 }
 
@@ -136,6 +138,7 @@ std::vector<int> ImageCollector::samples_as_named(ImageList& list) const {
   const auto first = *std::ranges::min_element(claims_, {}, &ImageClaim::sample)->sample;
   if (first > 0)
     list.notes.push_back(fmt::format("sample {} is the first there and counts as sample 0", first));
+  if (std::ranges::any_of(claims_, &ImageClaim::has_number)) list.first_number = first;
   std::vector<int> samples;
   for (const auto& claim : claims_) samples.push_back(static_cast<int>(*claim.sample - first));
   return samples;

@@ -18,6 +18,7 @@ struct ImageClaim {
   std::optional<std::uint64_t> sample = {}, seed = {};
   std::optional<std::uint64_t> order = {};  ///< among the images of its prompt, where nothing else says it
   bool by_number = false;                   ///< its prompt is known by a number and nothing else
+  bool has_number = true;                   ///< the sample is written there
 };
 
 /// Takes a place's images in and refuses two of one sample.

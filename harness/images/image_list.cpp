@@ -28,12 +28,55 @@ std::vector<SummedImage> summed(const ImageList& list) {
   return images;
 }
 
+namespace {
+
+struct Known {
+  const ImageList* list;
+  const FoundImage* image;
+
+  std::string text() const { return fmt::format("{} ({})", list->folder.string(), image->name); }
+};
+
+/// Throws Error where the numbers of two lists may be read in two ways. Seeds say it where both have them.
+void require_same_numbers(std::span<const ImageList> lists) {
+  constexpr const char* kHint =
+      "number the samples of all rows from the same number on; where a row lacks the first sample, leave it out "
+      "of the others";
+  std::map<std::pair<int, std::uint64_t>, Known> known;
+  std::optional<Known> first;
+  for (const auto& list : lists) {
+    const auto begins = std::ranges::find(list.images, list.first_number, &FoundImage::number);
+    if (list.first_number && begins != list.images.end()) {
+      const Known here{&list, &*begins};
+      if (!first) first = here;
+      const auto &number = list.first_number, &other = first->list->first_number;
+      if (number != other && !(begins->seed && first->image->seed))
+        throw Error(
+            fmt::format("samples begin at {} in {} and at {} in {}: {} may be the first sample, as {} is, or "
+                        "sample {} where the first is missing",
+                        *other, first->text(), *number, here.text(),
+                        number > other ? here.text() : first->text(),
+                        number > other ? first->text() : here.text(), std::max(*number, *other)),
+            "harness score", kHint);
+    }
+    for (const auto& image : list.images) {
+      if (!image.number) continue;
+      const Known here{&list, &image};
+      const auto [at, is_new] = known.emplace(std::pair(image.position, *image.number), here);
+      const auto& other = at->second;
+      if (is_new || other.image->sample == image.sample || (image.seed && other.image->seed)) continue;
+      throw Error(
+          fmt::format("number {} of a prompt is sample {} in {} and sample {} in {}, as each counts its "
+                      "own numbers",
+                      *image.number, other.image->sample, other.text(), image.sample, here.text()),
+          "harness score", kHint);
+    }
+  }
+}
+
+}  // namespace
+
 std::optional<std::string> require_same_seeds(std::span<const ImageList> lists) {
-  struct Known {
-    int sample;
-    const ImageList* list;
-    const std::string* name;
-  };
   std::map<std::pair<int, std::uint64_t>, Known> known;
   const ImageList* first = nullptr;
   std::optional<std::string> note;
@@ -42,24 +85,27 @@ std::optional<std::string> require_same_seeds(std::span<const ImageList> lists) 
     for (const auto& image : list.images) {
       if (!image.seed) continue;
       has_seeds = true;
-      const auto [at, is_new] =
-          known.emplace(std::pair(image.position, *image.seed), Known{image.sample, &list, &image.name});
+      const auto [at, is_new] = known.emplace(std::pair(image.position, *image.seed), Known{&list, &image});
       if (is_new) continue;
       shares_one = true;
       const auto& other = at->second;
-      if (other.sample == image.sample) continue;
-      throw Error(fmt::format("seed {} of a prompt is sample {} in {} ({}) and sample {} in {} ({})",
-                              *image.seed, other.sample, other.list->folder.string(), *other.name,
-                              image.sample, list.folder.string(), image.name),
-                  "harness score",
-                  "give each system the same seeds for a prompt, or number its images in a manifest's column "
-                  "\"sample\"");
+      if (other.image->sample == image.sample) continue;
+      const auto is_numbered = [](const FoundImage& of) { return of.number && of.number != of.seed; };
+      throw Error(
+          fmt::format("seed {} of a prompt is sample {} in {} and sample {} in {}", *image.seed,
+                      other.image->sample, other.text(), image.sample, Known{&list, &image}.text()),
+          "harness score",
+          is_numbered(image) || is_numbered(*other.image)
+              ? "give a seed the same number in every manifest, or leave the samples' numbers out of all"
+              : "give each system the same seeds for a prompt, or number its images in a manifest's "
+                "column \"sample\"");
     }
     if (first == nullptr && has_seeds) first = &list;
     if (has_seeds && &list != first && !shares_one && !note)
       note = fmt::format("No prompt has a seed that {} and {} share: their images are paired by order alone.",
                          first->folder.filename().string(), list.folder.filename().string());
   }
+  require_same_numbers(lists);
   return note;
 }
 

@@ -13,9 +13,9 @@
 // Images that another system drew: which prompt each is of.
 namespace harness {
 
-/// An image with the seed that its name or its manifest gives it, where one does.
+/// An image with the seed and the number that its name or its manifest gives it, where one does.
 struct FoundImage : ListedImage {
-  std::optional<std::uint64_t> seed;
+  std::optional<std::uint64_t> seed, number;  ///< number: of the sample, as it is written there
 };
 
 /// The images of a folder or of a manifest, by prompt and sample, none of them twice.
@@ -23,7 +23,8 @@ struct ImageList {
   std::filesystem::path folder;
   std::string layout;  ///< for people
   std::vector<FoundImage> images;
-  std::vector<std::string> notes;  ///< sentences on what was left out
+  std::vector<std::string> notes;                            ///< sentences on what was left out
+  std::optional<std::uint64_t> first_number = std::nullopt;  ///< what counts as sample 0, where samples count
 
   int samples() const;  ///< of the prompt that has the most
 };
@@ -46,7 +47,8 @@ ImageList find_images(const ImagePlace& place, const PromptSet& prompts);
 std::vector<SummedImage> summed(const ImageList& list);
 
 /// Images of a prompt are paired by their samples, which count its seeds upwards: throws Error where that
-/// gives one seed of a prompt two numbers. Returns a sentence where two lists have no seed in common.
+/// gives one seed of a prompt two numbers, or one number of a prompt two samples, and where samples begin at
+/// different numbers. Returns a sentence where two lists have no seed in common.
 std::optional<std::string> require_same_seeds(std::span<const ImageList> lists);
 
 }  // namespace harness

@@ -206,6 +206,22 @@ bool may_name_the_seed_first(const Numbers& first, const Numbers& second, const 
   return firsts < 4 * seconds;  // prompts from the middle of the set: many more than samples
 }
 
+/// Whether BATCH_INDEX is as likely for such names as INDEX_SAMPLE: as many images as prompts, in batches of
+/// one size, where the last one may be smaller, and prompts that would have none.
+bool may_name_the_batch_first(const std::map<std::uint64_t, std::uint64_t>& counts, const Numbers& first,
+                              const Numbers& second, const PromptFinder& prompts) {
+  if (first.are_padded && !second.are_padded) return false;
+  const auto size = counts.begin()->second, begin = counts.begin()->first, last = counts.rbegin()->first;
+  if (size < 2 || begin > 1 || last - begin + 1 != counts.size() || *second.values.rbegin() > size)
+    return false;
+  std::uint64_t images = 0;
+  for (const auto& [batch, count] : counts) {
+    if (batch == last ? count > size : count != size) return false;
+    images += count;
+  }
+  return images == prompts.size();
+}
+
 /// An image and what its name says.
 struct NumberedImage : Numbered {
   std::string name;
@@ -216,10 +232,15 @@ void expect_index_first(const ImagePlace& place, const std::vector<NumberedImage
                         const PromptFinder& prompts) {
   if (prompts.size() < 2 || images.size() < 2) return;
   Numbers first, second;
+  std::map<std::uint64_t, std::uint64_t> counts;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, const NumberedImage*> in_order;
   for (const auto& image : images) {
     if (image.sample.empty() || image.is_labelled) return;
     first.add(image.index, image.name, place, prompts);
     second.add(image.sample, image.name, place, prompts);
+    const auto index = number_of(image.index, image.name, place.where);
+    ++counts[index];
+    in_order[{index, number_of(image.sample, image.name, place.where)}] = &image;
   }
   const auto& image = images.front();
   if (first.values.size() == 1) {
@@ -227,6 +248,16 @@ void expect_index_first(const ImagePlace& place, const std::vector<NumberedImage
         fmt::format("{} is read as sample {} of prompt {}, and all {} images as samples of that prompt",
                     image.name, image.sample, *first.values.begin(), images.size()),
         place.where, kRename);
+  }
+  if (may_name_the_batch_first(counts, first, second, prompts)) {
+    const auto& last = *in_order.rbegin()->second;
+    throw Error(
+        fmt::format("{} may be INDEX_SAMPLE, sample {} of prompt {}, and {} of the {} prompts have no "
+                    "image, or BATCH_INDEX, the image of {}: there are {} files for {} prompts",
+                    last.name, last.sample, last.index, prompts.size() - counts.size(), prompts.size(),
+                    in_quotes(prompts.text_of(static_cast<int>(prompts.size()) - 1)), images.size(),
+                    prompts.size()),
+        place.where, kSayWhich);
   }
   if (!may_name_the_seed_first(first, second, prompts)) return;
   const auto prompt_of = [&](const std::string& digits) {
@@ -245,8 +276,8 @@ void expect_index_first(const ImagePlace& place, const std::vector<NumberedImage
 /// Throws Error where words before numbers say that they are not prompts': "seed_42.png", or "grid_0.png"
 /// beside "0.png".
 void expect_numbers_of_prompts(const ImagePlace& place, const std::vector<NumberedImage>& images) {
-  static const std::set<std::string> kOthers = {"seed",      "step",       "epoch", "iter",
-                                                "iteration", "checkpoint", "ckpt"};
+  static const std::set<std::string> kOthers = {"seed",       "step", "epoch", "iter", "iteration",
+                                                "checkpoint", "ckpt", "batch", "rank"};
   for (const auto& image : images) {
     if (image.is_labelled) continue;
     if (kOthers.contains(image.label))
@@ -272,7 +303,8 @@ ImageList read_numbered(const ImagePlace& place, const fs::path& folder,
                .name = image.name,
                .where = place.where,
                .sample = image.sample.empty() ? 0 : number_of(image.sample, image.name, place.where),
-               .by_number = true});
+               .by_number = true,
+               .has_number = !image.sample.empty()});
   }
   return std::move(found).finish(fs::absolute(folder), "files named INDEX or INDEX_SAMPLE");
 }
@@ -328,9 +360,14 @@ ImageList read_folder(const ImagePlace& given, const fs::path& folder, const Pro
   if (std::ranges::any_of(entries.folders, is_of_geneval))
     return read_geneval(place, entries.folders, prompts);
   if (entries.images.empty()) {
-    for (const char* below : {"images", "samples"}) {
-      if (fs::is_directory(folder / below)) return read_folder(place, folder / below, prompts);
+    std::vector<fs::path> below;
+    for (const char* name : {"images", "samples"}) {
+      if (fs::is_directory(folder / name) && !fs::is_empty(folder / name)) below.push_back(folder / name);
     }
+    if (below.size() > 1)
+      throw Error(fmt::format("holds {} and {}", below[0].string(), below[1].string()), place.where,
+                  "give the folder that is meant");
+    if (!below.empty()) return read_folder(place, below.front(), prompts);
     if (entries.folders.size() == 1) {
       throw Error(fmt::format("holds no image, but the folder {}", entries.folders.front().string()),
                   place.where, "is it that one?");

@@ -6,8 +6,11 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <map>
+#include <set>
 #include <sstream>
+#include <type_traits>
 #include <utility>
 
 #include "core/error.h"
@@ -86,6 +89,20 @@ struct ManifestRow {
     return found->second.get<std::string>();
   }
 
+  /// Throws Error where another of these is a text that does not mean the same.
+  void require_no_other(const Names& names, const auto& means_the_same) const {
+    for (const auto& name : names) {
+      const auto other = fields.find(name);
+      if (other == fields.end() || !other->second.is_string() || other->second == "" ||
+          means_the_same(other->second.get<std::string>()))
+        continue;
+      const auto& [first, value] = *any_of(names);
+      throw Error(fmt::format("\"{}\" is {}, and \"{}\" is {}", first, in_message(value), name,
+                              in_message(other->second)),
+                  where, "keep the one that is meant");
+    }
+  }
+
   /// Throws Error where two fields that mean the same hold different numbers.
   template <class T>
   std::optional<T> number(const Names& names) const {
@@ -93,9 +110,9 @@ struct ManifestRow {
     if (found == nullptr) return std::nullopt;
     const auto value = whole_number<T>(found->second);
     if (!value)
-      throw Error(
-          fmt::format("\"{}\" is {}, and must be a whole number", found->first, in_message(found->second)),
-          where);
+      throw Error(fmt::format("\"{}\" is {}, and must be a whole number{}", found->first,
+                              in_message(found->second), std::is_unsigned_v<T> ? " of 0 or more" : ""),
+                  where);
     for (const auto& name : names) {
       const auto other = fields.find(name);
       const auto number = other == fields.end() ? std::nullopt : whole_number<T>(other->second);
@@ -147,6 +164,8 @@ ImageClaim claim_of(const ManifestRow& row, const PromptFinder& prompts) {
                 "give the prompts that these images were drawn for, in their order; --index-from says where "
                 "numbers begin");
   }
+  row.require_no_other(kPromptNames,
+                       [&](const std::string& other) { return prompts.is_of(claim.position, other); });
   claim.sample = row.number<std::uint64_t>(kSampleNames);
   const auto* seed = row.any_of(kSeedNames);
   if (seed != nullptr && claim.sample)
@@ -202,13 +221,54 @@ std::vector<std::optional<std::string>> captions_of(Fields& logged) {
   return captions;
 }
 
+/// A sentence on images directly beside a manifest that it does not name; nothing if there is none.
+std::optional<std::string> note_on_unlisted(const fs::path& folder, const fs::path& file,
+                                            const ImageList& list) {
+  std::set<fs::path> listed;
+  for (const auto& image : list.images) listed.insert((folder / image.name).lexically_normal());
+  std::vector<std::string> others;
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(folder, unreadable)) {
+    const auto& path = entry.path();
+    if (ImageCollector::is_image(path) && !path.filename().string().starts_with('.') &&
+        !listed.contains(path.lexically_normal()))
+      others.push_back(path.filename().string());
+  }
+  if (others.empty()) return std::nullopt;
+  return fmt::format("{} beside {} {} not listed there and not scored, such as {}",
+                     counted(std::ssize(others), "image"), file.filename().string(),
+                     others.size() == 1 ? "is" : "are", *std::ranges::min_element(others));
+}
+
+/// Of the sets of images that a wandb run logged those that have captions of these prompts.
+std::vector<std::string> with_prompts(const std::vector<std::string>& keys, const Json& summary,
+                                      const PromptFinder& prompts, const std::string& where) {
+  const auto is_prompt = [&](const Json& caption) {
+    try {
+      return caption.is_string() && position_of_caption(caption.get<std::string>(), prompts, where);
+    } catch (const Error&) {
+      return true;  // of one of several
+    }
+  };
+  std::vector<std::string> with;
+  std::ranges::copy_if(keys, std::back_inserter(with), [&](const std::string& key) {
+    return std::ranges::any_of(summary.at(key).at("captions"), is_prompt);
+  });
+  return with;
+}
+
 }  // namespace
 
 std::optional<fs::path> manifest_in(const fs::path& folder) {
+  std::vector<fs::path> there;
   for (const char* name : {"manifest.csv", "manifest.jsonl", "metadata.csv", "metadata.jsonl"}) {
-    if (fs::exists(folder / name)) return folder / name;
+    if (fs::exists(folder / name)) there.push_back(folder / name);
   }
-  return std::nullopt;
+  if (there.size() > 1)
+    throw Error(fmt::format("holds {} manifests, {} and {}", there.size(), there[0].filename().string(),
+                            there[1].filename().string()),
+                folder.string(), fmt::format("give the one that is meant, as {}", there[0].string()));
+  return there.empty() ? std::nullopt : std::optional(there.front());
 }
 
 ImageList read_manifest(const ImagePlace& place, const fs::path& file, const PromptFinder& prompts) {
@@ -224,6 +284,9 @@ ImageList read_manifest(const ImagePlace& place, const fs::path& file, const Pro
       for (const auto& [field, _] : row.fields) given.push_back(field);
       throw Error("names no file", row.where, "give it as \"file\"; fields there: " + join(given, ", "));
     }
+    row.require_no_other(kFileNames, [&](const std::string& other) {
+      return (folder / other).lexically_normal() == (folder / *name).lexically_normal();
+    });
     std::error_code unreadable;
     if (!fs::is_regular_file(folder / *name, unreadable)) {
       throw Error(fmt::format("there is no file {}{}", (folder / *name).string(),
@@ -239,7 +302,9 @@ ImageList read_manifest(const ImagePlace& place, const fs::path& file, const Pro
     claim.name = *name;
     images.add(std::move(claim));
   }
-  return std::move(images).finish(folder, "manifest " + file.filename().string());
+  auto list = std::move(images).finish(folder, "manifest " + file.filename().string());
+  if (auto note = note_on_unlisted(folder, file, list)) list.notes.push_back(std::move(*note));
+  return list;
 }
 
 std::optional<fs::path> wandb_summary_in(const fs::path& folder) {
@@ -258,13 +323,11 @@ ImageList read_wandb_summary(const ImagePlace& place, const fs::path& file, cons
         value.contains("captions"))
       keys.push_back(key);
   }
-  // Images of training are those of other prompts.
-  const auto is_of_evaluation = [](const std::string& key) { return key.find("eval") != std::string::npos; };
-  if (std::ranges::any_of(keys, is_of_evaluation))
-    std::erase_if(keys, [&](const std::string& key) { return !is_of_evaluation(key); });
+  // Images of training are those of other prompts: where they are not, which are meant is a guess.
+  if (const auto with = with_prompts(keys, summary, prompts, file.string()); !with.empty()) keys = with;
   if (keys.size() != 1) {
     throw Error(keys.empty() ? std::string("holds no logged images with captions")
-                             : "holds several sets of logged images: " + join(keys, ", "),
+                             : "any of its sets of logged images may be meant: " + join(keys, ", "),
                 file.string(), "write a manifest.csv with the columns file and prompt");
   }
   Fields logged(summary.at(keys.front()), file.string() + ": " + keys.front());

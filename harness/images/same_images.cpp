@@ -8,9 +8,11 @@
 #include <map>
 #include <set>
 #include <thread>
+#include <unordered_map>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/paths/shown_path.h"
 #include "core/processes/worker_pool.h"
 #include "core/sha256.h"
 #include "core/text.h"
@@ -81,7 +83,7 @@ struct Shared {
   std::size_t equal = 0, compared = 0;
   std::size_t of_larger = 0;  ///< images of these prompts, in the set that has more of each
   bool all() const { return compared > 0 && equal == of_larger; }
-  bool most() const { return 2 * equal > compared; }
+  bool most() const { return 2 * equal >= compared; }
 };
 
 /// Prompts are taken in an order that has nothing to do with theirs, the same one for every pair of sets.
@@ -150,15 +152,100 @@ class Comparison {
               fmt::format("{} and {}", a.row, b.row), "give the images of each system, and of each run");
 }
 
+/// Sentences of one kind, one for each two rows.
+class NotesOnRows {
+ public:
+  void add(const ImagesOfRun& a, const ImagesOfRun& b, std::string part) {
+    const auto [at, is_new] = parts_.try_emplace({a.row, b.row});
+    if (is_new) order_.push_back(at->first);
+    at->second.push_back(std::move(part));
+  }
+
+  /// "TEXT: PART, PART and 3 more." The text is made of what the rows are.
+  void append_to(std::vector<std::string>& notes, const char* text) const {
+    constexpr std::size_t kShown = 3;
+    for (const auto& rows : order_) {
+      auto parts = parts_.at(rows);
+      const auto more = parts.size() > kShown ? parts.size() - kShown : 0;
+      parts.resize(parts.size() - more);
+      const auto whose =
+          rows.first == rows.second ? "runs of " + rows.first : rows.first + " and " + rows.second;
+      notes.push_back(fmt::format(fmt::runtime(text), whose) + ": " + join(parts, ", ") +
+                      (more > 0 ? fmt::format(" and {} more.", more) : "."));
+    }
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> parts_;
+  std::vector<std::pair<std::string, std::string>> order_;
+};
+
+/// The prompts that a set's files are of, by their checksums.
+using PromptsOfFiles = std::unordered_map<std::string, std::set<int>>;
+
+PromptsOfFiles prompts_of_files(const ImageSet& set) {
+  PromptsOfFiles prompts;
+  for (const auto& image : *set.images) prompts[image.sha256].insert(image.position);
+  return prompts;
+}
+
+/// One file under most prompts of a set.
+void note_one_for_most(const ImagesOfRun& run, const ImageSet& set, const PromptsOfFiles& files,
+                       std::vector<std::string>& notes) {
+  std::set<int> all;
+  for (const auto& image : *set.images) all.insert(image.position);
+  for (const auto& image : *set.images) {
+    const auto count = files.at(image.sha256).size();
+    if (count < 2 || 2 * count <= all.size()) continue;
+    notes.push_back(fmt::format("One picture serves {} of {} prompts of {} ({} in {}).", count, all.size(),
+                                run.row, image.name, shown_path(set.folder)));
+    return;
+  }
+}
+
+/// Files that are in another set, too, and of other prompts there: as where a folder is moved by one.
+void note_other_prompts(const std::vector<ImagesOfRun>& runs, std::vector<std::string>& notes) {
+  std::vector<std::vector<PromptsOfFiles>> files;
+  for (const auto& run : runs) {
+    auto& own = files.emplace_back();
+    for (const auto& set : run.checkpoints) {
+      own.push_back(prompts_of_files(set));
+      note_one_for_most(run, set, own.back(), notes);
+    }
+  }
+  NotesOnRows moved;
+  const auto compare = [&](std::size_t i, std::size_t s, std::size_t j, std::size_t t) {
+    const auto &a = runs[i].checkpoints[s], &b = runs[j].checkpoints[t];
+    std::size_t count = 0;
+    const SummedImage* example = nullptr;
+    for (const auto& image : *b.images) {
+      const auto other = files[i][s].find(image.sha256);
+      if (other == files[i][s].end() || other->second.contains(image.position)) continue;
+      ++count;
+      if (example == nullptr) example = &image;
+    }
+    if (2 * count <= std::min(a.images->size(), b.images->size())) return;
+    const auto same = std::ranges::find(*a.images, example->sha256, &SummedImage::sha256);
+    moved.add(runs[i], runs[j],
+              fmt::format("{} of {} in {} and {}, such as {} there and {} here", count, b.images->size(),
+                          shown_path(a.folder), shown_path(b.folder), same->name, example->name));
+  };
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (std::size_t j = i + 1; j < runs.size(); ++j) {
+      for (std::size_t s = 0; s < runs[i].checkpoints.size(); ++s) {
+        for (std::size_t t = 0; t < runs[j].checkpoints.size(); ++t) compare(i, s, j, t);
+      }
+    }
+  }
+  moved.append_to(notes, "Images of {} are the same files under different prompts");
+}
+
 }  // namespace
 
 std::vector<std::string> require_different_images(const std::vector<ImagesOfRun>& runs) {
   std::vector<std::string> notes;
   Comparison comparison(runs);
-  const auto note = [&](const ImagesOfRun& a, const ImagesOfRun& b, const Shared& shared) {
-    notes.push_back(fmt::format("{} of {} images of {} have the same pixels.", shared.equal, shared.compared,
-                                a.row == b.row ? "two runs of " + a.row : a.row + " and " + b.row));
-  };
+  NotesOnRows overlaps;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     for (std::size_t j = i + 1; j < runs.size(); ++j) {
       const auto &a = runs[i].checkpoints, &b = runs[j].checkpoints;
@@ -172,11 +259,15 @@ std::vector<std::string> require_different_images(const std::vector<ImagesOfRun>
           if (are_of_one_row && shared.most()) refuse(runs[i], a[s], runs[j], b[t], shared);
           if (!are_of_one_row && shared.all() && ++in_all == a.size())
             refuse(runs[i], a[s], runs[j], b[t], shared);
-          note(runs[i], runs[j], shared);
+          overlaps.add(runs[i], runs[j],
+                       fmt::format("{} of {} in {} and {}", shared.equal, shared.compared,
+                                   shown_path(a[s].folder), shown_path(b[t].folder)));
         }
       }
     }
   }
+  overlaps.append_to(notes, "Images of {} have the same pixels");
+  note_other_prompts(runs, notes);
   return notes;
 }
 

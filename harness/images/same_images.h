@@ -20,10 +20,11 @@ struct ImagesOfRun {
   std::vector<ImageSet> checkpoints;
 };
 
-/// Throws Error where two runs of a row have a checkpoint with the same pixels in more than half of their
+/// Throws Error where two runs of a row have a checkpoint with the same pixels in half or more of their
 /// common images, and where runs of two rows have the same pixels in all of them. Of a prompt's images it
-/// does not matter which sample each is. Of large sets some hundred images are compared. Returns a sentence
-/// on each other pair that shares some.
+/// does not matter which sample each is. Of large sets some hundred images are compared. Returns
+/// sentences on other rows that share some, on files that are another prompt's elsewhere, and on one that
+/// serves most prompts.
 std::vector<std::string> require_different_images(const std::vector<ImagesOfRun>& runs);
 
 }  // namespace harness

@@ -128,7 +128,8 @@ TEST_F(ImageLists, TwoNumbersThatMayBeSeedAndIndexAreRefusedWithBothReadings) {
   expect_refused(six, "SEED_INDEX", folder_with(names({1, 2}, 4, "{}_{:04}.png")));
   expect_refused(six, "begins with a number of seed", folder_with({"seed_3.png", "seed_4.png"}));
   expect_refused(six, "begins with a number of step", folder_with({"step_10_.png", "step_2.png"}));
-  for (const auto& [given, images] : {std::pair(names({0, 1, 2, 3, 4, 5}, 4), 24), {names({0, 1, 2}, 2), 6}})
+  for (const auto& [given, images] :
+       {std::pair(names({0, 1, 2, 3, 4, 5}, 4), 24), {names({0, 1, 2, 3}, 2), 8}})
     EXPECT_EQ(std::ssize(find(six, folder_with(given)).images), images);
   // A first number with zeros before it is an index.
   EXPECT_EQ(find(six, folder_with(names({2, 3}, 6, "{:04}_{}.png"))).images.at(7).position, 3);
@@ -202,7 +203,7 @@ TEST_F(ImageLists, SeedsAreSamplesInTheirOrderWhateverTheOrderOfTheLines) {
   refused(a + line("b", 0, "\"seed\": null"),
           "metadata.jsonl:2: b.png has no \"seed\", and other images have one");
   refused(a + line("b", 0, "\"seed\": 1000"), "metadata.jsonl:2: prompt 0 has two images of seed 1000");
-  refused(a + line("b", 0, "\"seed\": -1"), "\"seed\" is -1, and must be a whole number");
+  refused(a + line("b", 0, "\"seed\": -1"), "\"seed\" is -1, and must be a whole number of 0 or more");
   EXPECT_EQ(of(line("a", 0, "\"x\": 1") + line("b", 0, "\"x\": 1")).notes.front(),
             "the images of a prompt are numbered in the order in which they are listed");
 }
@@ -387,6 +388,118 @@ TEST_F(ImageLists, ImagesThatWandbLoggedAreFoundByTheirCaptions) {
   captions[0] = false;
   add("run/files/wandb-summary.json", summary.dump());
   expect_refused(three_, "\"captions\" holds what is no text", "run");
+  // Sets that both have these prompts.
+  captions[0] = nullptr;
+  summary.at("images").at("captions")[0] = "Two cats | ocr: 0.10";
+  add("run/files/wandb-summary.json", summary.dump());
+  expect_refused(three_, "any of its sets of logged images may be meant: eval_images, images", "run");
+  summary.at("eval_images").at("captions") = Json::array({"x", "y", "z"});
+  summary.at("images").at("captions")[0] = "w";
+  add("run/files/wandb-summary.json", summary.dump());
+  expect_refused(three_, "any of its sets of logged images may be meant", "run");
+}
+
+TEST_F(ImageLists, WhatSaysTwoThingsIsRefusedWithBoth) {
+  add("two/0.png");
+  add("two/metadata.csv", "file,index\n0.png,0\n");
+  add("two/metadata.jsonl", "{\"file\": \"0.png\", \"text\": \"two cats\"}\n");
+  expect_refused(
+      three_, "two: holds 2 manifests, metadata.csv and metadata.jsonl; give the one that is meant", "two");
+  EXPECT_EQ(text_of(find(three_, "two/metadata.jsonl")), "2.0 0.png");
+  add("both/images/0.png");
+  fs::create_directories(root_ / "both/samples");
+  EXPECT_EQ(text_of(find(three_, "both")), "0.0 0.png") << "an empty folder";
+  add("both/samples/0.png");
+  expect_refused(three_, "both/images and ", "both");
+  add("0.png");
+  add("1.png");
+  const auto refused = [&](const std::string& fields, const std::string& problem) {
+    add("list.jsonl", "{" + fields + "}\n");
+    expect_refused(three_, "list.jsonl:1: " + problem + "; keep the one that is meant", "list.jsonl");
+  };
+  refused(R"("file": "0.png", "file_name": "1.png", "index": 0)",
+          R"("file" is "0.png", and "file_name" is "1.png")");
+  refused(R"("image": "1.png", "path": "0.png", "index": 0)", R"("path" is "0.png", and "image" is "1.png")");
+  refused(R"("file": "0.png", "prompt": "two cats", "text": "a red cube")",
+          R"("prompt" is "two cats", and "text" is "a red cube")");
+  refused(R"("file": "0.png", "index": 2, "prompt": "two cats", "caption": "some cats")",
+          R"("prompt" is "two cats", and "caption" is "some cats")");
+  add("list.jsonl",
+      R"({"file": "0.png", "path": "./0.png", "image": {"bytes": null}, "prompt": "two cats", "text": "Two  cats", "caption": ""})");
+  EXPECT_EQ(text_of(find(three_, "list.jsonl")), "2.0 0.png");
+}
+
+TEST_F(ImageLists, ImagesBesideAManifestThatItDoesNotNameAreNoted) {
+  const auto below = folder_with({"a.png", "b.png", "c.JPG", "sub/d.png", "notes.txt"});
+  add(below / "metadata.csv", "file,index\n./a.png,0\n");
+  EXPECT_EQ(find(three_, below).notes,
+            (std::vector<std::string>{
+                "2 images beside metadata.csv are not listed there and not scored, such as b.png"}));
+  add(below / "metadata.csv", "file,index\na.png,0\nb.png,1\nc.JPG,2\n");
+  EXPECT_TRUE(find(three_, below).notes.empty());
+}
+
+TEST_F(ImageLists, AsManyFilesAsPromptsInBatchesOfOneSizeMayBeBatches) {
+  const auto batches = [&](int prompts, int size, const char* form = "{}_{}.png", int from = 0) {
+    std::vector<std::string> names;
+    for (int i = 0; i < prompts; ++i)
+      names.push_back(fmt::format(fmt::runtime(form), i / size + from, i % size));
+    return folder_with(names);
+  };
+  const auto twenty = counted_prompts(20);
+  expect_refused(
+      twenty,
+      "4_3.png may be INDEX_SAMPLE, sample 3 of prompt 4, and 15 of the 20 prompts have no image, or "
+      "BATCH_INDEX, the image of \"p19\": there are 20 files for 20 prompts",
+      batches(20, 4));
+  expect_refused(counted_prompts(18), "4_1.png may be", batches(18, 4));
+  expect_refused(twenty, "BATCH_INDEX", batches(20, 4, "img-{:02}-{:02}.png"));
+  expect_refused(twenty, "BATCH_INDEX", batches(20, 4, "{}_{}.png", 1));
+  expect_refused(twenty, "begins with a number of batch", folder_with({"batch_0.png", "batch_1.png"}));
+  for (const auto& below : {batches(24, 4), batches(20, 4, "p{}_s{}.png"), batches(20, 4, "{:04}_{}.png")})
+    EXPECT_EQ(find(twenty, below, 0).samples(), 4);
+}
+
+TEST_F(ImageLists, RowsWhoseSamplesBeginAtDifferentNumbersAreRefusedWithBothReadings) {
+  const auto one = counted_prompts(1);
+  const auto of = [&](const std::vector<std::string>& names) { return find(one, folder_with(names)); };
+  const auto zero = of({"0_0.png", "0_1.png", "0_2.png"}), next = of({"0_1.png", "0_2.png"}),
+             third = of({"0_2.png", "0_3.png"}), plain = of({"0.png"}),
+             geneval = of({"00000/samples/0001.png", "00000/samples/0002.png"});
+  const auto refused = [](const std::vector<ImageList>& lists) -> std::string {
+    try {
+      require_same_seeds(lists);
+      return "accepted";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  const auto place = [](const ImageList& list, const char* name) {
+    return fmt::format("{} ({})", list.folder.string(), name);
+  };
+  const auto here = place(zero, "0_0.png"), there = place(next, "0_1.png");
+  EXPECT_PROBLEM(
+      refused({zero, next}),
+      fmt::format("samples begin at 0 in {0} and at 1 in {1}: {1} may be the first sample, as {0} is, or "
+                  "sample 1 where the first is missing",
+                  here, there));
+  EXPECT_PROBLEM(refused({next, zero}), fmt::format("{} may be the first sample, as {} is", there, here));
+  EXPECT_PROBLEM(refused({zero, geneval}), "00000/samples/0001.png) may be the first sample");
+  EXPECT_PROBLEM(refused({of({"0_0.png"}), of({"0_1.png"})}), "samples begin at 0 in");
+  EXPECT_PROBLEM(refused({zero, third}), "number 2 of a prompt is sample 2 in ");
+  EXPECT_EQ(refused({next, geneval, next}), "accepted");
+  EXPECT_EQ(refused({plain, next}), "accepted") << "it has no number";
+  // Seeds that both have say which belong together, and a number beside a seed is its own.
+  const auto numbered = [&](int from, int seed) {
+    const auto below = folder_with({"x.png", "y.png"});
+    add(below / "list.csv", fmt::format("file,index,sample,seed\nx.png,0,{},{}\ny.png,0,{},{}\n", from, seed,
+                                        from + 1, seed + 1));
+    return find(one, below / "list.csv");
+  };
+  EXPECT_EQ(refused({numbered(0, 70), numbered(1, 70)}), "accepted");
+  const auto clash = refused({numbered(0, 70), numbered(0, 71)});
+  EXPECT_PROBLEM(clash, "seed 71 of a prompt is sample 1 in ");
+  EXPECT_PROBLEM(clash, "give a seed the same number in every manifest");
 }
 
 TEST_F(ImageLists, AManifestNamesPromptsByTextOrIndexAndSamplesByNumberOrOrder) {

@@ -10,6 +10,7 @@
 
 #include "core/files.h"
 #include "core/image.h"
+#include "core/paths/shown_path.h"
 #include "core/sha256.h"
 #include "tests/png_chunk.h"
 #include "tests/recorded_cases.h"
@@ -53,6 +54,8 @@ class SameImages : public testing::Test {
     }
   }
 
+  static std::string shown(const ImagesOfRun& run) { return shown_path(run.checkpoints.front().folder); }
+
   /// `count` prompts with shades from `first` on.
   static std::vector<Shade> shades(int count, int first) {
     std::vector<Shade> made;
@@ -70,9 +73,13 @@ TEST_F(SameImages, RunsOfARowWithMostPixelsInCommonAreOneHoweverTheirFilesWereSa
   auto most = shades(20, 0), half = shades(20, 0);
   for (int i = 0; i < 9; ++i) most[static_cast<std::size_t>(i)].shade += 100;
   for (int i = 0; i < 10; ++i) half[static_cast<std::size_t>(i)].shade += 100;
+  auto fewer = half;
+  fewer[10].shade += 100;
   EXPECT_PROBLEM(refused({a, run("a", {most}, "3")}), "11 of 20 have the same pixels");
-  EXPECT_EQ(refused({a, run("a", {half}, "4")}),
-            "accepted: 10 of 20 images of two runs of a have the same pixels.");
+  EXPECT_PROBLEM(refused({a, run("a", {half}, "4")}), "10 of 20 have the same pixels");
+  const auto with_fewer = run("a", {fewer}, "4");
+  EXPECT_EQ(refused({a, with_fewer}), "accepted: Images of runs of a have the same pixels: 9 of 20 in " +
+                                          shown(a) + " and " + shown(with_fewer) + ".");
   EXPECT_EQ(refused({a, run("a", {shades(20, 100)}, "5")}), "accepted");
   // Only prompts that both have count, and every checkpoint.
   EXPECT_PROBLEM(refused({a, run("a", {shades(3, 0)}, "6")}), "3 of 3 have the same pixels");
@@ -90,14 +97,50 @@ TEST_F(SameImages, RowsMayShareImagesButNotAll) {
   auto one_other = shades(20, 0);
   one_other[7].shade = 200;
   EXPECT_PROBLEM(refused({a, run("b", {shades(20, 0)}, "two")}), "a and b");
-  EXPECT_EQ(refused({a, run("b", {one_other}, "3")}),
-            "accepted: 19 of 20 images of a and b have the same pixels.");
+  const auto b = run("b", {one_other}, "3");
+  EXPECT_EQ(refused({a, b}), "accepted: Images of a and b have the same pixels: 19 of 20 in " + shown(a) +
+                                 " and " + shown(b) + ".");
   EXPECT_EQ(refused({a, run("b", {shades(20, 0), shades(20, 50)}, "4")}), "accepted")
       << "one of its checkpoints may be a row of its own";
   EXPECT_PROBLEM(refused({a, run("b", {shades(11, 0)}, "5")}), "11 of 11 have the same pixels");
-  EXPECT_EQ(refused({run("a", {{{0, 0, 1}, {0, 1, 2}, {1, 0, 3}, {1, 1, 4}}}, "6"),
-                     run("best", {{{0, 0, 2}, {1, 0, 3}}}, "7")}),
-            "accepted: 2 of 2 images of a and best have the same pixels.");
+  EXPECT_PROBLEM(refused({run("a", {{{0, 0, 1}, {0, 1, 2}, {1, 0, 3}, {1, 1, 4}}}, "6"),
+                          run("best", {{{0, 0, 2}, {1, 0, 3}}}, "7")}),
+                 "accepted: Images of a and best have the same pixels: 2 of 2 in ");
+}
+
+TEST_F(SameImages, ManyOverlapsOfTwoRowsAreOneNoteThatNamesTheirFolders) {
+  std::vector<ImagesOfRun> runs;
+  for (const char* row : {"a", "b"}) {
+    for (int i = 0; i < 2; ++i) {
+      auto own = shades(20, static_cast<int>(20 * runs.size()) + 10);
+      own[3].shade = 1;
+      runs.push_back(run(row, {own}, std::to_string(runs.size())));
+    }
+  }
+  const auto notes = require_different_images(runs);
+  ASSERT_EQ(notes.size(), 3U);
+  EXPECT_EQ(notes[1],
+            fmt::format("Images of a and b have the same pixels: 1 of 20 in {0} and {2}, 1 of 20 in {0} "
+                        "and {3}, 1 of 20 in {1} and {2} and 1 more.",
+                        shown(runs[0]), shown(runs[1]), shown(runs[2]), shown(runs[3])));
+}
+
+TEST_F(SameImages, FilesThatAreAnotherPromptsElsewhereAndOneThatServesMostAreNoted) {
+  const auto a = run("a", {shades(20, 0)}, "one"), moved = run("b", {shades(20, 1)}, "one");
+  EXPECT_EQ(
+      refused({a, moved}),
+      fmt::format("accepted: Images of a and b are the same files under different prompts: 19 of 20 in {} "
+                  "and {}, such as 1_0.png there and 0_0.png here.",
+                  shown(a), shown(moved)));
+  EXPECT_PROBLEM(refused({a, run("a", {shades(20, 1)}, "one")}), "Images of runs of a are the same files");
+  EXPECT_EQ(refused({a, run("b", {shades(20, 10)}, "one")}), "accepted") << "10 of 20";
+  auto one = shades(20, 100);
+  for (int i = 0; i < 11; ++i) one[static_cast<std::size_t>(i)].shade = 99;
+  const auto blank = run("b", {one}, "one");
+  EXPECT_EQ(refused({a, blank}),
+            fmt::format("accepted: One picture serves 11 of 20 prompts of b (0_0.png in {}).", shown(blank)));
+  one[0].shade = 98;
+  EXPECT_EQ(refused({a, run("b", {one}, "one")}), "accepted");
 }
 
 TEST_F(SameImages, OfManyImagesSomeAreCompared) {

@@ -459,6 +459,35 @@ TEST_F(GivenRows, WhatMayBeOfEitherOfTwoPromptsIsRefusedWithBothReadings) {
             "SELECT group_concat(position, ' ') AS p FROM samples JOIN prompts ON prompts.id = prompt_id"),
       "p\n0 1 2 3\n");
   expect_refused(of("seeds"), "3_0.png may be INDEX_SAMPLE, sample 0 of");
+  for (int i = 0; i < 6; ++i) write_image(fmt::format("batches/{}_{}.png", i / 2, i % 2), 20 * i);
+  expect_refused(of("batches"), "or BATCH_INDEX, the image of");
+  for (int i = 0; i < 6; ++i) {
+    for (const int sample : {1, 2}) {
+      write_image(fmt::format("from-1/{}_{}.png", i, sample), 20 * i + sample);
+      write_image(fmt::format("from-0/{}_{}.png", i, sample - 1), 20 * i + 10 + sample);
+    }
+  }
+  expect_refused(fmt::format("{} b={}", of("from-1"), place("from-0")), "samples begin at 1 in ");
+  write_file(root_ / "from-1/metadata.csv", "file,prompt,text\n0_1.png,x,y\n");
+  write_file(root_ / "from-1/metadata.jsonl", "{}\n");
+  expect_refused(of("from-1"), "from-1: holds 2 manifests, metadata.csv and metadata.jsonl");
+}
+
+TEST_F(GivenRows, TheTableSaysWhichImagesAreAnotherPromptsAndWhichAreNotListed) {
+  const auto prompts = write_prompts(6);
+  std::string listed = "file,index\n";
+  for (int i = 0; i < 6; ++i) {
+    write_image(fmt::format("a/{}.png", i), 20 * i);
+    write_image(fmt::format("b/{}.png", i), 20 * i + 20);
+    listed += fmt::format("{0}.png,{0}\n", i);
+  }
+  write_image("b/more.png", 1);
+  write_file(root_ / "b/manifest.csv", listed);
+  expect_scored_rows("o",
+                     fmt::format("a={} b={} --prompts {} --metric jpeg_kb", place("a"), place("b"), prompts));
+  const auto text = read_file(root_ / "o/images/table.md");
+  EXPECT_PROBLEM(text, "Images of a and b are the same files under different prompts: 5 of 6 in ");
+  EXPECT_PROBLEM(text, "1 image beside manifest.csv is not listed there and not scored, such as more.png");
 }
 
 TEST_F(GivenRows, AMetricWithoutAGoodDirectionIsNoReward) {
