@@ -138,7 +138,8 @@ std::vector<int> ImageCollector::samples_as_named(ImageList& list) const {
   const auto first = *std::ranges::min_element(claims_, {}, &ImageClaim::sample)->sample;
   if (first > 0)
     list.notes.push_back(fmt::format("sample {} is the first there and counts as sample 0", first));
-  if (std::ranges::any_of(claims_, &ImageClaim::has_number)) list.first_number = first;
+  if (std::ranges::any_of(claims_, [&](const auto& of) { return of.has_number && of.sample == first; }))
+    list.first_number = first;
   std::vector<int> samples;
   for (const auto& claim : claims_) samples.push_back(static_cast<int>(*claim.sample - first));
   return samples;

@@ -30,82 +30,93 @@ std::vector<SummedImage> summed(const ImageList& list) {
 
 namespace {
 
+constexpr const char* kWhere = "harness score";
+constexpr const char* kNumberAlike =
+    "number the samples of all rows from the same number on; where a row lacks the first sample, leave it out of "
+    "the others";
+
+/// An image of a list.
 struct Known {
   const ImageList* list;
   const FoundImage* image;
 
   std::string text() const { return fmt::format("{} ({})", list->folder.string(), image->name); }
 };
+using ByNumber = std::map<std::pair<int, std::uint64_t>, Known>;
 
-/// Throws Error where the numbers of two lists may be read in two ways. Seeds say it where both have them.
-void require_same_numbers(std::span<const ImageList> lists) {
-  constexpr const char* kHint =
-      "number the samples of all rows from the same number on; where a row lacks the first sample, leave it out "
-      "of the others";
-  std::map<std::pair<int, std::uint64_t>, Known> known;
-  std::optional<Known> first;
-  for (const auto& list : lists) {
-    const auto begins = std::ranges::find(list.images, list.first_number, &FoundImage::number);
-    if (list.first_number && begins != list.images.end()) {
-      const Known here{&list, &*begins};
-      if (!first) first = here;
-      const auto &number = list.first_number, &other = first->list->first_number;
-      if (number != other && !(begins->seed && first->image->seed))
-        throw Error(
-            fmt::format("samples begin at {} in {} and at {} in {}: {} may be the first sample, as {} is, or "
-                        "sample {} where the first is missing",
-                        *other, first->text(), *number, here.text(),
-                        number > other ? here.text() : first->text(),
-                        number > other ? first->text() : here.text(), std::max(*number, *other)),
-            "harness score", kHint);
-    }
-    for (const auto& image : list.images) {
-      if (!image.number) continue;
-      const Known here{&list, &image};
-      const auto [at, is_new] = known.emplace(std::pair(image.position, *image.number), here);
-      const auto& other = at->second;
-      if (is_new || other.image->sample == image.sample || (image.seed && other.image->seed)) continue;
-      throw Error(
-          fmt::format("number {} of a prompt is sample {} in {} and sample {} in {}, as each counts its "
-                      "own numbers",
-                      *image.number, other.image->sample, other.text(), image.sample, here.text()),
-          "harness score", kHint);
-    }
-  }
+/// The one that has this number of the prompt already; nothing where it is the first.
+const Known* other_of(ByNumber& known, const Known& here, std::optional<std::uint64_t> number) {
+  if (!number) return nullptr;
+  const auto [at, is_new] = known.emplace(std::pair(here.image->position, *number), here);
+  return is_new ? nullptr : &at->second;
+}
+
+void require_same_sample_of_seed(const Known& other, const Known& here) {
+  if (other.image->sample == here.image->sample) return;
+  const auto is_numbered = [](const Known& of) {
+    return of.image->number && of.image->number != of.image->seed;
+  };
+  throw Error(
+      fmt::format("seed {} of a prompt is sample {} in {} and sample {} in {}", *here.image->seed,
+                  other.image->sample, other.text(), here.image->sample, here.text()),
+      kWhere,
+      is_numbered(other) || is_numbered(here)
+          ? "give a seed the same number in every manifest, or leave the samples' numbers out of all"
+          : "give each system the same seeds for a prompt, or number its images in a manifest's column "
+            "\"sample\"");
+}
+
+/// Seeds say it where both have them.
+void require_same_sample_of_number(const Known& other, const Known& here) {
+  if (other.image->sample == here.image->sample || (other.image->seed && here.image->seed)) return;
+  throw Error(
+      fmt::format(
+          "number {} of a prompt is sample {} in {} and sample {} in {}, as each counts its own numbers",
+          *here.image->number, other.image->sample, other.text(), here.image->sample, here.text()),
+      kWhere, kNumberAlike);
+}
+
+void require_same_beginning(const Known& first, const Known& here) {
+  const auto number = *here.list->first_number, other = *first.list->first_number;
+  if (number == other || (first.image->seed && here.image->seed)) return;
+  const auto &lower = number < other ? here : first, &higher = number < other ? first : here;
+  throw Error(
+      fmt::format("samples begin at {} in {} and at {} in {}: {} may be the first sample, as {} is, or "
+                  "sample {} where the first is missing",
+                  other, first.text(), number, here.text(), higher.text(), lower.text(),
+                  std::max(number, other)),
+      kWhere, kNumberAlike);
 }
 
 }  // namespace
 
 std::optional<std::string> require_same_seeds(std::span<const ImageList> lists) {
-  std::map<std::pair<int, std::uint64_t>, Known> known;
+  ByNumber seeds, numbers;
+  std::optional<Known> first_counted;
   const ImageList* first = nullptr;
   std::optional<std::string> note;
   for (const auto& list : lists) {
-    bool has_seeds = false, shares_one = false;
-    for (const auto& image : list.images) {
-      if (!image.seed) continue;
-      has_seeds = true;
-      const auto [at, is_new] = known.emplace(std::pair(image.position, *image.seed), Known{&list, &image});
-      if (is_new) continue;
-      shares_one = true;
-      const auto& other = at->second;
-      if (other.image->sample == image.sample) continue;
-      const auto is_numbered = [](const FoundImage& of) { return of.number && of.number != of.seed; };
-      throw Error(
-          fmt::format("seed {} of a prompt is sample {} in {} and sample {} in {}", *image.seed,
-                      other.image->sample, other.text(), image.sample, Known{&list, &image}.text()),
-          "harness score",
-          is_numbered(image) || is_numbered(*other.image)
-              ? "give a seed the same number in every manifest, or leave the samples' numbers out of all"
-              : "give each system the same seeds for a prompt, or number its images in a manifest's "
-                "column \"sample\"");
+    if (list.first_number) {
+      const Known here{&list, &*std::ranges::find(list.images, list.first_number, &FoundImage::number)};
+      if (first_counted) require_same_beginning(*first_counted, here);
+      if (!first_counted) first_counted = here;
     }
-    if (first == nullptr && has_seeds) first = &list;
-    if (has_seeds && &list != first && !shares_one && !note)
+    bool has_numbers = false, shares_one = false;
+    for (const auto& image : list.images) {
+      const Known here{&list, &image};
+      const auto* of_seed = other_of(seeds, here, image.seed);
+      const auto* of_number = other_of(numbers, here, image.number);
+      if (of_seed != nullptr) require_same_sample_of_seed(*of_seed, here);
+      if (of_number != nullptr) require_same_sample_of_number(*of_number, here);
+      has_numbers = has_numbers || image.seed || image.number;
+      const bool is_same_number = of_number != nullptr && !(image.seed && of_number->image->seed);
+      shares_one = shares_one || of_seed != nullptr || is_same_number;
+    }
+    if (first == nullptr && has_numbers) first = &list;
+    if (has_numbers && &list != first && !shares_one && !note)
       note = fmt::format("No prompt has a seed that {} and {} share: their images are paired by order alone.",
                          first->folder.filename().string(), list.folder.filename().string());
   }
-  require_same_numbers(lists);
   return note;
 }
 

@@ -214,7 +214,8 @@ TEST_F(ImageLists, OneSeedOfAPromptIsTheSameSampleInEveryRow) {
   const auto a = of({"0_1000.png", "0_1007.png", "0_1014.png"}), first_two = of({"0_1000.png", "0_1007.png"}),
              without_second = of({"0_1000.png", "0_1014.png"}), others = of({"0_2000.png", "0_2007.png"}),
              plain = of({"0_0.png", "0_1.png"});
-  EXPECT_FALSE(require_same_seeds(std::vector{a, first_two, plain}));
+  EXPECT_FALSE(require_same_seeds(std::vector{a, first_two}));
+  EXPECT_PROBLEM(*require_same_seeds(std::vector{a, plain}), "are paired by order alone");
   EXPECT_PROBLEM(*require_same_seeds(std::vector{a, others}), "are paired by order alone");
   try {
     require_same_seeds(std::vector{a, without_second});
@@ -489,6 +490,7 @@ TEST_F(ImageLists, RowsWhoseSamplesBeginAtDifferentNumbersAreRefusedWithBothRead
   EXPECT_PROBLEM(refused({zero, third}), "number 2 of a prompt is sample 2 in ");
   EXPECT_EQ(refused({next, geneval, next}), "accepted");
   EXPECT_EQ(refused({plain, next}), "accepted") << "it has no number";
+  EXPECT_EQ(refused({find(counted_prompts(2), folder_with({"0.png", "1_1.png"})), next}), "accepted");
   // Seeds that both have say which belong together, and a number beside a seed is its own.
   const auto numbered = [&](int from, int seed) {
     const auto below = folder_with({"x.png", "y.png"});
