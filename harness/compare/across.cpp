@@ -80,10 +80,17 @@ class RowPair {
       pairs.push_back({.pairs = prompts_.values(metric),
                        .better = baseline_.experiment->better(metric),
                        .runs_are_paired = !has_images_});
-    auto results = compare_paired(pairs, settings);
     if (has_images_) {
-      for (std::size_t i = 0; i < pairs.size(); ++i)
-        count_by_cluster(pairs[i], settings.confidence, results[i]);
+      for (auto& metric : pairs) keep_samples_of_all_runs(metric.pairs);
+    }
+    auto results = compare_paired(pairs, settings);
+    for (std::size_t i = 0; has_images_ && i < pairs.size(); ++i) {
+      count_by_cluster(pairs[i], settings.confidence, results[i]);
+      for (const auto* row : {&baseline_, &method_}) {
+        ScoreReader scores(*row->store);
+        heed_runs_alike(scores, *row->experiment, row->checkpoints, row->side.row, split_, metrics[i],
+                        results[i]);
+      }
     }
     const bool judges = baseline_.experiment->judges_methods() && method_.experiment->judges_methods();
     const auto note =

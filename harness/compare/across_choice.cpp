@@ -107,6 +107,9 @@ std::vector<std::string> warnings_across(const std::vector<ComparedRow>& rows, c
     if (auto note = fuller_note(*row.store, *row.experiment); !note.empty())
       warnings.push_back(std::move(note));
     std::ranges::move(copies_notes(row.checkpoints, split), std::back_inserter(warnings));
+    ScoreReader scores(*row.store);
+    std::ranges::move(runs_alike_notes(scores, *row.experiment, row.checkpoints, split),
+                      std::back_inserter(warnings));
     const auto checkpoints = row.selected(split);
     if (std::ranges::any_of(checkpoints, &EvaluatedCheckpoint::peeked))
       warnings.push_back(fmt::format(

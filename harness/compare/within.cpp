@@ -240,6 +240,10 @@ ComparisonReport compare_within(Store& store, const Experiment& experiment, cons
   if (auto note = fuller_note(store, experiment); !note.empty()) report.warnings.push_back(std::move(note));
   if (over_training) report.unit = kSeedUnit;
   std::ranges::move(copies_notes(checkpoints, report.split), std::back_inserter(report.warnings));
+  ScoreReader scores(store);
+  if (!over_training)
+    std::ranges::move(runs_alike_notes(scores, experiment, checkpoints, report.split),
+                      std::back_inserter(report.warnings));
   report.has_images = std::ranges::any_of(
       question.rows(), [&](const std::string& row) { return is_of_images(experiment, row); });
   report.images_only = experiment.backbone == kImagesBackbone;
@@ -247,7 +251,6 @@ ComparisonReport compare_within(Store& store, const Experiment& experiment, cons
   report.experiment = experiment.id;
   report.more_runs = experiment.more_runs();
   report.sides = sides_of(store, experiment, question.rows());
-  ScoreReader scores(store);
   const bool of_checkpoints = question.claim == claim_name(Claim::kCheckpoints);
   report.families = table_families(scores, experiment, checkpoints, report.split, of_checkpoints);
   std::vector<ComparisonRecord> asked;

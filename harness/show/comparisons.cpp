@@ -133,8 +133,15 @@ void complete_comparisons(ScoreReader& scores, const Experiment& experiment, con
   for (const auto& [arm, comparisons] : arms) {
     std::vector<std::string> metrics;
     for (const auto* comparison : comparisons) metrics.push_back(comparison->metric);
+    // Of rows that are not paired the DB holds what the order of the runs gives.
+    const bool paired = !is_of_images(experiment, arm.first) && !is_of_images(experiment, arm.second);
+    const bool lacks_images =
+        !paired && experiment.seeds.size() > 1 &&
+        std::ranges::any_of(comparisons, [](const auto* c) { return c->values.n_missing > 0; });
+    auto of_arm = settings;
+    if (lacks_images) of_arm.resamples = BootstrapSettings{}.resamples;
     const auto records =
-        compare_methods(scores, experiment, checkpoints, arm.first, arm.second, split, metrics, settings);
+        compare_methods(scores, experiment, checkpoints, arm.first, arm.second, split, metrics, of_arm);
     for (std::size_t i = 0; i < metrics.size(); ++i) {
       auto& values = comparisons[i]->values;
       const auto& computed = records[i].result;
@@ -144,8 +151,8 @@ void complete_comparisons(ScoreReader& scores, const Experiment& experiment, con
       values.tests = computed.tests;
       values.standard_error = computed.standard_error;
       values.carried_by = computed.carried_by;
-      if (has_copies) values = computed;
-      if (!is_of_images(experiment, arm.first) && !is_of_images(experiment, arm.second)) continue;
+      if (has_copies || lacks_images) values = computed;
+      if (paired) continue;
       values.wins = computed.wins;
       values.ties = computed.ties;
       values.losses = computed.losses;
@@ -155,6 +162,38 @@ void complete_comparisons(ScoreReader& scores, const Experiment& experiment, con
 
 bool is_of_images(const Experiment& experiment, const std::string& row) {
   return !is_base_row(experiment, row) && !experiment.is_training() && experiment.table.arm(row).is_images();
+}
+
+void heed_runs_alike(ScoreReader& scores, const Experiment& experiment,
+                     const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& row,
+                     const std::string& split, const std::string& metric, PairedComparison& result) {
+  if (!is_of_images(experiment, row)) return;
+  const auto alike = runs_alike(scores, checkpoints, row, split, metric);
+  if (alike.seeds.empty()) return;
+  result.seeds = std::min({result.seeds, alike.different, kFewestRuns - 1});
+  result.crossed.reset();
+  result.ci_seeds.reset();
+}
+
+std::vector<std::string> runs_alike_notes(ScoreReader& scores, const Experiment& experiment,
+                                          const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                          const std::string& split) {
+  std::vector<std::string> notes;
+  const auto metrics = metrics_of(scores.store(), checkpoints);
+  for (const auto& row : experiment.methods) {
+    if (experiment.seeds.size() < 2 || !is_of_images(experiment, row)) continue;
+    std::map<std::vector<std::int64_t>, std::vector<std::string>> found;
+    for (const auto& metric : metrics) {
+      auto alike = runs_alike(scores, checkpoints, row, split, metric);
+      if (!alike.seeds.empty()) found[std::move(alike.seeds)].push_back(metric);
+    }
+    for (const auto& [seeds, of] : found)
+      notes.push_back(fmt::format(
+          "{}runs {} of {} have the same value on every image in {}. No spread between runs can be told from "
+          "that, and nothing is said of methods there. Give each run the images of a training of its own.",
+          kCopies, runs_in_words(seeds), row, join(of, ", ")));
+  }
+  return notes;
 }
 
 std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experiment& experiment,
@@ -173,14 +212,20 @@ std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experim
          .better = experiment.better(metric),
          .runs_are_paired = !is_of_images(experiment, baseline) && !is_of_images(experiment, method)});
   }
+  for (auto& metric : pairs) {
+    if (outcomes == Outcomes::kShown && !metric.runs_are_paired) keep_samples_of_all_runs(metric.pairs);
+  }
   auto results = compare_paired(pairs, settings);
   const auto note = movement_note(mean_movement(scores.store(), experiment, baseline),
                                   mean_movement(scores.store(), experiment, method));
   std::vector<ComparisonRecord> records;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     results[i].judges_methods = experiment.judges_methods();
-    if (outcomes == Outcomes::kShown && !pairs[i].runs_are_paired)
+    if (outcomes == Outcomes::kShown && !pairs[i].runs_are_paired) {
       count_by_cluster(pairs[i], settings.confidence, results[i]);
+      for (const auto& row : {baseline, method})
+        heed_runs_alike(scores, experiment, checkpoints, row, split, metrics[i], results[i]);
+    }
     records.push_back({.split = split,
                        .metric = metrics[i],
                        .baseline = baseline,

@@ -46,11 +46,23 @@ std::optional<std::string> movement_note(const Movement& a, const Movement& b);
 /// those of another row, and they are not paired.
 bool is_of_images(const Experiment& experiment, const std::string& row);
 
-/// How wins, ties and losses are counted where a row's images were drawn elsewhere.
+/// What is compared and how wins, ties and losses are counted where a row's images were drawn elsewhere.
 enum class Outcomes {
-  kShown,  ///< over prompts (count_by_cluster), as `compare` and the tables show them
+  kShown,  ///< over prompts (count_by_cluster) of samples that all runs have, as `compare` and tables show
+           ///< them
   kStored  ///< by place, as the DB holds them
 };
+
+/// Where runs of a row of images are alike in the metric (runs_alike), nothing is said of methods: the result
+/// is that of fewer than kFewestRuns runs.
+void heed_runs_alike(ScoreReader& scores, const Experiment& experiment,
+                     const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& row,
+                     const std::string& split, const std::string& metric, PairedComparison& result);
+
+/// A sentence a row of images and runs of it that are alike, with the metrics.
+std::vector<std::string> runs_alike_notes(ScoreReader& scores, const Experiment& experiment,
+                                          const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                          const std::string& split);
 
 /// One comparison a metric, as `compare` and the table make them.
 std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experiment& experiment,

@@ -1,6 +1,7 @@
 #include "harness/show/evaluated_checkpoints.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -265,21 +266,23 @@ std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Exper
   return checkpoints;
 }
 
+std::string runs_in_words(const std::vector<std::int64_t>& seeds) {
+  return fmt::format("{} and {}", fmt::join(seeds.begin(), seeds.end() - 1, ", "), seeds.back());
+}
+
 std::vector<std::string> copies_notes(const Checkpoints& checkpoints, const std::string& split) {
   std::vector<std::string> notes;
   for (auto c = checkpoints.begin(); c != checkpoints.end(); ++c) {
-    std::vector<std::string> seeds{std::to_string(c->seed)};
+    std::vector<std::int64_t> seeds{c->seed};
     for (const auto& copy : checkpoints) {
       if (copy.copy_of == c->evaluation_id && copy.method == c->method && copy.split == split)
-        seeds.push_back(std::to_string(copy.seed));
+        seeds.push_back(copy.seed);
     }
     if (c->split != split || !c->selected || seeds.size() < 2) continue;
-    const auto last = seeds.back();
-    seeds.pop_back();
     notes.push_back(fmt::format(
-        "{}runs {} and {} of {} have the same images, or the same scores on every image. They count as one "
+        "{}runs {} of {} have the same images, or the same scores on every image. They count as one "
         "training run. Give each run the images of a training of its own.",
-        kCopies, join(seeds, ", "), last, c->method));
+        kCopies, runs_in_words(seeds), c->method));
   }
   return notes;
 }
@@ -327,6 +330,54 @@ std::vector<PairedValue> paired_values(ScoreReader& scores,
     }
   }
   return pairs;
+}
+
+namespace {
+
+/// Whether two runs have the same values of a metric, more than half of them in common and not all one; and
+/// whether these hardly repeat, but for the commonest: by chance no two runs have the same then.
+struct Likeness {
+  bool alike = false, hardly_repeats = false;
+};
+Likeness likeness(const std::vector<MetricValue>& a, const std::vector<MetricValue>& b) {
+  std::map<double, std::size_t> counts;
+  std::size_t common = 0, measured = 0, commonest = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    measured += a[i].value || b[i].value ? 1 : 0;
+    if (!a[i].value || !b[i].value) continue;
+    if (*a[i].value != *b[i].value) return {};
+    commonest = std::max(commonest, ++counts[*a[i].value]);
+    ++common;
+  }
+  constexpr std::size_t kFewestValues = 4;
+  return {.alike = counts.size() > 1 && 2 * common > measured,
+          .hardly_repeats = counts.size() >= kFewestValues && 2 * (counts.size() - 1) >= common - commonest};
+}
+
+}  // namespace
+
+RunsAlike runs_alike(ScoreReader& scores, const Checkpoints& checkpoints, const std::string& row,
+                     const std::string& split, const std::string& metric) {
+  Checkpoints runs = checkpoints;
+  std::erase_if(runs, [&](const EvaluatedCheckpoint& c) {
+    return c.method != row || c.split != split || !c.selected || !c.copy_of.empty();
+  });
+  std::set<std::int64_t> alike, later;
+  bool hardly_repeat = true, all_are = true;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (std::size_t j = i + 1; j < runs.size(); ++j) {
+      const auto found = likeness(scores.values(runs[i].evaluation_id, metric),
+                                  scores.values(runs[j].evaluation_id, metric));
+      all_are = all_are && found.alike;
+      if (!found.alike) continue;
+      alike.insert({runs[i].seed, runs[j].seed});
+      later.insert(runs[j].seed);
+      hardly_repeat = hardly_repeat && found.hardly_repeats;
+    }
+  }
+  const auto count = std::ssize(runs);
+  if (alike.empty() || !(all_are || hardly_repeat)) return {.different = count};
+  return {.seeds = {alike.begin(), alike.end()}, .different = count - std::ssize(later)};
 }
 
 std::map<std::string, double> spent_at(Store& store, const Experiment& experiment,

@@ -30,6 +30,9 @@ bool is_base_row(const Experiment& experiment, const std::string& row);
 /// Its evaluations: base first, then the methods in the experiment's order; by seed, split and step.
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Experiment& experiment);
 
+/// "1, 2 and 3", of two or more.
+std::string runs_in_words(const std::vector<std::int64_t>& seeds);
+
 /// A sentence a row whose runs on `split` hold copies.
 std::vector<std::string> copies_notes(const std::vector<EvaluatedCheckpoint>& checkpoints,
                                       const std::string& split);
@@ -78,6 +81,16 @@ std::vector<PairedValue> paired_values(ScoreReader& scores,
                                        const std::vector<EvaluatedCheckpoint>& checkpoints,
                                        const std::string& baseline, const std::string& method,
                                        const std::string& split, const std::string& metric);
+
+/// The runs of a row on a split that no spread between runs can be told from in a metric: all its runs, where
+/// they have the same value on every image and these are not all one (a floor or a ceiling); and any two that
+/// have the same values where these hardly repeat. Copies whose files differ are such runs.
+struct RunsAlike {
+  std::vector<std::int64_t> seeds = {};  ///< in order; empty: none
+  std::int64_t different = 0;            ///< runs that are left where those count once
+};
+RunsAlike runs_alike(ScoreReader& scores, const std::vector<EvaluatedCheckpoint>& checkpoints,
+                     const std::string& row, const std::string& split, const std::string& metric);
 
 /// By budget column (budget_columns) what the training of a checkpoint had spent by then, and
 /// the runs that chose its method's settings; without what nobody counted.

@@ -209,6 +209,8 @@ void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, co
   model.chosen_on_split = chooses_on(experiment, split);
   model.comparisons = stored_comparisons(store, experiment, split);
   std::ranges::move(copies_notes(checkpoints, split), std::back_inserter(model.notes));
+  std::ranges::move(runs_alike_notes(scores, experiment, checkpoints, split),
+                    std::back_inserter(model.notes));
   if (auto note = end_note(scores, experiment, checkpoints, compared_arms(experiment), split,
                            named_by_table(experiment.table, metrics_of(store, checkpoints)));
       !note.empty())

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "results/statistics/numeric.h"
 
@@ -175,6 +176,15 @@ CrossedSquares squares_of(std::span<const PairedValue> pairs, std::optional<doub
   return crossed_squares(weighted_values(data, without_estimate(data).delta));
 }
 
+/// Clusters of which some run of either side has a value.
+std::int64_t clusters_with_values(std::span<const PairedValue> pairs) {
+  std::set<std::int64_t> clusters;
+  for (const auto& pair : pairs) {
+    if (pair.baseline || pair.method) clusters.insert(pair.cluster);
+  }
+  return std::ssize(clusters);
+}
+
 }  // namespace
 
 CrossedSquares crossed_squares(std::span<const std::vector<double>> values) {
@@ -224,7 +234,7 @@ std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, dou
     else
       add_estimate(result, squares, run_square, confidence);
   }
-  result.clusters_left_out = data.left_out;
+  result.clusters_left_out = runs_are_paired ? data.left_out : clusters_with_values(pairs) - result.clusters;
   return result;
 }
 

@@ -67,7 +67,7 @@ struct CrossedComparison {
 /// exact. Runs without any complete pair do not count. Nothing where no cluster is left.
 /// runs_are_paired = false: the runs of the two sides share nothing, and it does not matter which is named
 /// beside which: MS_S and MS_E are the sums of those of either side, with the same degrees of freedom (no
-/// fewer than Welch's).
+/// fewer than Welch's). Of those the pairs are what keep_samples_of_all_runs leaves.
 std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, double confidence = 0.95,
                                          bool runs_are_paired = true);
 

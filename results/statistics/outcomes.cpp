@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "results/statistics/numeric.h"
 
@@ -18,6 +21,22 @@ void count_by_cluster(const PairedMetric& metric, double confidence, PairedCompa
     ++(is_tie ? result.ties : gain > 0 ? result.wins : result.losses);
   }
   result.win_rate = win_rate(result.wins, result.ties, result.losses, result.clusters, confidence);
+}
+
+void keep_samples_of_all_runs(std::vector<PairedValue>& pairs) {
+  using Place = std::pair<std::int64_t, std::int64_t>;  // a cluster, and the number of a pair there
+  std::map<Place, std::int64_t> met, complete;          // met: by cluster and seed
+  std::set<std::int64_t> seeds;
+  std::vector<Place> places;
+  for (const auto& pair : pairs) {
+    seeds.insert(pair.seed);
+    places.emplace_back(pair.cluster, met[{pair.cluster, pair.seed}]++);
+    complete[places.back()] += std::ssize(complete_pairs({&pair, 1}));
+  }
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const bool is_complete = !complete_pairs({&pairs[i], 1}).empty();
+    if (is_complete && complete.at(places[i]) < std::ssize(seeds)) pairs[i].method.reset();
+  }
 }
 
 std::optional<EndTies> ties_at_an_end(std::span<const PairedValue> pairs) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "results/statistics/statistics.h"
 
@@ -11,6 +12,11 @@ namespace harness {
 /// Wins, ties, losses and win rate over clusters, each by its mean difference, in place of pairs: for rows of
 /// which no sample or run belongs to one of the other row, so that pairs by place mean nothing.
 void count_by_cluster(const PairedMetric& metric, double confidence, PairedComparison& result);
+
+/// Of rows whose runs are not paired: leaves the pairs at those samples of a prompt that every run of both
+/// rows has, and takes the method's value from the others, so that they count as missing. Else it would
+/// matter which run stands beside which. Every run has its pairs of a cluster in the same order.
+void keep_samples_of_all_runs(std::vector<PairedValue>& pairs);
 
 /// Pairs that tie at the lowest or the highest value of a metric, where they are nearly all.
 struct EndTies {

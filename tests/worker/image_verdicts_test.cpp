@@ -16,12 +16,18 @@ class ImageVerdicts : public Chain {
     write_file(root_ / "p.txt", text);
   }
 
-  /// An image of stripes, the larger as a JPEG the more of them there are.
-  void write_image(const std::string& file, int stripes) const {
+  /// An image of stripes, the larger as a JPEG the more of them there are; beside them greys of a run, if
+  /// any.
+  void write_image(const std::string& file, int stripes, int run = 0) const {
     make_folder((root_ / file).parent_path());
     Image image{96, 48, std::vector<std::uint8_t>(96 * 48 * 3, 255)};
     for (std::size_t x = 0; x < static_cast<std::size_t>(stripes); ++x) {
       for (std::size_t y = 0; y < 48; ++y) image.rgb[(y * 96 + 3 * x) * 3] = 0;
+    }
+    for (std::size_t i = 0; run > 0 && i < 48 * 16; ++i) {
+      const std::size_t pixel = (i / 16) * 96 + 80 + i % 16;
+      const auto grey = static_cast<std::uint8_t>(100 + i * i * static_cast<std::size_t>(run) % 101);
+      for (std::size_t c = 0; c < 3; ++c) image.rgb[pixel * 3 + c] = grey;
     }
     write_file(root_ / file, png_bytes(image));
   }
@@ -98,6 +104,77 @@ TEST_F(ImageVerdicts, CountWinsByPromptWhicheverSampleStandsBesideWhichAndCallNo
       fmt::format("{} compare a b --metric jpeg_kb --json --out {}/t 2>/dev/null", kHarness, root_.string()));
   EXPECT_EQ(parse_json(compared.out, "stdout").at("comparisons").at(0).at("wins"), outcomes(turned)[0]);
   EXPECT_PROBLEM(on("check images", "t"), "rules hold;");
+}
+
+TEST_F(ImageVerdicts, OfRunsThatLackImagesTheOrderOfTheFoldersChangesNothing) {
+  write_prompts(32);
+  for (int i = 0; i < 32; ++i) {
+    for (int run = 0; run < 3; ++run) {
+      if (i % 8 != run) write_image(fmt::format("a{}/{}.png", run, i), 4 + i % 5 + (i * run) % 3, run);
+      if (i % 8 != 2 * run) write_image(fmt::format("b{}/{}.png", run, i), 9 + i % 4 + (i * run) % 2, run);
+    }
+  }
+  const auto judged = [&](const std::string& out, const std::string& turned) {
+    std::string rows;
+    for (const char run : std::string("012")) rows += fmt::format("a={}/a{} ", root_.string(), run);
+    for (const char run : turned) rows += fmt::format("b={}/b{} ", root_.string(), run);
+    const auto run = shell(fmt::format(
+        "{} score {} --prompts {}/p.txt --out {}/{} --index-from 0 --metric jpeg_kb --json 2>&1 1>{}/said",
+        kHarness, rows, root_.string(), root_.string(), out, root_.string()));
+    EXPECT_EQ(run.status, 0) << run.out;
+    auto c = read_json(root_ / "said").at("comparisons").at(0);
+    EXPECT_EQ(c.at("claim"), "methods");
+    // Prompts 0, 1, 2 and 4 of every 8 lack an image in some run.
+    EXPECT_EQ(c.at("n"), 3 * 16);
+    EXPECT_EQ(c.at("runs").at("clusters_left_out"), 16);
+    EXPECT_EQ(c.at("wins").get<int>() + c.at("ties").get<int>() + c.at("losses").get<int>(), 16);
+    const auto compared = shell(fmt::format("{} compare a b --metric jpeg_kb --json --out {}/{} 2>/dev/null",
+                                            kHarness, root_.string(), out));
+    EXPECT_EQ(parse_json(compared.out, "stdout").at("comparisons").at(0).at("n"), 3 * 16);
+    EXPECT_PROBLEM(on("check images", out), "rules hold;");
+    return c;
+  };
+  const auto straight = judged("o", "012");
+  for (const auto& [out, turned] : {std::pair("t", "201"), {"u", "021"}}) {
+    const auto other = judged(out, turned);
+    for (const char* number : {"delta", "p_value", "n", "wins", "verdict"}) {
+      if (straight.at(number).is_number_float())
+        EXPECT_NEAR(straight.at(number), other.at(number), 1e-9) << number;
+      else
+        EXPECT_EQ(straight.at(number), other.at(number)) << number;
+    }
+  }
+}
+
+TEST_F(ImageVerdicts, RunsThatAMetricCannotTellApartHaveNoSpreadToJudgeMethodsBy) {
+  write_prompts(20);
+  for (int i = 0; i < 20; ++i) {
+    for (int run = 0; run < 3; ++run) {
+      write_image(fmt::format("a{}/{}.png", run, i), 2 + i / 4, run);
+      write_image(fmt::format("b{}/{}.png", run, i), 9 + i / 4 + (i == run ? 1 : 0), run);
+    }
+  }
+  std::string rows;
+  for (const char* row : {"a", "b"}) {
+    for (int run = 0; run < 3; ++run) rows += fmt::format("{0}={1}/{0}{2} ", row, root_.string(), run);
+  }
+  const auto run = shell(fmt::format(
+      "{} score {} --prompts {}/p.txt --out {}/o --metric saturated_share,jpeg_kb --json 2>&1 1>{}/said",
+      kHarness, rows, root_.string(), root_.string(), root_.string()));
+  EXPECT_EQ(run.status, 0) << run.out;
+  const auto document = read_json(root_ / "said");
+  for (const auto& c : document.at("comparisons"))
+    EXPECT_EQ(c.at("claim"), c.at("metric") == "saturated_share" ? "checkpoints" : "methods") << c;
+  const std::string note =
+      "Copies: runs 1, 2 and 3 of a have the same value on every image in saturated_share";
+  EXPECT_PROBLEM(document.at("notes").dump(), note);
+  EXPECT_EQ(document.at("notes").dump().find("of b have the same value"), std::string::npos);
+  EXPECT_PROBLEM(table("o", "csv"), note);
+  EXPECT_PROBLEM(on("compare a b --metric saturated_share", "o"), note);
+  const auto refused = shell(fmt::format(
+      "{} compare a b --metric saturated_share --claim methods --out {}/o 2>&1", kHarness, root_.string()));
+  EXPECT_EQ(refused.status, 2) << refused.out;
+  EXPECT_PROBLEM(refused.out, "needs 3 training runs");
 }
 
 }  // namespace
