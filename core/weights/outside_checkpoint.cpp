@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -81,14 +82,18 @@ std::vector<OutsideCheckpoint> found_in(const fs::path& folder) {
   return found;
 }
 
-/// What a folder holds, or its subfolder that is usual for it; empty where it holds nothing.
+/// What a folder holds, and its subfolders that are usual for it, which are parts of a checkpoint of this
+/// project's; empty where there is nothing.
 std::vector<OutsideCheckpoint> found_below(const fs::path& place) {
+  std::vector<OutsideCheckpoint> all;
   for (const char* part : kFolders) {
     const auto folder = *part == '\0' ? place : place / part;
     if (!is_folder(folder)) continue;
-    if (auto found = found_in(folder); !found.empty()) return found;
+    auto found = found_in(folder);
+    if (*part == '\0' && found.size() == 1 && found.front().form == OutsideForm::kHarness) return found;
+    std::ranges::move(found, std::back_inserter(all));
   }
-  return {};
+  return all;
 }
 
 constexpr std::string_view kDigits = "0123456789";
@@ -273,9 +278,12 @@ OutsideCheckpoint find_outside_checkpoint(const fs::path& place) {
   if (!is_folder(place)) throw Error("is not there", place.string(), kForms);
   if (auto found = found_below(place); !found.empty()) {
     if (found.size() > 1) {
-      throw Error(fmt::format("holds {} checkpoints of different kinds ({} and {})", found.size(),
-                              found[0].files.front().string(), found[1].files.front().string()),
-                  found[0].folder.string(), "give each a folder of its own");
+      const auto first_of = [&](const OutsideCheckpoint& one) {
+        return (one.folder / one.files.front()).lexically_relative(place).string();
+      };
+      throw Error(fmt::format("holds {} checkpoints ({} and {})", found.size(), first_of(found[0]),
+                              first_of(found[1])),
+                  place.string(), "give the folder of the one that is meant, or each a folder of its own");
     }
     return std::move(found.front());
   }

@@ -159,7 +159,7 @@ TEST_F(FromOutside, WhatIsNoCheckpointIsRefusedBeforeAnythingRuns) {
   expect_refused(at("loop"), "loop: Too many levels of symbolic links");
   expect_refused(at("pickled"), "adapter_model.bin: is pickled");
   expect_refused(at("adapter_model.bin"), "adapter_model.bin: is pickled");
-  expect_refused(at("both"), "holds 2 checkpoints of different kinds");
+  expect_refused(at("both"), "holds 2 checkpoints (");
   expect_refused(at("twice/step-7") + "," + (places / "twice/b/checkpoint_7").string(),
                  "step 7 is there twice");
   expect_refused(at("twice/step-7") + "," + (places / "twice/b-7").string(),
@@ -504,6 +504,11 @@ TEST_F(ByTensors, AFolderOfCheckpointsSaysHowAllOfThemAreNamed) {
             (root_ / "logs/grpo-seed42/checkpoints/checkpoint-{step}").string());
   EXPECT_EQ(hint("logs/grpo-seed42"), (root_ / "logs/grpo-seed42/checkpoints/checkpoint-{step}").string());
   EXPECT_EQ(hint("logs"), (root_ / "logs/grpo-seed{seed}/checkpoints/checkpoint-{step}").string());
+  write("two/lora", tensors);
+  write("two/adapter", adapter(2, 12));
+  const auto refused = planned({(root_ / "two").string()});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_PROBLEM(refused.out, "holds 2 checkpoints (lora/");
   EXPECT_EQ(hint("kohya"), (root_ / "kohya/ocr-{step}.safetensors").string());
   fs::create_directories(root_ / "loose");
   save_tensors(root_ / "loose/mine.safetensors", tensors);
