@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <cstdlib>
 
 #include "core/error.h"
@@ -39,10 +38,7 @@ std::optional<std::int64_t> environment_number(const char* variable, std::int64_
                                                const std::string& what) {
   const auto text = environment(variable);
   if (text.empty()) return std::nullopt;
-  std::int64_t number = 0;
-  const auto* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, number);
-  if (parsed.ec == std::errc() && parsed.ptr == end && number >= lowest) return number;
+  if (const auto number = parse_number<std::int64_t>(text); number && *number >= lowest) return number;
   throw Error(fmt::format("is \"{}\", not a number of {}", text, what), variable);
 }
 

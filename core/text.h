@@ -1,10 +1,12 @@
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace harness {
@@ -76,6 +78,16 @@ std::vector<int> fitted_widths(std::vector<int> widths, const std::vector<bool>&
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
+
+/// The number that the whole text is, as std::from_chars reads it (no blanks, no "+", "-" for signed types
+/// alone); nothing where it is none or T cannot hold it.
+template <class T>
+std::optional<T> parse_number(std::string_view text) {
+  T number{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+}
 
 /// "1 run", "2 runs": a count with its noun, whose plural ends in s.
 std::string counted(std::int64_t count, std::string_view noun);

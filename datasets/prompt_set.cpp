@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/case_conv.hpp>
+#include <locale>
 #include <map>
 #include <optional>
 
@@ -148,8 +150,7 @@ bool is_header(std::string_view line) {
   for (const auto& field : split(line, line.find('\t') == line.npos ? ',' : '\t')) {
     auto name = std::string(trim(field));
     if (name.size() > 1 && name.front() == '"' && name.back() == '"') name = name.substr(1, name.size() - 2);
-    std::ranges::transform(name, name.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    boost::algorithm::to_lower(name, std::locale::classic());
     names.push_back(std::move(name));
   }
   return std::ranges::any_of(names, [](const std::string& name) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 
 #include "core/error.h"
@@ -17,17 +16,15 @@ constexpr const char* kWhere = "processes of a run";
 std::int64_t number_of(const Environment& environment, const std::string& name, std::int64_t least,
                        std::int64_t most) {
   const auto text = environment(name);
-  std::int64_t number = 0;
-  const auto* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, number);
-  if (parsed.ec != std::errc() || parsed.ptr != end || number < least || number > most) {
+  const auto number = parse_number<std::int64_t>(text);
+  if (!number || *number < least || *number > most) {
     const auto problem = text.empty() ? fmt::format("{} is not set", name)
                                       : fmt::format("{} is {}, not a number from {} to {}", name,
                                                     in_quotes(text), least, most);
     throw Error(problem, kWhere,
                 "set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT together, as torchrun does, or none");
   }
-  return number;
+  return *number;
 }
 
 /// Who says which process this is, and in what words.

@@ -39,6 +39,10 @@ std::string to_nfc(std::string_view text) {
   return std::ranges::all_of(text, is_ascii) ? std::string(text) : mapped(text, UTF8PROC_COMPOSE);
 }
 
+std::string case_folded(std::string_view text) {
+  return mapped(text, UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD);
+}
+
 std::string folded_text(std::string_view text) {
   return squeeze_white_space(mapped(text, UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD | UTF8PROC_IGNORE));
 }

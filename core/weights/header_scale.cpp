@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
+#include <boost/algorithm/string/case_conv.hpp>
 #include <cmath>
+#include <locale>
 #include <set>
 #include <string_view>
 
@@ -30,7 +30,7 @@ struct Statement {
 
 std::string leaf_of(const std::string& key) {
   auto leaf = key.substr(key.find_last_of('.') + 1);
-  std::ranges::transform(leaf, leaf.begin(), [](unsigned char c) { return std::tolower(c); });
+  boost::algorithm::to_lower(leaf, std::locale::classic());
   return leaf;
 }
 
@@ -68,11 +68,7 @@ std::vector<Statement> statements_of(const SafetensorsFile& file) {
 }
 
 std::optional<double> number_of(std::string_view text) {
-  text = trim(text);
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return parse_number<double>(trim(text));
 }
 
 bool is_one_of(const std::string& word, const std::set<std::string>& words) {

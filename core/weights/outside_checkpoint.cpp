@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <iterator>
 #include <map>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "core/file_checksums.h"
 #include "core/json.h"
 #include "core/sha256.h"
+#include "core/text.h"
 #include "core/weights/header_scale.h"
 
 namespace harness {
@@ -201,12 +201,6 @@ std::string OutsideCheckpoint::checksum_of_files() const {
 
 namespace {
 
-std::optional<int> number_of(std::string_view digits) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return error == std::errc() ? std::optional(number) : std::nullopt;
-}
-
 /// The one number that follows a word for steps, and is neither part of a word nor of a date.
 std::optional<int> step_by_word(const std::string& name) {
   constexpr std::array<std::string_view, 8> kWords = {"step",       "steps", "checkpoint", "ckpt",
@@ -219,7 +213,7 @@ std::optional<int> step_by_word(const std::string& name) {
         (std::isalpha(static_cast<unsigned char>(name[end])) != 0 ||
          (end + 1 < name.size() && std::isdigit(static_cast<unsigned char>(name[end + 1])) != 0));
     if (!goes_on && std::ranges::find(kWords, last_word(name.substr(0, begin))) != kWords.end()) {
-      const auto number = number_of(std::string_view(name).substr(begin, end - begin));
+      const auto number = parse_number<int>(std::string_view(name).substr(begin, end - begin));
       if (!number || (found && found != number)) return std::nullopt;
       found = number;
     }
@@ -254,7 +248,7 @@ std::optional<int> step_in_name(const fs::path& place) {
                          (parts->prefix.ends_with('_') || parts->prefix.ends_with('-'));
   const bool is_of_run = parts->prefix.empty() && (is_file(place / "manifest.json") ||
                                                    place.parent_path().filename() == "checkpoints");
-  return is_padded || is_of_run ? number_of(digits) : std::nullopt;
+  return is_padded || is_of_run ? parse_number<int>(digits) : std::nullopt;
 }
 
 void refuse_pickle(const fs::path& place) {

@@ -170,12 +170,12 @@ bool is_of_second_view(Store& store, const StoredEvaluation& test) {
 /// Test evaluations of the run on these prompts, whichever experiment asked for them.
 void check_opened_once(const CheckedExperiment& experiment, const CheckedRun& run,
                        const StoredEvaluation& ours, Findings& findings) {
+  const auto former = formerly_selected(experiment.store, run.id);
   for (const auto& other : experiment.store.evaluations(run.id)) {
     const bool same_prompts = other.split == "test" && other.prompt_set_sha256 == ours.prompt_set_sha256;
     const bool is_ours = std::ranges::count(experiment.evaluations, other.id, &CheckedEvaluation::id) > 0;
     // The rule chose it by the scores that were there then, before this checkpoint was tested.
-    const bool is_former =
-        other.step != ours.step && formerly_selected(experiment.store, run.id) == other.step;
+    const bool is_former = other.step != ours.step && former == other.step;
     if (!same_prompts || is_ours || is_former || is_of_second_view(experiment.store, other)) continue;
     const auto name = fmt::format("{} on test at {} (evaluation {})", run.name, other.step, other.id);
     if (other.step != ours.step) {

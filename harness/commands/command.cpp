@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <set>
 
@@ -72,10 +71,8 @@ ExperimentFilter with_number(ExperimentFilter filter, Store& store) {
 }  // namespace
 
 std::optional<std::int64_t> whole_number(const std::string& text) {
-  std::int64_t number = 0;
-  const auto* end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number);
-  return read.ec == std::errc() && read.ptr == end && number >= 0 ? std::optional(number) : std::nullopt;
+  const auto number = parse_number<std::int64_t>(text);
+  return number.value_or(-1) >= 0 ? number : std::nullopt;
 }
 
 std::vector<Command> registered_commands() {

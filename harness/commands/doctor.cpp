@@ -200,7 +200,6 @@ std::vector<Finding> gpu() {
   return findings;
 }
 
-/// Weights of every backbone, in the chosen folder or where the backbone looks.
 /// A copy of a build folder goes on reading what lies in the sources that it was built from.
 std::string copied_note(const fs::path& folder) {
   const auto is_in_tree = [](const fs::path& path) {
@@ -213,6 +212,7 @@ std::string copied_note(const fs::path& folder) {
       executable_folder().string());
 }
 
+/// Weights of every backbone, in the chosen folder or where the backbone looks.
 std::vector<Finding> weights(const Registry& registry, const std::string& chosen) {
   std::vector<Finding> findings;
   const auto named = chosen.empty() ? std::string() : backbone_of_folder(chosen);

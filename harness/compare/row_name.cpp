@@ -2,20 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <filesystem>
 #include <utility>
 
 #include "core/error.h"
+#include "core/text.h"
 
 namespace harness {
 namespace {
 
 std::optional<std::int64_t> number_of(const std::string& text) {
-  std::int64_t number = 0;
-  const auto end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, number);
-  return problem == std::errc() && stop == end && number >= 0 ? std::optional(number) : std::nullopt;
+  const auto number = parse_number<std::int64_t>(text);
+  return number.value_or(-1) >= 0 ? number : std::nullopt;
 }
 
 /// "2:dual" as "2" and "dual"; without a colon the first is empty.

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/case_conv.hpp>
 #include <iterator>
+#include <locale>
 #include <map>
 #include <set>
 #include <string_view>
@@ -23,9 +25,7 @@ constexpr std::array<std::string_view, 8> kOtherForms = {".webp", ".gif",  ".bmp
 constexpr std::uint64_t kMostSamples = 10'000;
 
 bool ends_with_one_of(const fs::path& file, const auto& endings) {
-  auto ending = file.extension().string();
-  std::ranges::transform(ending, ending.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto ending = boost::algorithm::to_lower_copy(file.extension().string(), std::locale::classic());
   return std::ranges::count(endings, ending) > 0;
 }
 

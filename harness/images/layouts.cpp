@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <boost/algorithm/string/case_conv.hpp>
 #include <cstdint>
 #include <limits>
+#include <locale>
 #include <map>
 #include <regex>
 #include <set>
@@ -65,10 +66,8 @@ struct Entries {
 };
 
 std::uint64_t number_of(const std::string& digits, const std::string& name, const std::string& where) {
-  std::uint64_t value = 0;
-  if (std::from_chars(digits.data(), digits.data() + digits.size(), value).ec != std::errc())
-    throw Error(fmt::format("the number in {} is too large", name), where);
-  return value;
+  if (const auto value = parse_number<std::uint64_t>(digits)) return *value;
+  throw Error(fmt::format("the number in {} is too large", name), where);
 }
 
 /// The number of a prompt; one that is larger than any is that of none.
@@ -127,19 +126,13 @@ struct Numbered {
   bool is_labelled = false;          ///< the name says which number is which
 };
 
-std::string lower_case(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 std::optional<Numbered> numbered(const fs::path& image) {
   static const std::regex kIndex("(?:([a-z]+)[_-])?([0-9]+)(?:[_-]([0-9]+))?"),
       kBehindLetters("([a-z]+)([0-9]+)"), kOfComfyUi("([a-z]+)_([0-9]+)_"),
       kLabelled("(p|prompt|idx|index)[_-]?([0-9]+)[_-](s|sample|seed)[_-]?([0-9]+)"),
       kLabelledSeedFirst("(s|sample|seed)[_-]?([0-9]+)[_-](p|prompt|idx|index)[_-]?([0-9]+)");
   std::smatch parts;
-  const auto name = lower_case(image.stem().string());
+  const auto name = boost::algorithm::to_lower_copy(image.stem().string(), std::locale::classic());
   if (std::regex_match(name, parts, kLabelled)) return Numbered{parts[2], parts[4], parts[1], true};
   if (std::regex_match(name, parts, kLabelledSeedFirst)) return Numbered{parts[4], parts[2], parts[3], true};
   if (std::regex_match(name, parts, kIndex)) return Numbered{parts[2], parts[3], parts[1]};

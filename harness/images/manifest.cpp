@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <boost/algorithm/string/case_conv.hpp>
 #include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <locale>
 #include <map>
 #include <set>
 #include <sstream>
@@ -45,13 +46,10 @@ std::optional<T> whole_number(const Json& field) {
   }
   if (!field.is_string() && !field.is_number_integer()) return std::nullopt;
   const auto text = field.is_string() ? field.get<std::string>() : field.dump();
-  auto digits = text.substr(0, text.find('.'));
+  const auto digits = text.substr(0, text.find('.'));
   if (text.find_first_not_of('0', std::min(digits.size() + 1, text.size())) != std::string::npos)
     return std::nullopt;
-  T value{};
-  const auto* end = digits.data() + digits.size();
-  const auto parsed = std::from_chars(digits.data(), end, value);
-  return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(value) : std::nullopt;
+  return parse_number<T>(digits);
 }
 
 std::string in_message(const Json& field) {
@@ -64,8 +62,7 @@ struct ManifestRow {
   std::string where;
 
   void add(std::string name, Json field) {
-    std::ranges::transform(name, name.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    boost::algorithm::to_lower(name, std::locale::classic());
     if (!fields.emplace(name, std::move(field)).second)
       throw Error(fmt::format("{} is there twice, as names in capitals are the same", in_quotes(name)),
                   where);

@@ -1,34 +1,22 @@
 #include "harness/images/prompt_finder.h"
 
 #include <fmt/format.h>
-#include <utf8proc.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
-#include <memory>
 
 #include "core/error.h"
 #include "core/text.h"
+#include "core/unicode/normal_form.h"
 
 namespace harness {
 namespace {
 
-/// In one normal form and without case, whose letters a file system or a program may have written otherwise.
-std::string folded(std::string_view text) {
-  utf8proc_uint8_t* made = nullptr;
-  const auto size = utf8proc_map(
-      reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
-      &made, static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD));
-  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(made, std::free);
-  return size < 0 ? std::string(text)  // no UTF-8
-                  : std::string(reinterpret_cast<const char*>(made), static_cast<std::size_t>(size));
-}
-
-/// Letters and digits, small; bytes of other scripts as they are.
+/// Letters and digits in one normal form and without case, as file systems and programs write them
+/// differently; bytes that are no UTF-8 as they are.
 std::string loose(std::string_view text) {
   std::string letters;
-  for (const auto c : folded(text)) {
+  for (const auto c : invalid_utf8_at(text) ? std::string(text) : case_folded(text)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x80 || std::isalnum(byte) != 0) letters += static_cast<char>(std::tolower(byte));
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <ranges>
@@ -261,6 +260,7 @@ Split split_of(const PromptSet& set, const SplitRule& rule, int of, bool leaves_
               std::string("setting ") + kLeaveOutValidationPrompts, "leave it at false");
 }
 
+/// Throws Error for a set of one prompt: nothing is compared over one.
 void require_several(const PromptSet& set) {
   refuse_unless(set.prompts.size() > 1, "holds a single prompt", set.origin,
                 "give two or more: scores are compared over prompts");
@@ -291,15 +291,13 @@ std::optional<GivenPrompts> given_evaluation(const TableSpec& spec, const Backbo
 OwnSplit asked_split(const std::string& text) {
   OwnSplit split{.is_asked_for = true};
   const auto slash = text.find('/');
-  const auto number = [&](std::size_t begin, std::size_t end) {
-    int value = 0;
-    const auto* last = text.data() + end;
-    const auto parsed = std::from_chars(text.data() + begin, last, value);
-    return parsed.ec == std::errc() && parsed.ptr == last && value < (1 << 24) ? value : 0;
+  const auto number = [](const std::string& part) {
+    const auto value = parse_number<int>(part).value_or(0);
+    return value < (1 << 24) ? value : 0;
   };
   if (slash != std::string::npos) {
-    split.validation = number(0, slash);
-    split.test = number(slash + 1, text.size());
+    split.validation = number(text.substr(0, slash));
+    split.test = number(text.substr(slash + 1));
   }
   if (split.validation > 0 && split.test > 0) return split;
   throw Error(fmt::format("{} is not two numbers of prompts", in_quotes(text)), "--split",

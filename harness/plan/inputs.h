@@ -30,9 +30,6 @@ inline constexpr const char* kLeaveOutValidationPrompts = "leave_out_validation_
 /// validation's. Throws Error where that leaves none.
 Split split_of(const PromptSet& set, const SplitRule& rule, int of, bool leaves_out);
 
-/// Throws Error for a set of one prompt: nothing is compared over one.
-void require_several(const PromptSet& set);
-
 /// Prompts of somebody's own, and where they are.
 struct GivenPrompts {
   std::filesystem::path file;

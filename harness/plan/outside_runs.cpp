@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 
@@ -26,13 +25,6 @@ std::string with_seed(std::string place, std::int64_t seed) {
   for (auto at = place.find(kSeed); at != std::string::npos; at = place.find(kSeed, at))
     place.replace(at, kSeed.size(), std::to_string(seed));
   return place;
-}
-
-std::optional<int> number_of(std::string_view digits) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return number;
 }
 
 class RunReader {
@@ -109,8 +101,9 @@ class RunReader {
         continue;
       const auto digits =
           std::string_view(name).substr(prefix.size(), name.size() - prefix.size() - suffix.size());
-      const auto step =
-          digits.find_first_not_of(kDigits) == std::string_view::npos ? number_of(digits) : std::nullopt;
+      const auto step = digits.find_first_not_of(kDigits) == std::string_view::npos
+                            ? parse_number<int>(digits)
+                            : std::nullopt;
       if (!step) continue;
       add(*step, above / (name + rest));
       found = true;

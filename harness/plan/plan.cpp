@@ -449,15 +449,12 @@ Json text_lengths(const Plan& plan, const UsedPrompts& used, const Json& scorers
     prompts.push_back({prompt.text, prompt.target});
   }
   for (const auto& [name, value] : plan.settings.loop) settings[name] = value.effective;
-  auto answer = ask_worker("check-texts", {{"backbone", plan.backbone.name},
-                                           {"weights", encodes ? plan.inputs.weights_path() : ""},
-                                           {"settings", std::move(settings)},
-                                           {"scorers", std::move(folders)},
-                                           {"prompts", std::move(prompts)},
-                                           {"json", true}});
-  if (!answer.contains("error")) return answer;
-  const Json& error = answer.at("error");
-  throw Error(error.value("what", ""), error.value("where", ""), error.value("hint", ""));
+  return ask_worker("check-texts", {{"backbone", plan.backbone.name},
+                                    {"weights", encodes ? plan.inputs.weights_path() : ""},
+                                    {"settings", std::move(settings)},
+                                    {"scorers", std::move(folders)},
+                                    {"prompts", std::move(prompts)},
+                                    {"json", true}});
 }
 
 void add_notes_on(const UsedPrompts& used, const Plan& plan, const Json& scorers,

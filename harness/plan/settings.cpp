@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "core/error.h"
@@ -145,14 +144,8 @@ class Resolver {
 /// A text from the command line as a JSON scalar, else as itself.
 Json value_of_text(const std::string& text) {
   if (text == "true" || text == "false") return text == "true";
-  const char* end = text.data() + text.size();
-  std::int64_t whole = 0;
-  if (const auto [at, error] = std::from_chars(text.data(), end, whole); error == std::errc() && at == end)
-    return whole;
-  double number = 0;
-  if (const auto [at, error] = std::from_chars(text.data(), end, number);
-      error == std::errc() && at == end && std::isfinite(number))
-    return number;
+  if (const auto whole = parse_number<std::int64_t>(text)) return *whole;
+  if (const auto number = parse_number<double>(text); number && std::isfinite(*number)) return *number;
   return text;
 }
 

@@ -53,6 +53,10 @@ Json ask_worker(const std::string& command, const Json& request) {
   const auto [status, text, _] = run_program({worker_program().string(), command, "--request", "/dev/stdin"},
                                              {.in = memory_file(text_of(request)).get()});
   auto answer = Json::parse(text, nullptr, false);
+  if (answer.is_object() && answer.contains("error")) {
+    const Json& error = answer.at("error");
+    throw Error(error.value("what", ""), error.value("where", ""), error.value("hint", ""));
+  }
   if (answer.is_object()) return answer;
   throw Error(fmt::format("harness-worker {} gave no answer ({})", command, status.text()), "", "",
               Status::kFailed);

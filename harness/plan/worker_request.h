@@ -17,7 +17,8 @@ int core_count();
 /// status are the worker's. Throws Error (Status::kFailed) if it cannot be started.
 [[noreturn]] void become_worker(const std::string& command, const Json& request);
 
-/// Runs the same and returns the JSON that it prints. Throws Error (Status::kFailed) if it prints none.
+/// Runs the same and returns the JSON that it prints. Throws the Error that this tells of under "error", and
+/// one (Status::kFailed) if it prints none.
 Json ask_worker(const std::string& command, const Json& request);
 
 }  // namespace harness

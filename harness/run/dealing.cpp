@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/command_line/command_line.h"
 #include "core/error.h"
@@ -44,13 +43,11 @@ Shares shares_of_gpus(const DealingOptions& options, int gpus, int cores) {
 /// 1 for "auto", which the plan decides.
 int parse_ranks(const std::string& text) {
   if (text == "auto") return 1;
-  int ranks = 0;
-  const auto* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, ranks);
-  if (parsed.ec != std::errc() || parsed.ptr != end)
+  const auto ranks = parse_number<int>(text);
+  if (!ranks)
     throw Error(fmt::format("{} is not a whole number", in_quotes(text)), "--ranks", "give one, or auto");
-  require_range(ranks, 1, 1024, "--ranks");
-  return ranks;
+  require_range(*ranks, 1, 1024, "--ranks");
+  return *ranks;
 }
 
 }  // namespace

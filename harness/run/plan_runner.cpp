@@ -421,7 +421,7 @@ void PlanRunner::select(const RunPlan& run) {
   // A selection stays that a former version made of the scores that were there.
   const auto recorded = recorded_selection(plan_, run, store_);
   const bool is_again = std::ranges::any_of(
-      candidates, [&](const Candidate& c) { return was_scored_again(store_, c.evaluation); });
+      candidates, [&](const Candidate& c) { return store_.was_scored_again(c.evaluation); });
   if (recorded && !is_again && recorded->step == choose_by_scores_there(candidates).step) {
     selections_[run.job.id] = {static_cast<int>(recorded->step), recorded->id};
     return;
@@ -570,11 +570,6 @@ MissingScores missing_scores(const Plan& plan, Store& store) {
     }
   }
   return missing;
-}
-
-bool was_scored_again(Store& store, const std::string& evaluation) {
-  constexpr auto kSql = "SELECT count(*) FROM events WHERE job_id = ?1 AND type = 'job_completed'";
-  return rows_of<std::int64_t>(store, kSql, evaluation).front() > 1;
 }
 
 std::optional<int> formerly_selected(Store& store, const std::string& run) {

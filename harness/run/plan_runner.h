@@ -114,9 +114,6 @@ bool is_done(Store& store, const std::string& job);
 /// What repeating the command asks for. Only reads.
 MissingScores missing_scores(const Plan& plan, Store& store);
 
-/// Whether scores of an evaluation were missing when it was complete, and were asked for again since.
-bool was_scored_again(Store& store, const std::string& evaluation);
-
 /// Of a run the checkpoint that was tested because it was selected before missing scores of the validation
 /// split were there, and that is not selected now; nothing in the usual case.
 std::optional<int> formerly_selected(Store& store, const std::string& run);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 
@@ -16,11 +15,7 @@ namespace {
 constexpr const char* kOption = "--seeds";
 
 std::optional<std::int64_t> seed_of(std::string_view text) {
-  std::uint32_t seed = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, seed);
-  if (error != std::errc() || at != end) return std::nullopt;
-  return seed;
+  return parse_number<std::uint32_t>(text);
 }
 
 struct SeedRange {

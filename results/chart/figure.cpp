@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <span>
 
@@ -324,9 +323,7 @@ FigureWidth figure_width(const std::string& text) {
   if (text == "single") return {8};
   if (text == "double") return {16.5};
   constexpr double kLeast = 5, kMost = 60;
-  double cm = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cm);
-  if (error == std::errc() && end == text.data() + text.size() && cm >= kLeast && cm <= kMost) return {cm};
+  if (const auto cm = parse_number<double>(text); cm && *cm >= kLeast && *cm <= kMost) return {*cm};
   throw Error(fmt::format("{} is not a width", in_quotes(text)), "--width",
               fmt::format("give single, double, or centimetres from {} to {}", kLeast, kMost));
 }

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "core/error.h"
@@ -28,10 +27,7 @@ std::string nearest_and_all(const std::string& word, const Names& known) {
 }
 
 bool is_whole_number(const std::string& text) {
-  std::int64_t value = 0;
-  const auto* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, value);
-  return parsed.ec == std::errc() && parsed.ptr == end && value >= 0;
+  return parse_number<std::int64_t>(text).value_or(-1) >= 0;
 }
 
 // What there is, in all or (?1) in one experiment

@@ -69,16 +69,6 @@ void Store::record_evaluation(const EvaluationRecord& evaluation) {
   impl_->write([&] { impl_->carry_out(journal_record(evaluation)); });
 }
 
-namespace {
-
-/// Whether scores of an evaluation were missing when it was complete, and were asked for again.
-bool was_scored_again(Store::Impl& store, const std::string& evaluation) {
-  constexpr auto kCompletions = "SELECT count(*) FROM events WHERE job_id = ?1 AND type = 'job_completed'";
-  return store.first<std::int64_t>(kCompletions, evaluation) > 1;
-}
-
-}  // namespace
-
 std::int64_t Store::record_selection(const SelectionRecord& selection) {
   return impl_->write([&]() -> std::int64_t {
     const auto is_same_question = [&](const SelectionRecord& s) {
@@ -88,8 +78,8 @@ std::int64_t Store::record_selection(const SelectionRecord& selection) {
     const auto all = selections(selection.run_id);
     const auto known = std::ranges::find_if(all, is_same_question);
     if (known != all.end()) {
-      const bool is_again = std::ranges::any_of(selection.candidates,
-                                                [&](const auto& id) { return was_scored_again(*impl_, id); });
+      const bool is_again =
+          std::ranges::any_of(selection.candidates, [&](const auto& id) { return was_scored_again(id); });
       if (is_again && (known->step != selection.step || known->value != selection.value)) {
         impl_->carry_out(journal_record(selection, known->id));
       } else if (known->step != selection.step) {

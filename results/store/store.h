@@ -136,6 +136,10 @@ class Store {
   std::vector<Budget> budgets(const std::string& run_id);                ///< by checkpoint
   std::optional<StoredEvaluation> evaluation(const std::string& id);
   std::vector<StoredEvaluation> evaluations(const std::string& run_id);  ///< by step and split
+
+  /// Whether scores of an evaluation were missing when it was complete, and were asked for again since.
+  bool was_scored_again(const std::string& evaluation);
+
   std::optional<StoredSelection> selection(std::int64_t id);
   std::vector<StoredSelection> selections(const std::string& run_id);  ///< in order of recording
 

@@ -112,6 +112,11 @@ std::vector<StoredEvaluation> Store::evaluations(const std::string& run_id) {
   return read<StoredEvaluation>(*impl_, "evaluations", kEvaluations, kAny, run_id);
 }
 
+bool Store::was_scored_again(const std::string& evaluation) {
+  constexpr auto kSql = "SELECT count(*) FROM events WHERE job_id = ?1 AND type = 'job_completed'";
+  return guarded(impl_->path, [&] { return impl_->first<std::int64_t>(kSql, evaluation) > 1; });
+}
+
 std::optional<StoredSelection> Store::selection(std::int64_t id) {
   return only(read<StoredSelection>(*impl_, "selections", kSelections, id, kAny));
 }
