@@ -21,7 +21,8 @@ struct ImagesOfRun {
 };
 
 /// Throws Error where two runs of a row have a checkpoint with the same pixels in half or more of their
-/// common images, and where runs of two rows have the same pixels in all of them. Of a prompt's images it
+/// common images, or are copies but for compression, size or a retouched spot in nine tenths, and where runs
+/// of two rows have the same pixels in all of them. Of a prompt's images it
 /// does not matter which sample each is. Of large sets some hundred images are compared. Returns
 /// sentences on other rows that share some, on files that are another prompt's elsewhere, and on one that
 /// serves most prompts.

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,45 @@ TEST_F(SameImages, RunsOfARowWithMostPixelsInCommonAreOneHoweverTheirFilesWereSa
   // Only prompts that both have count, and every checkpoint.
   EXPECT_PROBLEM(refused({a, run("a", {shades(3, 0)}, "6")}), "3 of 3 have the same pixels");
   EXPECT_PROBLEM(refused({a, run("a", {shades(20, 50), shades(20, 0)}, "7")}), "20 of 20");
+}
+
+TEST_F(SameImages, RunsOfARowWhoseImagesAreCopiesButForNoiseOrSizeAreOne) {
+  // As a model draws them: what differs from image to image is in parts of each.
+  const auto pictures = [&](const std::string& name, unsigned seed, int noise, int times) {
+    ImagesOfRun made{.row = "a", .checkpoints = {}};
+    const auto folder = folder_.path() / name;
+    fs::create_directories(folder);
+    auto& list = *lists_.emplace_back(std::make_unique<std::vector<SummedImage>>());
+    std::minstd_rand drawn(seed), off(7);
+    for (int position = 0; position < 20; ++position) {
+      Image image{32 * times, 32 * times,
+                  std::vector<std::uint8_t>(std::size_t(32 * 32 * 3 * times * times))};
+      for (int area = 0; area < 64; ++area) {
+        const auto shade = 20 + static_cast<int>(drawn() % 8);
+        for (int y = area / 8 * 4 * times; y < (area / 8 + 1) * 4 * times; ++y) {
+          for (int x = area % 8 * 4 * times; x < (area % 8 + 1) * 4 * times; ++x) {
+            for (std::size_t c = 0; c < 3; ++c)
+              image.rgb[3 * static_cast<std::size_t>(y * image.width + x) + c] =
+                  static_cast<std::uint8_t>(shade + static_cast<int>(off() % (2U * noise + 1)) - noise);
+          }
+        }
+      }
+      const auto bytes = png_bytes(image);
+      const auto file = fmt::format("{}.png", position);
+      write_file(folder / file, bytes);
+      list.push_back({{position, 0, file}, sha256_hex(bytes)});
+    }
+    made.checkpoints.push_back({folder, &list});
+    return made;
+  };
+  const auto drawn = pictures("drawn", 1, 0, 1);
+  EXPECT_PROBLEM(refused({drawn, pictures("noisy", 1, 4, 1)}),
+                 "20 of 20 differ no more than copies that were compressed or resized");
+  EXPECT_PROBLEM(refused({drawn, pictures("large", 1, 0, 2)}), "20 of 20 differ no more");
+  EXPECT_EQ(refused({drawn, pictures("other", 2, 0, 1)}), "accepted");
+  auto of_another_row = pictures("of another row", 1, 4, 1);
+  of_another_row.row = "b";
+  EXPECT_EQ(refused({drawn, of_another_row}), "accepted");
 }
 
 TEST_F(SameImages, SamplesOfAPromptMayBeNumberedOtherwise) {

@@ -338,6 +338,24 @@ TEST_F(GivenRows, OneSetOfPixelsIsOneRunHoweverItsFilesWereSaved) {
   EXPECT_EQ(read_file(root_ / "o/images/table.md").find("same pixels"), std::string::npos);
 }
 
+TEST_F(GivenRows, CopiesThatWereRetouchedAreOneRun) {
+  expect_reproduced("drawn", "--methods ratio-norm");
+  std::string copies;
+  for (const int copy : {1, 2}) {
+    const auto to = root_ / fmt::format("copy {}", copy);
+    fs::copy(evaluation_of("drawn", "ratio-norm"), to, fs::copy_options::recursive);
+    for (const auto& entry : fs::recursive_directory_iterator(to)) {
+      if (entry.path().extension() != ".png") continue;
+      auto image = read_png(entry.path());
+      image.rgb[static_cast<std::size_t>(3 * copy)] ^= 8;
+      write_file(entry.path(), png_bytes(image));
+    }
+    copies += fmt::format("'a={}' ", to.string());
+  }
+  expect_refused(copies + "--prompts ocr-generated",
+                 "are the same images: 7 of 7 differ no more than copies that were compressed or resized");
+}
+
 TEST_F(GivenRows, ImagesThatWereRenamedOrLaidOutAnewAreFoundByWhatTheyShow) {
   const auto prompts = write_prompts(4);
   for (int i = 0; i < 4; ++i) {
