@@ -154,11 +154,11 @@ class Scored(Case):
     def test_a_missing_image_is_its_reason_and_a_row_alone_has_values_and_images(self):
         prompts = folder / "prompts.txt"
         prompts.write_text("\n".join(f'a sign reading "WORD{i}"' for i in range(4)))
-        picture = workspace.images(int(workspace.metrics()["position"][0])).paths[0]
+        pictures = iter([workspace.images(int(position)).paths[0] for position in workspace.metrics()["position"]])
         for name, count in (("a", 4), ("b", 3)):
             (folder / name).mkdir()
             for i in range(count):
-                shutil.copy(picture, folder / name / f"{i}.png")
+                shutil.copy(next(pictures), folder / name / f"{i}.png")
         other = Workspace(folder / "given")
         other.score({"a": folder / "a", "b": folder / "b"}, prompts, metric="ocr_reward")
         grid = other.images(3)

@@ -72,6 +72,9 @@ TEST_F(InAnAllocation, RanksOfAStepOnTwoNodesLeaveTheRowsOfOneProcess) {
 }
 
 TEST_F(InAnAllocation, AnAllocationThatIsTakenBackEndsInOrderAndTheNextOneGoesOn) {
+  // One training after the other, each of many updates: what is left after any event takes far longer than
+  // the signal.
+  patch_table({{"scales", {{"smoke", {{"checkpoints", {2, 24}}, {"settings", {{"updates", 24}}}}}}}});
   bool is_plain = false;
   // As soon as it has started, in an evaluation, in trainings. Before it has started a job nobody can end it
   // in order.
@@ -79,7 +82,7 @@ TEST_F(InAnAllocation, AnAllocationThatIsTakenBackEndsInOrderAndTheNextOneGoesOn
     SCOPED_TRACE(event);
     fs::remove(log("taken"));
     const auto before = events_of("taken", event);
-    const auto job = submit("taken", "--executor srun");
+    const auto job = submit("taken", "--executor srun --jobs 1");
     ASSERT_TRUE(wait_until([&] { return says("taken", "started") || says("taken", "status"); }));
     if (*event != '\0') {
       EXPECT_TRUE(
