@@ -199,11 +199,11 @@ Findings check_metrics(const CheckedExperiment& experiment, Fields&) {
   return findings;
 }
 
-Findings check_comparisons(const CheckedExperiment& experiment, Fields&) {
+Findings compared_with_stored(const CheckedExperiment& experiment, Outcomes outcomes) {
   Findings findings{.hint =
                         "stored comparisons do not belong to these rows: repeat the reproduce with --fresh"};
   auto stored = stored_comparisons(experiment);
-  const auto computed = compare_all(experiment.store, experiment);
+  const auto computed = compare_all(experiment.store, experiment, outcomes);
   for (const auto& record : computed) {
     const auto key = key_of(record);
     const auto found = stored.find(key);
@@ -218,11 +218,18 @@ Findings check_comparisons(const CheckedExperiment& experiment, Fields&) {
   findings.sum_up(computed.size(),
                   fmt::format("{} paired comparisons, recomputed, match the stored ones", computed.size()),
                   "there is nothing to compare");
-  if (findings.problems.empty() || !is_of_unfolded_texts(experiment)) return findings;
+  return findings;
+}
+
+Findings check_comparisons(const CheckedExperiment& experiment, Fields&) {
+  auto findings = compared_with_stored(experiment, Outcomes::kByPrompt);
+  if (findings.problems.empty()) return findings;
+  auto by_place = compared_with_stored(experiment, Outcomes::kByPlace);
+  if (by_place.problems.empty()) return by_place;
+  if (!is_of_unfolded_texts(experiment)) return findings;
   return {.summary =
-              fmt::format("{} paired comparisons, recorded by a version that resampled prompts apart which "
-                          "differ in case, blanks or Unicode form alone: not judged again",
-                          computed.size())};
+              "recorded by a version that resampled prompts apart which differ in case, blanks or "
+              "Unicode form alone: not judged again"};
 }
 
 Findings check_alarms(const CheckedExperiment& experiment, Fields&) {

@@ -133,7 +133,7 @@ void complete_comparisons(ScoreReader& scores, const Experiment& experiment, con
   for (const auto& [arm, comparisons] : arms) {
     std::vector<std::string> metrics;
     for (const auto* comparison : comparisons) metrics.push_back(comparison->metric);
-    // Of rows that are not paired the DB holds what the order of the runs gives.
+    // Of rows that are not paired an earlier version stored what the order of the runs gives.
     const bool paired = !is_of_images(experiment, arm.first) && !is_of_images(experiment, arm.second);
     const bool lacks_images =
         !paired && experiment.seeds.size() > 1 &&
@@ -213,7 +213,7 @@ std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experim
          .runs_are_paired = !is_of_images(experiment, baseline) && !is_of_images(experiment, method)});
   }
   for (auto& metric : pairs) {
-    if (outcomes == Outcomes::kShown && !metric.runs_are_paired) keep_samples_of_all_runs(metric.pairs);
+    if (outcomes == Outcomes::kByPrompt && !metric.runs_are_paired) keep_samples_of_all_runs(metric.pairs);
   }
   auto results = compare_paired(pairs, settings);
   const auto note = movement_note(mean_movement(scores.store(), experiment, baseline),
@@ -221,7 +221,7 @@ std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experim
   std::vector<ComparisonRecord> records;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     results[i].judges_methods = experiment.judges_methods();
-    if (outcomes == Outcomes::kShown && !pairs[i].runs_are_paired) {
+    if (outcomes == Outcomes::kByPrompt && !pairs[i].runs_are_paired) {
       count_by_cluster(pairs[i], settings.confidence, results[i]);
       for (const auto& row : {baseline, method})
         heed_runs_alike(scores, experiment, checkpoints, row, split, metrics[i], results[i]);
@@ -299,7 +299,7 @@ std::vector<TableQuestion> leaderboard_questions(const TableSpec& spec, const st
   return of_table;
 }
 
-std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experiment) {
+std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experiment, Outcomes outcomes) {
   if (experiment.is_training()) {
     const auto columns = columns_of(experiment.table);
     return records_of(training_comparisons(experiment, columns, training_rows(store, experiment)),
@@ -319,9 +319,9 @@ std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experi
     };
     for (const auto& [first, second] : compared_arms(experiment)) {
       if (!is_there(first) || !is_there(second)) continue;
-      std::ranges::move(compare_methods(scores, experiment, checkpoints, first, second, split, metrics, {},
-                                        Outcomes::kStored),
-                        std::back_inserter(records));
+      std::ranges::move(
+          compare_methods(scores, experiment, checkpoints, first, second, split, metrics, {}, outcomes),
+          std::back_inserter(records));
     }
   }
   return records;

@@ -48,9 +48,8 @@ bool is_of_images(const Experiment& experiment, const std::string& row);
 
 /// What is compared and how wins, ties and losses are counted where a row's images were drawn elsewhere.
 enum class Outcomes {
-  kShown,  ///< over prompts (count_by_cluster) of samples that all runs have, as `compare` and tables show
-           ///< them
-  kStored  ///< by place, as the DB holds them
+  kByPrompt,  ///< over prompts (count_by_cluster) of samples that all runs have
+  kByPlace    ///< as an earlier version recorded them, which paired runs by their order
 };
 
 /// Where runs of a row of images are alike in the metric (runs_alike), nothing is said of methods: the result
@@ -71,7 +70,7 @@ std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experim
                                               const std::string& split,
                                               const std::vector<std::string>& metrics,
                                               const BootstrapSettings& settings = {},
-                                              Outcomes outcomes = Outcomes::kShown);
+                                              Outcomes outcomes = Outcomes::kByPrompt);
 
 /// Where nearly all pairs tie at a metric's lowest or highest value, so that it cannot tell rows apart:
 /// "ocr_reward of b \u2212 a: 107 of 111 pairs tie at 0, the lowest value". Empty elsewhere.
@@ -87,7 +86,8 @@ std::string end_note(ScoreReader& scores, const Experiment& experiment,
                      const std::vector<std::string>& metrics);
 
 /// The comparisons of compared_arms for each metric that was run, on the test and the validation split.
-std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experiment);
+std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experiment,
+                                          Outcomes outcomes = Outcomes::kByPrompt);
 
 /// The comparisons of one split as they were recorded; records_of: the same as records.
 std::vector<TableComparison> stored_comparisons(Store& store, const Experiment& experiment,

@@ -1,3 +1,6 @@
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/ranges.h>
+
 #include <array>
 
 #include "tests/chain.h"
@@ -92,9 +95,9 @@ TEST_F(ImageVerdicts, CountWinsByPromptWhicheverSampleStandsBesideWhichAndCallNo
   };
   EXPECT_EQ(outcomes(straight), outcomes(turned));
   EXPECT_EQ(outcomes(straight)[0] + outcomes(straight)[1] + outcomes(straight)[2], 20) << "prompts";
-  EXPECT_NE(query("o", "SELECT wins FROM comparisons WHERE metric = 'jpeg_kb'"),
-            query("t", "SELECT wins FROM comparisons WHERE metric = 'jpeg_kb'"))
-      << "by place, which the test is about";
+  const std::string recorded = "SELECT wins, ties, losses FROM comparisons WHERE metric = 'jpeg_kb'";
+  EXPECT_EQ(query("o", recorded), query("t", recorded));
+  EXPECT_EQ(query("o", recorded), fmt::format("wins,ties,losses\n{}\n", fmt::join(outcomes(straight), ",")));
   EXPECT_EQ(straight.at("comparisons").at(0).at("n"), 60);
   const auto text = table("o", "md");
   EXPECT_PROBLEM(text, "W / T / L: prompts (each by its mean");
@@ -104,6 +107,19 @@ TEST_F(ImageVerdicts, CountWinsByPromptWhicheverSampleStandsBesideWhichAndCallNo
       fmt::format("{} compare a b --metric jpeg_kb --json --out {}/t 2>/dev/null", kHarness, root_.string()));
   EXPECT_EQ(parse_json(compared.out, "stdout").at("comparisons").at(0).at("wins"), outcomes(turned)[0]);
   EXPECT_PROBLEM(on("check images", "t"), "rules hold;");
+
+  // An earlier version recorded them sample by sample.
+  const auto record = [&](int wins, int losses) {
+    SQLite::Database db(root_ / "t/results.sqlite", SQLite::OPEN_READWRITE);
+    db.exec(
+        fmt::format("UPDATE comparisons SET wins = {}, losses = {} WHERE metric = 'jpeg_kb'", wins, losses));
+  };
+  record(40, 20);
+  EXPECT_PROBLEM(on("check images", "t"), "rules hold;");
+  record(39, 21);
+  const auto altered = shell(fmt::format("{} check images --out {}/t 2>&1", kHarness, root_.string()));
+  EXPECT_EQ(altered.status, 1) << altered.out;
+  EXPECT_PROBLEM(altered.out, "wins is stored as 39");
 }
 
 TEST_F(ImageVerdicts, OfRunsThatLackImagesTheOrderOfTheFoldersChangesNothing) {
