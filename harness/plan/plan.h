@@ -9,6 +9,7 @@
 
 #include "core/json.h"
 #include "harness/images/image_list.h"
+#include "harness/plan/device.h"
 #include "harness/plan/external_scorers.h"
 #include "harness/plan/inputs.h"
 #include "harness/plan/registry.h"
@@ -142,20 +143,6 @@ void add_prompt_notes(Plan& plan);
 std::string test_key(const RunPlan& run);
 /// The same of the checkpoint that the table's second view chooses.
 std::string second_test_key(const RunPlan& run, int number);
-
-/// What one device is called: "cuda" is "cuda:0". Throws Error for an unknown one.
-std::string device_name(const std::string& device);
-
-/// As --device of a plan: every GPU that is visible, a job or rank on each. A worker takes that of its local
-/// rank.
-inline constexpr const char* kAllGpus = "cuda";
-
-/// Whether this machine shows an NVIDIA GPU: /dev/nvidia0, or one of another number, as a container may be
-/// given.
-bool shows_nvidia_gpu();
-
-/// The device that --device means (device_name). Throws Error for an unknown or absent one.
-std::string choose_device(const std::string& device);
 
 /// The 16 hex digits that name a job.
 std::string job_id(const Json& identity);

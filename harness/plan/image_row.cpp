@@ -1,0 +1,71 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "harness/images/common_folder.h"
+#include "harness/images/same_images.h"
+#include "harness/plan/row_source.h"
+
+namespace harness {
+namespace {
+
+/// Images that are there already. A run's id says which, whoever drew them and wherever they lie.
+class ImageRows : public RowSource {
+ public:
+  RunPlan run(const Plan& plan, const std::string& name, std::size_t i, const GivenRow& row) const override {
+    RunPlan run{.job = {}, .name = name, .method = kImagesMethod, .seed = plan.seeds[i]};
+    Json& identity = run.job.identity;
+    identity = {{"kind", "images"},
+                {"method", run.method},
+                {"backbone", plan.backbone.name},
+                {"task", plan.spec.task},
+                {"seed", run.seed},
+                {"weights_sha256", plan.inputs.weights_sha256},
+                {"prompts_sha256", plan.inputs.evaluation.sha256},
+                {"numerics_version", plan.numerics_version}};
+    std::vector<int> steps;
+    for (const auto& [step, place] : row.runs[i]) {
+      const ImagePlace images{.path = place, .where = "images of " + name, .first_index = row.first_index};
+      auto found = in_common_folder(find_images(images, plan.inputs.evaluation));
+      auto& given = run.images[step];
+      given = {.folder = found.folder, .list = summed(found), .layout = found.layout, .notes = found.notes};
+      steps.push_back(step);
+      identity["images"][std::to_string(step)] = checksum_of(given.list);
+      run.job.paths[fmt::format("images:{}", step)] = given.folder.string();
+    }
+    identity["settings"] = {{"checkpoints", steps}};
+    if (steps.size() > 1) run.checkpoints = steps;  // else there is nothing to choose
+    run.job.label = fmt::format("images of {} (seed {})", name, run.seed);
+    return run;
+  }
+
+  const char* evaluation_kind() const override { return kScoreJob; }
+
+  /// No sampler draws them.
+  void complete(const Plan& plan, const RunPlan& run, Job& evaluation) const override {
+    evaluation.identity["settings"] = Json::object();
+    evaluation.identity["samples"] = plan.spec.samples;
+    evaluation.paths["images"] = run.images.at(evaluation.step).folder.string();
+  }
+
+  /// One set of images is not several, however its files were saved.
+  void check(Plan& plan) const override {
+    std::vector<ImagesOfRun> runs;
+    for (const auto& run : plan.runs) {
+      if (!run.is_images()) continue;
+      auto& own = runs.emplace_back(ImagesOfRun{.row = run.name, .checkpoints = {}});
+      for (const auto& [_, given] : run.images) own.checkpoints.push_back({given.folder, &given.list});
+    }
+    std::ranges::move(require_different_images(runs), std::back_inserter(plan.inputs.notes));
+  }
+};
+
+}  // namespace
+
+const RowSource& image_source() {
+  static const ImageRows rows;
+  return rows;
+}
+
+}  // namespace harness

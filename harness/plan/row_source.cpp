@@ -1,0 +1,169 @@
+#include "harness/plan/row_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "core/error.h"
+#include "core/event_log.h"
+#include "core/text.h"
+#include "core/unicode/normal_form.h"
+#include "evaluators/ocr.h"
+#include "harness/plan/scorers.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+/// Links and folders of the environment lead anywhere: what jobs are told of them is text.
+void require_recordable(const Plan& plan) {
+  const auto whole = [](const fs::path& file) { return file.empty() ? "" : fs::absolute(file).string(); };
+  const auto& inputs = plan.inputs;
+  // The name of the folder that it leads to is noted.
+  const auto weights = inputs.weights.empty() ? fs::path() : fs::weakly_canonical(inputs.weights);
+  Json recorded = {{"--weights", weights.string()},
+                   {"--prompts", whole(inputs.evaluation_file)},
+                   {"--train-prompts", whole(inputs.training_file)},
+                   {"--scorers", plan.scorer_folders},
+                   {"scorers", plan.scorers},
+                   {"reward", plan.reward_scorers},
+                   {"the program", scorer_path().string()}};
+  for (const auto& run : plan.runs) recorded["runs"][run.name] = run.job.paths;
+  canonical_json(recorded);
+}
+
+/// What a reader must know of rows whose checkpoints are given.
+void note_outside_rows(Plan& plan, const std::map<std::string, std::vector<OutsideRun>>& outside) {
+  auto& notes = plan.inputs.notes;
+  std::vector<std::string> rows;
+  for (const auto& [name, runs] : outside) {
+    const auto arm = plan.spec.arm(name);
+    if (const auto note = steps_note(arm, runs)) notes.push_back(*note);
+    const bool may_be_trained = plan.backbone.name != kImagesBackbone;
+    if (may_be_trained && std::ranges::count(plan.registry.methods, name, &RegisteredMethod::name) > 0)
+      notes.push_back(
+          fmt::format("Row {} is what {} gives, not the method of that name that this program trains.", name,
+                      arm.is_images() ? "--images" : "--adapter"));
+    if (arm.is_outside()) rows.push_back(name);
+  }
+  if (rows.empty() || plan.seeds.size() < 2) return;
+  notes.push_back(fmt::format(
+      "Runs of {} are paired with those of other rows by the seed that they are given for: a pair has the same "
+      "noise in evaluation. With which seeds they were trained is the claim of who gave them.",
+      join(rows, ", ")));
+}
+
+}  // namespace
+
+Json common_identity(const char* kind, const Plan& plan, std::int64_t seed) {
+  Json identity = {{"kind", kind},
+                   {"backbone", plan.backbone.name},
+                   {"weights_sha256", plan.inputs.weights_sha256},
+                   {"task", plan.spec.task},
+                   {"seed", seed},
+                   {"precision", plan.precision()},
+                   {"device", plan.device_identity},
+                   {"numerics_version", plan.numerics_version}};
+  const auto& of_cpu = plan.backbone.cpu_numerics;
+  if (const auto own = of_cpu.find(plan.precision()); own != of_cpu.end() && plan.device_kind == "cpu")
+    identity["cpu_numerics"] = own->second;
+  return identity;
+}
+
+const EvaluatorInfo* text_reader(const Plan& plan, const Json& scorers) {
+  const auto reads = [&](const EvaluatorInfo& evaluator) {
+    return scorers.contains(evaluator.name) &&
+           std::ranges::count(names_of(evaluator.metrics), ocr_metric_names().front()) > 0;
+  };
+  const auto found = std::ranges::find_if(plan.registry.evaluators, reads);
+  return found == plan.registry.evaluators.end() ? nullptr : &*found;
+}
+
+void add_target_form(Json& identity, const Plan& plan, const Json& scorers, const PromptSet& set) {
+  const auto is_in_other_form = [](const Prompt& prompt) { return to_nfc(prompt.target) != prompt.target; };
+  if (text_reader(plan, scorers) != nullptr && std::ranges::any_of(set.prompts, is_in_other_form))
+    identity[kTargetForm] = kNormalFormC;
+}
+
+void add_scorer_paths(Json& paths, const Json& scorers, const Plan& plan) {
+  for (const auto& [name, folder] : plan.scorer_folders) {
+    if (scorers.contains(name)) paths["scorer:" + name] = folder;
+  }
+  for (const auto& external : plan.external_scorers) {
+    if (scorers.contains(external.name)) paths["scorer:" + external.name] = external.folder.string();
+  }
+}
+
+const RowSource& row_source(const std::string& method) {
+  if (method == kBaseMethod) return base_source();
+  if (method == kOutsideMethod) return adapter_source();
+  return method == kImagesMethod ? image_source() : trained_source();
+}
+
+void RowSource::complete(const Plan& plan, const RunPlan&, Job& evaluation) const {
+  evaluation.identity["settings"] = plan.settings.effective_loop(plan.registry, "evaluate");
+}
+
+void add_runs(Plan& plan, std::optional<int> first_index) {
+  const auto folder = fs::absolute(plan.spec.file).parent_path();
+  std::map<std::string, std::vector<OutsideRun>> outside;
+  for (const auto& name : plan.methods) {
+    if (const auto arm = plan.spec.arm(name); !arm.is_trained())
+      outside[name] = outside_runs(arm, plan.seeds, folder);
+  }
+  note_outside_rows(plan, outside);
+  auto rows = plan.methods;
+  if (!plan.spec.is_training() && plan.spec.has_base) rows.insert(rows.begin(), kBaseMethod);
+  for (std::size_t i = 0; i < plan.seeds.size(); ++i) {
+    for (const auto& name : rows)
+      plan.runs.push_back(row_source(plan.spec.arm(name).method)
+                              .run(plan, name, i, {.runs = outside[name], .first_index = first_index}));
+  }
+  require_recordable(plan);
+  for (const auto* source : {&adapter_source(), &image_source()}) source->check(plan);
+  // Whether checkpoints from outside fit the backbone is known before anything is trained.
+  std::ranges::stable_partition(plan.runs, [](const RunPlan& run) { return !run.is_trained(); });
+  for (auto& run : plan.runs) {
+    run.job.id = job_id(run.job.identity);
+    run.job.folder = plan.workspace.run_folder(run.job.id);
+  }
+}
+
+Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) const {
+  Job job;
+  job.step = step;
+  job.split = split;
+  job.required = spec.required_metrics;
+  const auto& source = row_source(run.method);
+  job.identity = common_identity(source.evaluation_kind(), *this, run.seed);
+  job.identity.erase("task");
+  job.identity["run"] = run.job.id;
+  job.identity["step"] = step;
+  job.identity["split"] = split;
+  job.identity["prompts_sha256"] = inputs.evaluation.sha256;
+  // A rule without a seed takes the first prompts.
+  if (spec.split.seed) job.identity["split_seed"] = *spec.split.seed;
+  job.identity["split_sizes"] = {inputs.validation_size, inputs.test_size};
+  job.identity["positions_sha256"] = positions_checksum(positions(split));
+  job.identity["scorers"] = scorers;
+  job.identity["metrics"] = metrics;
+  add_target_form(job.identity, *this, scorers, inputs.evaluation);
+  source.complete(*this, run, job);
+  job.id = job_id(job.identity);
+  job.folder = run.job.folder / fmt::format("eval-{}-{}-{}", split, step, job.id);
+  job.paths.update({{"weights", inputs.weights_path()},
+                    {"text_cache", workspace.text_cache_folder()},
+                    {"prompts", fs::absolute(inputs.evaluation_file).string()},
+                    {"positions", fs::absolute(job.folder / kPositionsFile).string()},
+                    {"scorer", scorer_path().string()}});
+  add_scorer_paths(job.paths, scorers, *this);
+  if (step > 0)
+    job.paths["checkpoint"] = fs::absolute(run.job.folder / "checkpoints" / std::to_string(step)).string();
+  job.label = fmt::format("{} {}{} on {} (seed {})", source.evaluation_kind(), run.name,
+                          run.only_checkpoint() ? "" : fmt::format(" at {}", step), split, run.seed);
+  return job;
+}
+
+}  // namespace harness
