@@ -6,6 +6,7 @@
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
 
+#include "core/require.h"
 #include "core/text.h"
 #include "results/paper/paper_audit.h"
 #include "results/statistics/rank_tests.h"
@@ -20,21 +21,19 @@ const std::string kOurs = "lambda-controlled", kTheirs = "ratio-norm";
 
 /// A printed figure, with half of a unit of its last digit.
 struct Figure {
-  double value = 0;
+  double value;
   std::string text;
-  double half = 0;
-
-  Figure(double number, std::string printed)
-      : value(number), text(std::move(printed)), half(printed_rounding(text)) {}
+  double half = printed_rounding(text);
   operator double() const { return value; }
 };
 using Rows = std::vector<Figure>;
 
 /// A number of which the files keep no text; `decimals`: as printed.
-template <class T>
-Figure printed(const std::optional<T>& number, int decimals) {
-  if (!number) throw Error("a figure that a relation needs is missing", "paper/");
-  return {static_cast<double>(*number), format("{:.{}f}", static_cast<double>(*number), decimals)};
+Figure printed(double number, int decimals) {
+  return {number, format("{:.{}f}", number, decimals)};
+}
+Figure counted(std::optional<std::int64_t> count) {
+  return printed(static_cast<double>(count.value()), 0);
 }
 
 std::string shown(const Rows& rows) {
@@ -74,45 +73,37 @@ double count(const Figure& percent, double n) {
   return found.size() == 1 ? found.front() : std::nan("");
 }
 
+Figure cell(const PaperRow& row, const std::string& column) {
+  if (column == "checkpoint") return printed(row.checkpoint.value(), 0);
+  const auto& value = row.values.at(column);
+  return {value.value, value.printed};
+}
+
 /// A table of the paper, by the names of its rows and columns.
 struct Printed {
   const PaperTable& table;
 
-  Figure n() const { return printed(table.n, 0); }
-  Figure at(const PaperRow& row, const std::string& column) const {
-    if (column == "checkpoint") return printed(row.checkpoint, 0);
-    const auto found = row.values.find(column);
-    if (found == row.values.end())
-      throw Error(format("{} has no {}", row.method, column), "paper/" + table.id + ".json");
-    return {found->second.value, found->second.printed};
-  }
+  Figure n() const { return counted(table.n); }
   /// Of the selected row, or of that of a task or checkpoint.
   Figure operator()(const std::string& method, const std::string& column, const char* task = "",
                     std::optional<int> checkpoint = {}) const {
     const auto* row = table.row(method, task, checkpoint);
-    if (row == nullptr) throw Error("has no row " + method, "paper/" + table.id + ".json");
-    return at(*row, column);
+    require(row != nullptr, "a table of the paper lacks a row");
+    return cell(*row, column);
   }
   /// Of all rows, or of those of a method.
   Rows rows(const std::string& column, const std::string& method = {}) const {
     Rows figures;
     for (const auto& row : table.rows)
-      if (method.empty() || row.method == method) figures.push_back(at(row, column));
+      if (method.empty() || row.method == method) figures.push_back(cell(row, column));
     return figures;
   }
   const PaperComparison& gain(const std::string& baseline, const char* metric, const char* task = "") const {
     const auto* found = table.comparison(baseline, kOurs, metric, task);
-    if (found == nullptr)
-      throw Error(format("has no comparison with {} in {}", baseline, metric), "paper/" + table.id + ".json");
+    require(found != nullptr, "a table of the paper lacks a comparison");
     return *found;
   }
 };
-
-std::pair<Figure, Figure> interval(const PaperComparison& comparison) {
-  using End = std::optional<double>;
-  const auto& ci = comparison.ci;
-  return {printed(ci ? End(ci->low) : End(), 4), printed(ci ? End(ci->high) : End(), 4)};
-}
 
 struct Audit {
   const PaperFigures& paper;
@@ -136,8 +127,6 @@ struct Audit {
 void audit_rates(Audit& audit, const std::string& id) {
   const auto table = audit.table(id);
   const auto n = table.n();
-  const auto reward = table.rows("ocr"), cer = table.rows("cer"), exact = table.rows("exact"),
-             substring = table.rows("substr");
   for (const auto* column : {"exact", "substr"}) {
     const auto rates = table.rows(column);
     std::vector<std::string> found;
@@ -150,15 +139,15 @@ void audit_rates(Audit& audit, const std::string& id) {
               std::ranges::all_of(rates, [&](const auto& rate) { return counts(rate, n).size() == 1; }),
               format("each rate is printed by exactly one whole number of {} images", n.text));
   }
-  const auto sums = by_row(reward, cer, [](const auto& r, const auto& c) { return r.text + " + " + c.text; });
-  audit.add(
-      id + ": reward + CER = 1", harness::join(sums, ", "),
-      format("{:.4f}", join(by_row(reward, cer, std::plus<double>()), ", ")),
-      std::ranges::equal(reward, cer,
-                         [](const auto& r, const auto& c) { return std::abs(r + c - 1) <= r.half + c.half; }),
-      "so CER stands for 1 - mean reward, not for an edit rate of its own");
-  const auto orders =
-      by_row(exact, substring, [](const auto& e, const auto& s) { return e.text + " <= " + s.text; });
+  const auto reward = table.rows("ocr"), cer = table.rows("cer");
+  const auto sums = by_row(reward, cer, [](auto& a, auto& b) { return a.text + " + " + b.text; });
+  const auto is_one = [](auto& a, auto& b) { return std::abs(a + b - 1) <= a.half + b.half; };
+  audit.add(id + ": reward + CER = 1", harness::join(sums, ", "),
+            format("{:.4f}", join(by_row(reward, cer, std::plus<double>()), ", ")),
+            std::ranges::equal(reward, cer, is_one),
+            "so CER stands for 1 - mean reward, not for an edit rate of its own");
+  const auto exact = table.rows("exact"), substring = table.rows("substr");
+  const auto orders = by_row(exact, substring, [](auto& a, auto& b) { return a.text + " <= " + b.text; });
   const bool ordered = std::ranges::equal(exact, substring, std::less_equal<double>());
   audit.add(id + ": exact <= substring", harness::join(orders, ", "),
             ordered ? "in every row" : "not in every row", ordered, "an exact match holds the whole target");
@@ -172,12 +161,12 @@ void audit_ocr(Audit& audit) {
   for (const auto* id : {"sd35-ocr", "sd35-ocr-val"}) audit_rates(audit, id);
 
   const auto ours = test(kOurs, "ocr"), theirs = test(kTheirs, "ocr"),
-             gain = printed(test.gain(kTheirs, "ocr").delta, 4);
+             gain = printed(test.gain(kTheirs, "ocr").delta.value(), 4);
   audit.add("sd35-ocr: reward gain", gain.text, format("{:.4f}", ours - theirs),
             rounds(ours - theirs, gain, ours.half + theirs.half), format("{} - {}", ours.text, theirs.text));
   for (const auto* column : {"exact", "substr"}) {
     const auto a = test(kOurs, column), b = test(kTheirs, column),
-               points = printed(test.gain(kTheirs, column).delta, 2);
+               points = printed(test.gain(kTheirs, column).delta.value(), 2);
     const auto more = count(a, n) - count(b, n);
     audit.add(format("sd35-ocr: {} gain", column), points.text + " points", format("{:.4f}", 100 * more / n),
               rounds(100 * more / n, points),
@@ -186,7 +175,7 @@ void audit_ocr(Audit& audit) {
   for (const auto* column : {"exact", "substr"}) {
     const auto a = count(validation(kOurs, column), n_val), b = count(validation(kTheirs, column), n_val),
                relative = 100 * (a / b - 1);
-    const auto percent = printed(validation.gain(kTheirs, column).relative_percent, 0);
+    const auto percent = printed(validation.gain(kTheirs, column).relative_percent.value(), 0);
     audit.add(format("sd35-ocr-val: relative {} gain", column), percent.text + " %",
               format("{:.1f} %", relative), rounds(relative, percent),
               format("{:.0f} images against {:.0f}", a, b));
@@ -227,9 +216,9 @@ void audit_pickscore(Audit& audit) {
   const auto test = audit.table("sd35-pickscore");
   const auto& gain = test.gain(kTheirs, "pickscore");
   const auto ours = test(kOurs, "pickscore"), theirs = test(kTheirs, "pickscore"),
-             percent = audit.stated("win-rate"), delta = printed(gain.delta, 4), t = printed(gain.t, 1),
-             wins = printed(gain.wins, 0), n = printed(gain.n, 0);
-  const auto [low, high] = interval(gain);
+             percent = audit.stated("win-rate"), delta = printed(gain.delta.value(), 4),
+             t = printed(gain.t.value(), 1), wins = counted(gain.wins), n = counted(gain.n);
+  const auto low = printed(gain.ci.value().low, 4), high = printed(gain.ci.value().high, 4);
   const double width = high - low, middle = (low + high) / 2, slack = 2 * delta.half,
                normal_width = 2 * quantile(boost::math::normal(), 0.975),
                t_low = (delta - delta.half) * normal_width / (width + slack),
@@ -299,7 +288,8 @@ void audit_gallery(Audit& audit) {
   const auto ours = audit.stated("gallery-10-new"), theirs = audit.stated("gallery-10-baseline"),
              difference = audit.stated("gallery-10-delta"), first = audit.stated("gallery-942-delta"),
              second = audit.stated("gallery-597-delta");
-  const double deviation = printed(gain.delta, 4) / printed(gain.t, 1) * std::sqrt(printed(gain.n, 0).value);
+  const double deviation =
+      printed(gain.delta.value(), 4) / printed(gain.t.value(), 1) * std::sqrt(counted(gain.n).value);
   audit.add("PickScore gallery: difference of prompt 10", difference.text, format("{:.4f}", ours - theirs),
             rounds(ours - theirs, difference, ours.half + theirs.half),
             "the cells differ by 0.0001 less: the scores were rounded after the difference was taken");
@@ -314,8 +304,8 @@ void audit_flux(Audit& audit) {
   for (const std::string baseline : {"flow-grpo", "ratio-norm"}) {
     const auto& gain = flux.gain(baseline, "primary", "pickscore");
     const auto ours = flux(kOurs, "primary", "pickscore"), theirs = flux(baseline, "primary", "pickscore"),
-               delta = printed(gain.delta, 4);
-    const auto [low, high] = interval(gain);
+               delta = printed(gain.delta.value(), 4);
+    const auto low = printed(gain.ci.value().low, 4), high = printed(gain.ci.value().high, 4);
     const double middle = (low + high) / 2, slack = ours.half + theirs.half;
     audit.add("flux: PickScore against " + baseline, format("{} [{}, {}]", delta.text, low.text, high.text),
               format("{:.4f}, middle {:.5f}", ours - theirs, middle),
@@ -323,7 +313,7 @@ void audit_flux(Audit& audit) {
               format("{} - {}, and the middle of the interval", ours.text, theirs.text));
   }
   const auto& gain = flux.gain(kTheirs, "primary", "pickscore");
-  const auto percent = audit.stated("flux-win-rate"), wins = printed(gain.wins, 0), n = printed(gain.n, 0);
+  const auto percent = audit.stated("flux-win-rate"), wins = counted(gain.wins), n = counted(gain.n);
   audit.add("flux: win rate against ratio-norm", percent.text + " %", format("{:.3f} %", 100 * wins / n),
             rounds(100 * wins / n, percent), format("{} of {}", wins.text, n.text));
   for (const auto* task : {"ocr", "geneval"}) {
