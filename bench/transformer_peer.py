@@ -2,11 +2,10 @@
 """diffusers in eager mode on what bench-transformer times: the same folder, inputs and number of threads.
 
     transformer_peer.py make FOLDER [--family sd3|flux] [--layers N] [--pixels P] [--images B]    random weights of the public model's width, with inputs
-        [--pipeline FROM [--t5-layers N]]                                                         and what SD3's pipeline has: tokenizers from FROM, text encoders
     transformer_peer.py time FOLDER [--family sd3|flux] [--device D] [--threads N]                one JSON line
     transformer_peer.py compare A B                                                               largest relative difference of two velocities
 
-N layers of FLUX are N double and 2 N single blocks; 19 are FLUX.1-dev. 24 layers are SD3.5 Medium (2.2 billion parameters); autoencoder and CLIP encoders have SD3's sizes, T5 has 24 layers there. Gradients are those of peft's LoRA (rank
+N layers of FLUX are N double and 2 N single blocks; 19 are FLUX.1-dev. 24 layers are SD3.5 Medium (2.2 billion parameters); the autoencoder has SD3's size. Gradients are those of peft's LoRA (rank
 32, attention projections of both streams) through both halves of the guidance.
 """
 import argparse
@@ -14,7 +13,6 @@ import json
 import math
 import pathlib
 import resource
-import shutil
 import statistics
 import time
 
@@ -60,32 +58,7 @@ def make(args):
     save_file({"latents": torch.randn(b, 16, side, side), "text": torch.randn(b, tokens, 4096) * 0.2,
                "pooled": torch.randn(b, pooled), "negative_text": torch.randn(b, tokens, 4096) * 0.2,
                "negative_pooled": torch.randn(b, pooled)}, folder / "inputs.safetensors")
-    if args.pipeline:
-        with torch.device(args.device):
-            make_pipeline(folder, pathlib.Path(args.pipeline), args.t5_layers)
     print(json.dumps({"parameters": sum(p.numel() for p in transformer.parameters())}))
-
-
-def make_pipeline(folder, source, t5_layers):
-    from transformers import CLIPTextConfig, CLIPTextModelWithProjection, T5Config, T5EncoderModel
-    for part in ("tokenizer", "tokenizer_2", "tokenizer_3"):
-        shutil.copytree(source / part, folder / part, dirs_exist_ok=True)
-    FlowMatchEulerDiscreteScheduler(shift=3.0).save_pretrained(folder / "scheduler")
-    torch.set_default_dtype(torch.bfloat16)
-    for part, width, layers, heads, act in (("text_encoder", 768, 12, 12, "quick_gelu"), ("text_encoder_2", 1280, 32, 20, "gelu")):
-        CLIPTextModelWithProjection(CLIPTextConfig(
-            hidden_size=width, intermediate_size=4 * width, num_hidden_layers=layers, num_attention_heads=heads, hidden_act=act,
-            projection_dim=width, eos_token_id=2)).save_pretrained(folder / part)
-    T5EncoderModel(T5Config(
-        vocab_size=32128, d_model=4096, d_kv=64, d_ff=10240, num_layers=t5_layers, num_heads=64,
-        feed_forward_proj="gated-gelu")).save_pretrained(folder / "text_encoder_3")
-    components = {
-        "transformer": ["diffusers", "SD3Transformer2DModel"], "vae": ["diffusers", "AutoencoderKL"],
-        "text_encoder": ["transformers", "CLIPTextModelWithProjection"],
-        "text_encoder_2": ["transformers", "CLIPTextModelWithProjection"], "text_encoder_3": ["transformers", "T5EncoderModel"],
-        "tokenizer": ["transformers", "CLIPTokenizer"], "tokenizer_2": ["transformers", "CLIPTokenizer"],
-        "tokenizer_3": ["transformers", "T5TokenizerFast"], "scheduler": ["diffusers", "FlowMatchEulerDiscreteScheduler"]}
-    (folder / "model_index.json").write_text(json.dumps({"_class_name": "StableDiffusion3Pipeline", **components}, indent=2))
 
 
 def peak_gigabytes():
@@ -212,7 +185,6 @@ def main():
     p.add_argument("--family", choices=["sd3", "flux"], default="sd3")
     p.add_argument("--layers", type=int, default=4), p.add_argument("--pixels", type=int, default=256)
     p.add_argument("--images", type=int, default=1), p.add_argument("--half", action="store_true")
-    p.add_argument("--pipeline", metavar="FROM"), p.add_argument("--t5-layers", type=int, default=24)
     p.add_argument("--device", default="cpu"), p.add_argument("--threads", type=int, default=2)
     p.add_argument("--steps", type=int, default=10), p.add_argument("--repeats", type=int, default=3)
     p.add_argument("--checkpointing", action="store_true"), p.add_argument("--compile", action="store_true"), p.add_argument("--velocity")

@@ -1,9 +1,6 @@
-#include <cairo/cairo.h>
 #include <fmt/format.h>
-#include <pango/pangocairo.h>
 
 #include <cmath>
-#include <memory>
 #include <optional>
 
 #include "results/chart/drawing.h"
@@ -16,22 +13,18 @@ namespace harness {
 namespace {
 
 constexpr const char* kWhat = "figure";  ///< that could not be drawn
-constexpr const char* kFontFamily = "Liberation Sans, DejaVu Sans";
+constexpr const char* kFontFamilies = "Liberation Sans, DejaVu Sans";
 constexpr double kShiftedSize = 0.86;  ///< of letters above or below the line
 constexpr double kPointsAnInch = 72;
 
-struct Rgb {
-  int red, green, blue;
-};
-
-constexpr Rgb kInk{27, 31, 36}, kMuted{75, 84, 94}, kRule{214, 219, 224}, kWhite{255, 255, 255};
-constexpr Rgb kBehind{196, 202, 208};  ///< lines that only show where others run
-constexpr Rgb kGood{23, 113, 58}, kBad{179, 38, 30};
+constexpr Color kInk{27, 31, 36}, kMuted{75, 84, 94}, kRule{214, 219, 224}, kWhite{255, 255, 255};
+constexpr Color kBehind{196, 202, 208};  ///< lines that only show where others run
+constexpr Color kGood{23, 113, 58}, kBad{179, 38, 30};
 /// Of the series; dark enough on white, and told apart by the colour-blind in this order.
-constexpr Rgb kSeries[] = {{11, 98, 164},  {189, 82, 18}, {36, 120, 58}, {132, 72, 159}, {133, 103, 0},
-                           {11, 119, 128}, {173, 43, 92}, {76, 85, 96},  {125, 135, 145}};
+constexpr Color kSeries[] = {{11, 98, 164},  {189, 82, 18}, {36, 120, 58}, {132, 72, 159}, {133, 103, 0},
+                             {11, 119, 128}, {173, 43, 92}, {76, 85, 96},  {125, 135, 145}};
 
-Rgb colour_of(const Look& look) {
+Color colour_of(const Look& look) {
   if (look.variant.size() == 2 && look.variant[0] == 'c') return kSeries[look.variant[1] - '0'];
   if (look.variant == "behind") return kBehind;
   if (look.variant == "better") return kGood;
@@ -59,7 +52,7 @@ std::vector<double> dash_of(const Look& look) {
 }
 
 struct Style {
-  std::optional<Rgb> fill = {}, stroke = {};
+  std::optional<Color> fill = {}, stroke = {};
   double width = 0, opacity = 1;
 };
 
@@ -97,7 +90,7 @@ Style style_of(const Look& look) {
 struct Lettering {
   double size;
   bool bold;
-  Rgb colour;
+  Color colour;
 };
 
 Lettering lettering_of(Role role) {
@@ -115,13 +108,6 @@ Lettering lettering_of(Role role) {
   }
 }
 
-struct Release {
-  void operator()(void* object) const { g_object_unref(object); }
-  void operator()(PangoFontDescription* font) const { pango_font_description_free(font); }
-};
-template <class T>
-using Owned = std::unique_ptr<T, Release>;
-
 std::string pango_text(const std::string& text) {
   std::string out;
   for (const auto& [piece, level] : notation_pieces(text)) {
@@ -133,31 +119,15 @@ std::string pango_text(const std::string& text) {
   return out;
 }
 
-Owned<PangoLayout> layout_of(cairo_t* context, const Words& words) {
+TextLayout layout_of(cairo_t* context, const Words& words) {
   const auto [size, bold, colour] = lettering_of(words.look.role);
-  Owned<PangoLayout> layout(pango_cairo_create_layout(context));
-  cairo_font_options_t* options = cairo_font_options_create();
-  cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
-  cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
-  pango_cairo_context_set_font_options(pango_layout_get_context(layout.get()), options);
-  cairo_font_options_destroy(options);
-  Owned<PangoFontDescription> font(pango_font_description_from_string(kFontFamily));
-  pango_font_description_set_absolute_size(font.get(), size * PANGO_SCALE);
-  if (bold) pango_font_description_set_weight(font.get(), PANGO_WEIGHT_BOLD);
-  pango_layout_set_font_description(layout.get(), font.get());
-  const auto markup = pango_text(words.text);
-  pango_layout_set_markup(layout.get(), markup.data(), static_cast<int>(markup.size()));
-  return layout;
+  return text_layout(context, pango_text(words.text), kFontFamilies, size, bold);
 }
 
 double width_of(PangoLayout* layout) {
   int width = 0;
   pango_layout_get_size(layout, &width, nullptr);
   return static_cast<double>(width) / PANGO_SCALE;
-}
-
-void set_colour(cairo_t* context, Rgb colour, double opacity) {
-  cairo_set_source_rgba(context, colour.red / 255.0, colour.green / 255.0, colour.blue / 255.0, opacity);
 }
 
 void draw(cairo_t* context, const Shape& shape) {
@@ -172,11 +142,11 @@ void draw(cairo_t* context, const Shape& shape) {
     (i == 0 ? cairo_move_to : cairo_line_to)(context, shape.spots[i].x, shape.spots[i].y);
   if (shape.closed) cairo_close_path(context);
   if (style.fill) {
-    set_colour(context, *style.fill, style.opacity);
+    set_color(context, *style.fill, style.opacity);
     style.stroke ? cairo_fill_preserve(context) : cairo_fill(context);
   }
   if (!style.stroke) return;
-  set_colour(context, *style.stroke, style.opacity);
+  set_color(context, *style.stroke, style.opacity);
   cairo_set_line_width(context, style.width);
   cairo_set_line_join(context, CAIRO_LINE_JOIN_ROUND);
   const auto dash = dash_of(shape.look);
@@ -186,7 +156,7 @@ void draw(cairo_t* context, const Shape& shape) {
 
 void draw(cairo_t* context, const Words& words) {
   const auto layout = layout_of(context, words);
-  set_colour(context, lettering_of(words.look.role).colour, 1);
+  set_color(context, lettering_of(words.look.role).colour);
   const double share[] = {0, 0.5, 1};  // of the width, before the anchor
   cairo_save(context);
   cairo_translate(context, words.at.x, words.at.y);
@@ -201,7 +171,7 @@ void draw(cairo_t* context, const Drawing& drawing) {
   for (const auto& item : drawing.items) std::visit([&](const auto& one) { draw(context, one); }, item);
 }
 
-std::string svg_colour(Rgb colour) {
+std::string svg_colour(Color colour) {
   return fmt::format("#{:02x}{:02x}{:02x}", colour.red, colour.green, colour.blue);
 }
 
@@ -280,7 +250,7 @@ std::string png_file(const Drawing& drawing, double dots_per_inch) {
                                                         static_cast<int>(std::ceil(drawing.width * zoom)),
                                                         static_cast<int>(std::ceil(drawing.height * zoom))));
   const CairoContext context(cairo_create(surface.get()));
-  set_colour(context.get(), kWhite, 1);
+  set_color(context.get(), kWhite);
   cairo_paint(context.get());
   cairo_scale(context.get(), zoom, zoom);
   draw(context.get(), drawing);

@@ -6,6 +6,10 @@
 
 namespace harness {
 
+void set_color(cairo_t* context, Color color, double opacity) {
+  cairo_set_source_rgba(context, color.red / 255.0, color.green / 255.0, color.blue / 255.0, opacity);
+}
+
 void require_drawn(cairo_t* context, const char* what) {
   if (const auto status = cairo_status(context); status != CAIRO_STATUS_SUCCESS)
     throw Error(cairo_status_to_string(status), what, "", Status::kFailed);

@@ -2,6 +2,7 @@
 
 #include <cairo/cairo.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,6 +16,11 @@ struct CairoRelease {
 };
 using CairoSurface = std::unique_ptr<cairo_surface_t, CairoRelease>;
 using CairoContext = std::unique_ptr<cairo_t, CairoRelease>;
+
+struct Color {
+  std::uint8_t red = 0, green = 0, blue = 0;
+};
+void set_color(cairo_t* context, Color color, double opacity = 1);
 
 /// Throws Error (where: `what` is drawn) if something could not be.
 void require_drawn(cairo_t* context, const char* what);

@@ -1,7 +1,6 @@
 #include "results/grid/grid_canvas.h"
 
 #include <fmt/format.h>
-#include <pango/pangocairo.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -20,11 +19,6 @@ extern "C" const char* __lsan_default_suppressions() {
 
 namespace harness {
 namespace {
-
-struct ObjectRelease {
-  void operator()(void* object) const { g_object_unref(object); }
-  void operator()(PangoFontDescription* font) const { pango_font_description_free(font); }
-};
 
 // Fonts, texts and the images of a large grid; and the room that each of Pango's threads reserves.
 constexpr std::size_t kMemory = std::size_t{256} << 20;
@@ -45,38 +39,6 @@ cairo_surface_t* make_recording() {
   require_memory();
   require_fonts("grid");
   return cairo_recording_surface_create(CAIRO_CONTENT_COLOR_ALPHA, nullptr);
-}
-
-void set_color(cairo_t* context, Color color) {
-  cairo_set_source_rgb(context, color.red / 255.0, color.green / 255.0, color.blue / 255.0);
-}
-
-/// The layout of `markup` under `style`; unhinted, so that the same text takes the same place everywhere.
-std::unique_ptr<PangoLayout, ObjectRelease> make_layout(cairo_t* context, const std::string& family,
-                                                        const std::string& markup, double width,
-                                                        const TextStyle& style) {
-  std::unique_ptr<PangoLayout, ObjectRelease> layout(pango_cairo_create_layout(context));
-  cairo_font_options_t* options = cairo_font_options_create();
-  cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
-  cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
-  cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
-  pango_cairo_context_set_font_options(pango_layout_get_context(layout.get()), options);
-  cairo_font_options_destroy(options);
-
-  std::unique_ptr<PangoFontDescription, ObjectRelease> font(
-      pango_font_description_from_string(family.c_str()));
-  pango_font_description_set_absolute_size(font.get(), style.size * PANGO_SCALE);
-  if (style.bold) pango_font_description_set_weight(font.get(), PANGO_WEIGHT_BOLD);
-  pango_layout_set_font_description(layout.get(), font.get());
-  pango_layout_set_width(layout.get(), static_cast<int>(std::floor(width * PANGO_SCALE)));
-  pango_layout_set_wrap(layout.get(), PANGO_WRAP_WORD_CHAR);
-  pango_layout_set_alignment(layout.get(), style.align);
-  if (style.max_lines > 0) {
-    pango_layout_set_ellipsize(layout.get(), PANGO_ELLIPSIZE_END);
-    pango_layout_set_height(layout.get(), -style.max_lines);
-  }
-  pango_layout_set_markup(layout.get(), markup.data(), static_cast<int>(markup.size()));
-  return layout;
 }
 
 /// Cairo's pixel format: native-endian 0x00RRGGBB.
@@ -117,7 +79,14 @@ GridCanvas::GridCanvas(std::string font)
     : font_(std::move(font)), surface_(make_recording()), context_(cairo_create(surface_.get())) {}
 
 double GridCanvas::text(const std::string& markup, double x, double y, double width, const TextStyle& style) {
-  const auto layout = make_layout(context_.get(), font_, markup, width, style);
+  const auto layout = text_layout(context_.get(), markup, font_, style.size, style.bold);
+  pango_layout_set_width(layout.get(), static_cast<int>(std::floor(width * PANGO_SCALE)));
+  pango_layout_set_wrap(layout.get(), PANGO_WRAP_WORD_CHAR);
+  pango_layout_set_alignment(layout.get(), style.align);
+  if (style.max_lines > 0) {
+    pango_layout_set_ellipsize(layout.get(), PANGO_ELLIPSIZE_END);
+    pango_layout_set_height(layout.get(), -style.max_lines);
+  }
   set_color(context_.get(), style.color);
   cairo_move_to(context_.get(), x, y);
   pango_cairo_show_layout(context_.get(), layout.get());

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <cairo/cairo.h>
 #include <pango/pango.h>
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,10 +9,6 @@
 #include "results/chart/pdf_page.h"
 
 namespace harness {
-
-struct Color {
-  std::uint8_t red = 0, green = 0, blue = 0;
-};
 
 struct TextStyle {
   double size = 16;  ///< pixels, in a PDF points

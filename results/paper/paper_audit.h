@@ -36,8 +36,8 @@ PaperFigures load_paper_figures();
 /// Half of a unit of the last printed digit: 0.00005 for "0.5632", 0.005e-3 for "6.80e-3".
 double printed_rounding(std::string_view printed);
 
-/// Every figure of the paper that other printed figures determine, in the order of the relations
-/// (paper/stated/relations.json). Computes from the figures given alone.
+/// Every figure of the paper that other printed figures determine, computed from the figures given alone
+/// (paper_relations.cpp).
 std::vector<PaperFinding> audit_paper(const PaperFigures& figures = load_paper_figures());
 
 /// {"rules": [{"name", "passed", "message", "verdict", "printed", "computed"}]}; what cannot be computed has
