@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/json.h"
+#include "harness/plan/workspace.h"
 #include "harness/show/experiments.h"
 
 namespace harness {
@@ -30,19 +30,24 @@ struct CheckedEvaluation : StoredEvaluation {
   std::string name;  ///< "dual (seed 42) on test at 80"
 };
 
-/// The whole event log of a job. `problem`: why it could not be read to its end; empty if it could.
-struct JobLog {
-  std::vector<Json> events;
-  std::uint64_t size = 0;  ///< bytes of whole lines
-  std::string problem;
+/// What `harness db check` finds in a workspace's DB (check_database), asked once and only if a rule wants it.
+class WorkspaceCheck {
+ public:
+  explicit WorkspaceCheck(Workspace workspace) : workspace_(std::move(workspace)) {}
+  const Json& result() const;
+
+ private:
+  Workspace workspace_;
+  mutable Json result_;
 };
 
 /// One finished experiment with everything that rules look at. Reads the DB and the files; writes nothing.
 class CheckedExperiment : public Experiment {
  public:
-  CheckedExperiment(Store& store, Experiment experiment);
+  CheckedExperiment(Store& store, Experiment experiment, const WorkspaceCheck& workspace);
 
   Store& store;
+  const WorkspaceCheck& workspace;
   // In place of the record's ids of them:
   std::vector<CheckedRun> runs;                ///< base first, then the table's order; by seed
   std::vector<CheckedEvaluation> evaluations;  ///< of these runs, by run, split and checkpoint
@@ -51,11 +56,6 @@ class CheckedExperiment : public Experiment {
   /// Evaluations of a run on a split, by checkpoint.
   std::vector<const CheckedEvaluation*> evaluations_of(const std::string& run,
                                                        const std::string& split) const;
-  /// The log in a job's folder, read once.
-  const JobLog& log(const std::filesystem::path& folder) const;
-
- private:
-  mutable std::map<std::filesystem::path, JobLog> logs_;
 };
 
 /// What a check found. No problem: it holds, and `summary` says what was looked at.
@@ -81,9 +81,9 @@ struct Findings {
 /// harness/rules/README.md; the map in rules.cpp gives them their names.
 using Check = Findings(const CheckedExperiment& experiment, Fields& rule);
 
-Check check_database, check_jobs, check_event_logs;                                      // records.cpp
-Check check_builds, check_ids, check_settings, check_seeds, check_pairing;               // identity.cpp
-Check check_prompts, check_split, check_counts;                                          // prompts.cpp
+Check check_database;                                                                    // records.cpp
+Check check_builds, check_ids, check_pairing;                                            // identity.cpp
+Check check_split;                                                                       // split.cpp
 Check check_selection, check_test_once, check_spec, check_query;                         // protocol.cpp
 Check check_tested_arms;                                                                 // tested_arms.cpp
 Check check_directions;                                                                  // directions.cpp

@@ -3,40 +3,23 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/event_log.h"
 #include "harness/checks/check.h"
-#include "results/store/rows.h"
+#include "harness/runs/rebuild.h"
 
 namespace harness {
 namespace fs = std::filesystem;
-namespace {
-
-JobLog read_log(const fs::path& file) {
-  JobLog log;
-  if (!fs::exists(file)) {
-    log.problem = "is missing";
-    return log;
-  }
-  try {
-    Events events(file);
-    for (auto& event : events) {
-      log.size = events.mark().bytes;
-      log.events.push_back(std::move(event));
-    }
-  } catch (const Error& error) {
-    log.problem = error.problem();
-  }
-  return log;
-}
-
-}  // namespace
 
 std::size_t CheckedRun::outside_checkpoints() const {
   return config.at(is_images() ? "images" : "imported").size();
 }
 
-CheckedExperiment::CheckedExperiment(Store& opened, Experiment chosen)
-    : Experiment(std::move(chosen)), store(opened) {
+const Json& WorkspaceCheck::result() const {
+  if (result_.is_null()) result_ = check_database(workspace_, false);
+  return result_;
+}
+
+CheckedExperiment::CheckedExperiment(Store& opened, Experiment chosen, const WorkspaceCheck& checked)
+    : Experiment(std::move(chosen)), store(opened), workspace(checked) {
   for (const auto& [run_id, arm] : Experiment::runs) {
     if (auto stored = store.run(run_id)) {
       auto name = fmt::format("{} (seed {})", arm, stored->seed);
@@ -75,12 +58,6 @@ std::vector<const CheckedEvaluation*> CheckedExperiment::evaluations_of(const st
     if (e.run_id == run_id && e.split == split) found.push_back(&e);
   }
   return found;
-}
-
-const JobLog& CheckedExperiment::log(const fs::path& folder) const {
-  const auto known = logs_.find(folder);
-  if (known != logs_.end()) return known->second;
-  return logs_[folder] = read_log(folder / kEventLog);
 }
 
 }  // namespace harness

@@ -21,16 +21,10 @@ constexpr std::size_t kProblemsShown = 3;
 const std::map<std::string, Check*>& known_checks() {
   static const std::map<std::string, Check*> checks = {
       {"database", check_database},
-      {"jobs", check_jobs},
-      {"event-logs", check_event_logs},
       {"builds", check_builds},
       {"ids", check_ids},
-      {"settings", check_settings},
-      {"seeds", check_seeds},
       {"pairing", check_pairing},
-      {"prompts", check_prompts},
       {"split", check_split},
-      {"counts", check_counts},
       {"selection", check_selection},
       {"test-once", check_test_once},
       {"tested-arms", check_tested_arms},

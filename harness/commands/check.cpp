@@ -92,11 +92,13 @@ Json document_of(const ChosenExperiments& chosen, const std::vector<TableCheck>&
 }
 
 int check_table(const CheckOptions& o) {
-  Store store(find_workspace(o.db.place).db, OpenMode::kReadOnly);
+  const auto workspace = find_workspace(o.db.place);
+  Store store(workspace.db, OpenMode::kReadOnly);
+  const WorkspaceCheck database(workspace);
   auto chosen = chosen_experiments(store, o.db);
   std::vector<TableCheck> checks;
   for (auto& experiment : chosen.experiments)
-    checks.push_back(check_experiment(CheckedExperiment(store, std::move(experiment)), o));
+    checks.push_back(check_experiment(CheckedExperiment(store, std::move(experiment), database), o));
   const auto print_words = [&] {
     for (const auto& check : checks) {
       put("{}", &check == &checks.front() ? "" : "\n");

@@ -45,7 +45,7 @@ int rebuild(const Options& options) {
 }
 
 int check(const Options& options) {
-  const auto checked = check_database(find_workspace(options.place));
+  const auto checked = check_database(find_workspace(options.place), true);
   const auto& findings = checked.at("findings");
   const auto print_words = [&] {
     for (const auto& note : checked.at("notes")) tell("note: {}\n", note.get<std::string>());

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <functional>
 #include <memory>
-#include <type_traits>
 
 #include "core/error.h"
 #include "core/streams.h"
@@ -14,7 +12,7 @@
 #include "harness/compare/effect.h"
 #include "harness/plan/collection.h"
 #include "harness/plan/metric_catalogue.h"
-#include "harness/run/power_report.h"
+#include "harness/run/pilot.h"
 #include "harness/terminal/output.h"
 #include "results/table/table_format.h"
 #include "results/table/table_view.h"
@@ -97,193 +95,163 @@ Design design_of(const PowerOptions& options, const Pilot& pilot) {
   return design;
 }
 
+/// What is said of one difference. A claim about checkpoints takes one run of each. Nothing: unknown, or not
+/// enough in any number.
+struct Answer {
+  const PilotDifference& pilot;
+  double level = 0;
+  std::optional<double> detectable = {}, power = {};  ///< of the design, between the methods
+  std::optional<std::int64_t> runs = {}, prompts = {};
+  std::optional<double> detectable_checkpoints = {};
+  std::optional<std::int64_t> checkpoint_prompts = {};
+
+  std::optional<double> run_sd() const {
+    return pilot.knows_runs() ? std::optional(std::sqrt(pilot.components.run)) : std::nullopt;
+  }
+};
+
+Answer answer_of(const PilotDifference& pilot, const Design& design, const PowerOptions& options) {
+  Answer answer{.pilot = pilot, .level = options.alpha / static_cast<double>(pilot.claims)};
+  const auto settings = judged_first({.confidence = 1 - options.alpha, .power = options.power}, pilot.claims);
+  auto one_run = design;
+  one_run.runs = 1;
+  answer.detectable = detectable_by(pilot, design, Claim::kMethods, settings);
+  answer.detectable_checkpoints = detectable_by(pilot, one_run, Claim::kCheckpoints, settings);
+  if (!options.effect) return answer;
+  const auto components = components_with(pilot, design);
+  answer.checkpoint_prompts = units_needed(
+      *options.effect, checkpoints_standard_error(components, 1, design.prompts), design.prompts, settings);
+  if (!pilot.knows_runs()) return answer;
+  answer.runs = runs_needed(*options.effect, components, design.prompts, settings);
+  if (design.runs < kFewestRuns) return answer;
+  answer.prompts = prompts_needed(*options.effect, components, design.runs, settings);
+  if (design.prompts >= kFewestPrompts)
+    answer.power = crossed_power(*options.effect, components, design.runs, design.prompts, settings);
+  return answer;
+}
+
+struct PowerReport {
+  const PowerOptions& options;
+  Pilot pilot;
+  Design design;
+  std::vector<Answer> answers;
+};
+
+Json answer_json(const Answer& answer, bool of_effect) {
+  const auto& pilot = answer.pilot;
+  Json json = {{"baseline", pilot.baseline},
+               {"method", pilot.method},
+               {"claims", pilot.claims},
+               {"level", answer.level},
+               {"runs", pilot.runs},
+               {"prompts", pilot.prompts},
+               {"runs_spread", !pilot.knows_runs()  ? Json()
+                               : pilot.by_yardstick ? Json("yardstick")
+                                                    : Json("own")},
+               {"run_sd", or_null(answer.run_sd())},
+               {"methods", {{"detectable", or_null(answer.detectable)}}},
+               {"checkpoints", {{"detectable", or_null(answer.detectable_checkpoints)}}}};
+  if (of_effect) {
+    json["methods"].update({{"power", or_null(answer.power)},
+                            {"runs_needed", or_null(answer.runs)},
+                            {"prompts_needed", or_null(answer.prompts)}});
+    json["checkpoints"]["prompts_needed"] = or_null(answer.checkpoint_prompts);
+  }
+  return json;
+}
+
+/// The document of --json (results/STATISTICS.md, "Planning").
+Json power_json(const PowerReport& report) {
+  const auto& [options, pilot, design, answers] = report;
+  Json differences = Json::array();
+  for (const auto& answer : answers) differences.push_back(answer_json(answer, options.effect.has_value()));
+  return {{"table", pilot.table.id},
+          {"backbone", pilot.backbone},
+          {"scale", pilot.scale},
+          {"split", pilot.split},
+          {"metric", pilot.metric},
+          {"effect", or_null(options.effect)},
+          {"power", options.power},
+          {"alpha", options.alpha},
+          {"claims", pilot.claims},
+          {"design", {{"runs", design.runs}, {"prompts", design.prompts}, {"images", design.images}}},
+          {"pilot", {{"source", pilot.source}, {"experiment", or_null(pilot.experiment)}}},
+          {"warning", pilot.warning.empty() ? Json() : Json(pilot.warning)},
+          {"differences", std::move(differences)}};
+}
+
 // In words
 
-/// "0.012 (0.031)": the second as the first claim that Holm's adjustment judges.
-template <class T>
-std::string text_of(const AtLevels<T>& value, const std::string& otherwise = kDash) {
-  const auto one = [&](const std::optional<T>& number) {
-    if (!number) return otherwise;
-    if constexpr (std::is_integral_v<T>) return std::to_string(*number);
-    return fmt::format("{:.2g}", static_cast<double>(*number));
-  };
-  return fmt::format("{} ({})", one(value.last), one(value.first));
+std::string text_of(const std::optional<double>& number) {
+  return number ? fmt::format("{:.2g}", *number) : kDash;
 }
 
-void print_grid(const std::vector<DesignCell>& grid) {
-  std::vector<std::string> columns = {"runs"};
-  std::vector<Json> rows;
-  for (const auto& cell : grid) {
-    const auto column = fmt::format("{} prompts", cell.prompts);
-    if (rows.empty() || rows.back().at("runs") != cell.runs) rows.push_back({{"runs", cell.runs}});
-    rows.back()[column] = text_of(cell.detectable);
-    if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
-  }
-  print_rows(rows, columns);
+std::string text_of(const std::optional<std::int64_t>& number) {
+  return number ? std::to_string(*number) : kDash;
 }
 
-void print_curve(const PlannedDifference& answer, const Design& design) {
-  std::vector<Json> rows;
-  const auto methods = fmt::format("methods, {} runs", design.runs);
-  for (std::size_t i = 1; i < answer.curve.size(); i += 2) {
-    const auto& point = answer.curve[i];
-    const auto share = [](const AtLevels<double>& power) {
-      return power.last ? fmt::format("{:.2f} ({:.2f})", *power.last, *power.first) : std::string(kDash);
-    };
-    rows.push_back({{"difference", fmt::format("{:.2g}", point.effect)},
-                    {methods, share(point.methods)},
-                    {"these checkpoints", share(point.checkpoints)}});
-  }
-  put("\nProbability to find a difference on {} prompts:\n\n", design.prompts);
-  print_rows(rows, {"difference", methods, "these checkpoints"});
-}
-
-void print_needs(const PlannedDifference& answer, const PowerReport& report) {
+void print_answers(const PowerReport& report) {
   const auto& design = report.design;
-  const auto& needs = answer.needs;
-  put("For {:g} between the methods:", *report.effect);
-  if (!answer.pilot.knows_runs()) {
-    const auto& table = report.pilot.table;
-    const auto how = table.backbone == kImagesBackbone
-                         ? std::string("harness score NAME=DIR1 NAME=DIR2 NAME=DIR3 ...")
-                         : fmt::format("harness reproduce --table {} --seeds 42..44", table.id);
-    put(" unknown. One training run per method shows no spread between runs; three do (`{}`).\n", how);
-  } else if (design.prompts < kFewestPrompts) {
-    put(" nothing is claimed of {} prompts; a claim needs {} runs and {} prompts.\n", design.prompts,
-        kFewestRuns, kFewestPrompts);
-  } else {
-    if (needs.runs.last) {
-      put(" {} training runs per method on {} prompts.",
-          text_of(needs.runs, fmt::format("over {}", kMostRuns)), design.prompts);
-    } else {
-      put(" not even {} training runs per method are enough on {} prompts.", kMostRuns, design.prompts);
-    }
-    if (!plans_methods(answer.pilot, design)) {
-      put(" A claim about methods needs {} runs.\n", kFewestRuns);
-    } else if (needs.prompts.last) {
-      put(" With {} runs, prompts needed: {}.\n", design.runs, text_of(needs.prompts, "none enough"));
-    } else if (answer.pilot.components.run == 0) {
-      put(" With {} runs: over {:.0e} prompts.\n", design.runs, static_cast<double>(kMostUnits));
-    } else {
-      put(" With {} runs it cannot be reached by more prompts alone: the noise between runs limits it.\n",
-          design.runs);
-    }
-    if (needs.power.last)
-      put("{} runs and {} prompts find it with probability {:.2f} ({:.2f}).\n", design.runs, design.prompts,
-          *needs.power.last, *needs.power.first);
+  const std::string spread = "sd between runs", checkpoints = "these checkpoints";
+  const auto methods = fmt::format("methods, {} runs", design.runs),
+             prompts = fmt::format("prompts needed with {} runs", design.runs),
+             runs = fmt::format("runs needed on {} prompts", design.prompts);
+  std::vector<std::string> columns = {"difference", "level", spread, methods, checkpoints};
+  if (report.options.effect) {
+    for (const auto& column : {std::string("power"), runs, prompts, std::string("prompts, one run of each")})
+      columns.push_back(column);
   }
-  put("For {:g} between checkpoints, one run of each: {} prompts.\n", *report.effect,
-      text_of(needs.checkpoint_prompts, fmt::format("over {:.0e}", static_cast<double>(kMostUnits))));
-}
-
-/// How far the answer hangs on a spread that few runs gave.
-void print_spread(const PlannedDifference& answer, const PowerReport& report) {
-  if (!answer.run_sd) return;
-  const auto& pilot = answer.pilot;
-  put("Standard deviation between runs of the difference: {:.2g}, from {} ({} of freedom) {:.2g} to {:.2g} (95 %){}",
-      std::sqrt(pilot.components.run), counted(pilot.runs, "run"), counted(pilot.runs - 1, "degree"),
-      answer.run_sd->low, answer.run_sd->high,
-      pilot.by_yardstick ? ", of the yardstick: runs of one method" : "");
-  if (report.effect && answer.needs.runs.last) {
-    const auto most = answer.needs.most_runs;
-    put("; with these {} to {} runs are needed", answer.needs.fewest_runs.value_or(kFewestRuns),
-        most ? std::to_string(*most) : fmt::format("over {}", kMostRuns));
-  }
-  put(".\n");
-}
-
-/// Whether more images of a prompt help nobody knows from a pilot with one.
-void print_images(const PowerReport& report) {
-  const auto unknown = [&](const PlannedDifference& answer) {
-    return !answer.pilot.images.variance && answer.pilot.images.images != report.design.images;
-  };
-  if (std::ranges::none_of(report.answers, unknown)) return;
-  put("The pilot has one image per prompt and does not tell how much {:g} help. All figures are of the best "
-      "case, in which everything beside runs and prompts is noise of single images.\n",
-      report.design.images);
-}
-
-/// What is said of the number of claims that differences are judged with; "34, 207" where they differ.
-std::string claims_text(const PowerReport& report,
-                        const std::function<std::string(std::size_t claims)>& text_of_one) {
-  std::vector<std::string> texts;
-  for (const auto& difference : report.pilot.differences) texts.push_back(text_of_one(difference.claims));
-  return join(distinct_of(texts, std::identity()), ", ");
-}
-
-void print_one(const PlannedDifference& answer, const PowerReport& report) {
-  put("\n{} \u2212 {}\n\n", answer.pilot.method, answer.pilot.baseline);
-  if (!answer.grid.empty()) {
-    put("Between the methods:\n\n");
-    print_grid(answer.grid);
-    put("\n");
-  }
-  put("Between checkpoints, one run of each, on {} prompts: {}.\n", report.design.prompts,
-      text_of(answer.checkpoints));
-  if (report.effect)
-    print_needs(answer, report);
-  else
-    print_curve(answer, report.design);
-  print_spread(answer, report);
-}
-
-/// A row a difference: many pages would not be read.
-void print_many(const PowerReport& report) {
-  const auto& design = report.design;
-  const auto methods = fmt::format("methods, {} runs", design.runs);
-  const std::string spread = "sd between runs (95 %)";
-  std::vector<std::string> columns = {"difference", spread, methods, "these checkpoints"};
-  if (report.effect) columns.insert(columns.end(), {"power", "runs needed"});
   std::vector<Json> rows;
   for (const auto& answer : report.answers) {
-    const auto& pilot = answer.pilot;
-    Json row = {
-        {"difference", fmt::format("{} \u2212 {}", pilot.method, pilot.baseline)},
-        {spread, answer.run_sd ? fmt::format("{:.2g} ({:.2g} to {:.2g})", std::sqrt(pilot.components.run),
-                                             answer.run_sd->low, answer.run_sd->high)
-                               : kDash},
-        {methods, text_of(answer.methods)},
-        {"these checkpoints", text_of(answer.checkpoints)}};
-    if (report.effect) {
-      const auto& power = answer.needs.power;
-      row["power"] = power.last ? fmt::format("{:.2f} ({:.2f})", *power.last, *power.first) : kDash;
-      row["runs needed"] =
-          pilot.knows_runs() ? text_of(answer.needs.runs, fmt::format("over {}", kMostRuns)) : kDash;
-    }
-    rows.push_back(std::move(row));
+    rows.push_back({{"difference", fmt::format("{} \u2212 {}", answer.pilot.method, answer.pilot.baseline)},
+                    {"level", fmt::format("{:.2g}", answer.level)},
+                    {spread, text_of(answer.run_sd())},
+                    {methods, text_of(answer.detectable)},
+                    {checkpoints, text_of(answer.detectable_checkpoints)},
+                    {"power", text_of(answer.power)},
+                    {runs, text_of(answer.runs)},
+                    {prompts, text_of(answer.prompts)},
+                    {"prompts, one run of each", text_of(answer.checkpoint_prompts)}});
   }
-  put("\nOn {} prompts{}:\n\n", design.prompts,
-      report.effect ? fmt::format("; power and runs for {:g} between the methods", *report.effect) : "");
+  put("\n");
   print_rows(rows, columns);
-  const auto any = [&](auto is_so) {
-    return std::ranges::any_of(report.answers, [&](const auto& answer) { return is_so(answer.pilot); });
-  };
-  if (any([](const PilotDifference& pilot) { return pilot.by_yardstick; }))
+  put("\n");
+}
+
+void print_notes(const PowerReport& report) {
+  const auto& [options, pilot, design, answers] = report;
+  const auto any = [&](auto is_so) { return std::ranges::any_of(pilot.differences, is_so); };
+  if (options.effect)
+    put("Runs, prompts and power are those that {:g} takes. {}: no number up to {} runs or {:.0e} prompts is enough, or unknown.\n",
+        *options.effect, kDash, kMostRuns, static_cast<double>(kMostUnits));
+  if (design.runs < kFewestRuns || design.prompts < kFewestPrompts)
+    put("A claim about methods needs {} runs and {} prompts.\n", kFewestRuns, kFewestPrompts);
+  if (any([](const PilotDifference& d) { return !d.knows_runs(); })) {
+    const auto how = pilot.table.backbone == kImagesBackbone
+                         ? std::string("harness score NAME=DIR1 NAME=DIR2 NAME=DIR3 ...")
+                         : fmt::format("harness reproduce --table {} --seeds 42..44", pilot.table.id);
+    put("One training run per method shows no spread between runs; three do (`{}`).\n", how);
+  }
+  if (any([](const PilotDifference& d) { return d.by_yardstick; }))
     put("The spread between runs is of the yardstick: runs of one method.\n");
-  if (any([](const PilotDifference& pilot) { return !pilot.knows_runs(); }))
-    put("One training run per method shows no spread between runs; three do.\n");
-  if (report.effect)
-    put("Runs needed go with the square of the spread, which is known as well as its interval says.\n");
-  put("--rows {},{} shows one of them with other numbers of runs and prompts.\n",
-      report.answers.front().pilot.baseline, report.answers.front().pilot.method);
+  if (any([&](const PilotDifference& d) {
+        return !d.images.variance && d.images.images != report.design.images;
+      }))
+    put("The pilot has one image per prompt and does not tell how much {:g} help. All figures are of the best "
+        "case, in which everything beside runs and prompts is noise of single images.\n",
+        design.images);
 }
 
 void print_power(const PowerReport& report) {
-  constexpr std::size_t kAPageEach = 4;
-  const auto& pilot = report.pilot;
+  const auto& [options, pilot, design, answers] = report;
   put("{}: {}, {} split, backbone {}, scale {}. Variances: {}, {} prompts.\n", pilot.table.id, pilot.metric,
       pilot.split, pilot.backbone, pilot.scale, pilot.source, pilot.differences.front().prompts);
   if (!pilot.warning.empty()) put("{}\n", pilot.warning);
-  put("Below: smallest true difference that is found with probability {:g}, two-sided at {:g}; in parentheses "
-      "the same for the first of Holm's {} claims, at {}. Holm's adjustment lies between the two.\n",
-      report.last.power, report.alpha, claims_text(report, [](std::size_t n) { return std::to_string(n); }),
-      claims_text(report, [&](std::size_t n) { return fmt::format("{:.2g}", report.alpha_first(n)); }));
-  if (report.answers.size() > kAPageEach) {
-    print_many(report);
-  } else {
-    for (const auto& answer : report.answers) print_one(answer, report);
-  }
-  print_images(report);
+  put("Smallest true difference found with probability {:g} on {} prompts, two-sided at {:g} over the number of "
+      "claims, the level that judges first:\n",
+      options.power, design.prompts, options.alpha);
+  print_answers(report);
+  print_notes(report);
 }
 
 int power(const PowerOptions& options) {
@@ -295,11 +263,11 @@ int power(const PowerOptions& options) {
   if (options.seeds) require_range(*options.seeds, 1, kMostRuns, "--seeds");
   if (options.prompts) require_range(*options.prompts, 2, kMostUnits / 2, "--prompts");
   if (options.samples) require_range(*options.samples, 1, 1000, "--samples");
-  PowerReport report{.pilot = chosen_pilot(options), .alpha = options.alpha, .effect = options.effect};
+  PowerReport report{.options = options, .pilot = chosen_pilot(options), .design = {}, .answers = {}};
   require_sensible_effect(options.effect, report.pilot.table, {report.pilot.metric});
   report.design = design_of(options, report.pilot);
-  report.last = {.confidence = 1 - report.alpha, .power = options.power};
-  answer(report);
+  for (const auto& difference : report.pilot.differences)
+    report.answers.push_back(answer_of(difference, report.design, options));
   return print_answer(options.json, power_json(report), [&] { print_power(report); });
 }
 
@@ -307,7 +275,8 @@ Command make_power() {
   auto o = std::make_shared<PowerOptions>();
   Command command{"power", "Plan: the runs and prompts that a difference needs", R"(
 Takes the variances between runs and prompts from a finished experiment, or those that ship with the
-program, and judges as the tables do. With --effect: what finds it. Without: the curve of power.
+program, and judges as the tables do, at the level of the first of their claims (--alpha over their number).
+With --effect: the runs and prompts that find it.
 Examples:
   harness power sd35-ocr --effect 0.01
   harness power sd35-ocr --effect 0.01 --seeds 5 --prompts 1000
@@ -331,7 +300,7 @@ Examples:
   command.add("--prompts", &o->prompts, "prompts (default: the pilot's)", {.value = "N"});
   command.add("--samples", &o->samples, "images per prompt (default: the pilot's)", {.value = "N"});
   command.add("--power", &o->power, "probability with which the difference is to be found");
-  command.add("--alpha", &o->alpha, "level of the two-sided test, before Holm");
+  command.add("--alpha", &o->alpha, "family-wise error rate of the table's claims");
   add_workspace_options(command, o->place);
   return with_json(std::move(command), o, power);
 }

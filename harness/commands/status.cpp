@@ -183,9 +183,7 @@ std::string idle_line(const WorkspaceStatus& status) {
 }
 
 bool is_running(const WorkspaceStatus& status) {
-  return status.holder || is_with_slurm(status) || std::ranges::any_of(status.runs, [](const RunStatus& run) {
-           return run.state == RunState::kRunning;
-         });
+  return status.holder || is_with_slurm(status) || has_workers(status);
 }
 
 /// What stands below the runs.
@@ -225,12 +223,13 @@ std::string block_of(const WorkspaceStatus& status, const std::string& options) 
   return join(lines, "\n") + "\n";
 }
 
-int watch(StatusReader& reader, StatusScope scope, double seconds, const std::string& options) {
+int watch(const Workspace& workspace, StatusScope scope, double seconds) {
   const CtrlC ctrl_c;
   Redraw redraw;
+  SlurmAnswer queue;
   for (;;) {
-    const auto status = reader.read(scope);
-    redraw.show(block_of(status, options));
+    const auto status = read_status(workspace, scope, queue);
+    redraw.show(block_of(status, workspace.options));
     if (!is_running(status) || !is_output_wanted() || ctrl_c.comes_within(seconds)) return 0;
   }
 }
@@ -241,10 +240,10 @@ int show(const Options& options) {
   if (options.watch && !(*options.watch >= 0.1 && *options.watch <= 86400))
     throw Error("must be 0.1 to 86400 seconds", "--watch");
   const auto workspace = find_workspace(options.place);
-  StatusReader reader(workspace);
   const auto scope = options.all ? StatusScope::kAll : StatusScope::kCurrent;
-  if (options.watch) return watch(reader, scope, *options.watch, workspace.options);
-  const auto status = reader.read(scope);
+  if (options.watch) return watch(workspace, scope, *options.watch);
+  SlurmAnswer queue;
+  const auto status = read_status(workspace, scope, queue);
   Json runs = Json::array();
   for (const auto& run : status.runs) runs.push_back(run_status_json(run));
   if (options.json) {

@@ -1,9 +1,8 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
-#include <set>
+#include <span>
 
 #include "core/error.h"
 #include "core/event_log.h"
@@ -24,6 +23,7 @@
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
 #include "harness/terminal/seeds.h"
+#include "results/store/database_diff.h"
 #include "results/store/left_out.h"
 #include "results/store/rows.h"
 
@@ -227,23 +227,6 @@ void prepare(const RecordedJob& job, const VerifyOptions& options, const fs::pat
   write_file(folder / kJobFile, document.dump(1) + "\n");
 }
 
-std::string shown(const Json& value) {
-  return value.is_null() ? "nothing" : value.is_string() ? in_quotes(value.get<std::string>()) : value.dump();
-}
-
-void add_difference(Verification& out, const std::string& what, const Json& recorded, const Json& now) {
-  out.differences.push_back(
-      fmt::format("{}: {} is recorded, and {} came out", what, shown(recorded), shown(now)));
-}
-
-/// Bit for bit, but that SQLite keeps no sign of a zero.
-void expect(Verification& out, const std::string& what, const Json& recorded, const Json& now) {
-  if (recorded != now) add_difference(out, what, recorded, now);
-}
-
-using Number = std::optional<double>;
-using Text = std::optional<std::string>;
-
 Json to_json(const Verification& v) {
   return {{"job", v.job.id},
           {"kind", v.job.kind},
@@ -256,137 +239,74 @@ Json to_json(const Verification& v) {
           {"machine", or_null(v.machine)}};
 }
 
-/// The picture that grids and reports show is the one that was scored. One that was deleted shows nothing.
-void compare_file(const std::string& name, const std::string& recorded, const fs::path& file,
-                  Verification& out) {
-  if (!fs::is_regular_file(file)) return;
-  expect(out, fmt::format("{}, SHA-256 of {}", name, file.string()), recorded, sha256_file(file));
-}
+// What is compared, bit for bit, but that SQLite keeps no sign of a zero.
 
-void compare_metrics(Store& store, const Json& event, const std::string& image, Verification& out) {
-  constexpr auto kSql = R"sql(
-    SELECT m.name, m.value FROM metrics AS m JOIN prompts AS p ON p.id = m.prompt_id
-    WHERE m.evaluation_id = ?1 AND p.position = ?2 AND m.sample = ?3)sql";
-  std::map<std::string, Json> recorded;
-  for (const auto& [metric, value] :
-       rows_of<std::string, Number>(store, kSql, out.job.id, event.at("position").get<std::int64_t>(),
-                                    event.at("sample").get<std::int64_t>()))
-    recorded[metric] = or_null(value);
-  const auto& now = event.at("metrics");
-  for (const auto& [metric, value] : now.items()) {
-    if (!recorded.contains(metric)) add_difference(out, fmt::format("{}, {}", image, metric), Json(), value);
-  }
-  for (const auto& [metric, value] : recorded) {
-    const auto what = fmt::format("{}, {}", image, metric);
-    if (now.contains(metric)) {
-      expect(out, what, value, now.at(metric));
-    } else {
-      add_difference(out, what, value, Json());
+/// Of an evaluation the images that were made again.
+constexpr auto kRepeatedImages = R"sql(evaluation_id = ?1 AND (position, sample) IN (
+  SELECT p.position, s.sample FROM other.samples AS s JOIN other.prompts AS p ON p.id = s.prompt_id
+  WHERE s.evaluation_id = ?1))sql";
+constexpr RowsOfJob kOfEvaluation[] = {
+    {"samples", kRepeatedImages, "'prompt ' || position || ', sample ' || sample",
+     "sha256 AS \"SHA-256 of the image\", transcript, transcript_raw AS \"raw transcript\", judgement"},
+    {"metrics", kRepeatedImages, "'prompt ' || position || ', sample ' || sample || ', ' || name", "value"},
+    {"detections", kRepeatedImages,
+     "'prompt ' || position || ', sample ' || sample || ', detection ' || rank", "*"}};
+/// A statistic that programs record since has nothing to be compared with.
+constexpr RowsOfJob kOfTraining[] = {
+    {"train_stats", "run_id = ?1 AND name IN (SELECT name FROM train_stats WHERE run_id = ?1)",
+     "'update ' || update_index || ', ' || name || ifnull(' at step ' || timestep, '')", "value"},
+    {"checkpoints", "run_id = ?1", "'checkpoint ' || step", "sha256"}};
+
+/// Makes a DB of what the job that was run again wrote in `folder`, with what it rests on as `store` has it.
+/// Gives how many images, or updates and checkpoints, it has. Throws Error for a log that is not whole.
+std::size_t record_repetition(Store& store, const RecordedJob& job, const fs::path& folder,
+                              const fs::path& db) {
+  Store made(db, OpenMode::kReadWrite);
+  JobRecord record{.id = job.id, .kind = job.kind, .run_id = job.run, .folder = folder};
+  made.atomically([&] {
+    made.record_run(*store.run(job.run));
+    if (job.is_evaluation()) {
+      for (const auto& set : store.prompt_sets()) made.record_prompt_set(set);
+      for (const auto& checkpoint : store.checkpoints(job.run)) made.record_checkpoint(checkpoint);
+      const auto all = store.evaluations(job.run);
+      EvaluationRecord evaluation = *std::ranges::find(all, job.id, &StoredEvaluation::id);
+      evaluation.selection_id.reset();
+      evaluation.n = std::ssize(read_json(folder / kPositionsFile)) *
+                     evaluation.config.value("samples", std::int64_t{1});
+      made.record_evaluation(evaluation);
+      record.evaluation_id = job.id;
     }
-  }
+    made.ingest(record);
+  });
+  const auto* done =
+      job.is_evaluation()
+          ? "SELECT count(*) FROM samples WHERE evaluation_id = ?1"
+          : "SELECT (SELECT count(DISTINCT update_index) FROM train_stats WHERE run_id = ?1) + "
+            "(SELECT count(*) FROM checkpoints WHERE run_id = ?1)";
+  return static_cast<std::size_t>(rows_of<std::int64_t>(made, done, job.id).front());
 }
 
-/// What was found in the images of an evaluation, by position and sample, as events say it.
-using FoundObjects = std::map<std::pair<std::int64_t, std::int64_t>, Json>;
-
-FoundObjects recorded_objects(Store& store, const std::string& evaluation) {
-  FoundObjects objects;
-  for (const auto& found : store.detections(evaluation)) {
-    Json object = {{"name", found.name},
-                   {"score", found.score},
-                   {"box", {found.x0, found.y0, found.x1, found.y1}},
-                   {"counted", found.counted}};
-    if (found.colour) object["colour"] = *found.colour;
-    objects[{found.position, found.sample}].push_back(std::move(object));
+std::string side_text(const RowValues& of, const RowValues& other) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    if (i >= other.size() || of[i] != other[i]) parts.push_back(of[i].first + " " + of[i].second);
   }
-  return objects;
+  return parts.empty() ? "nothing" : join(parts, ", ");
 }
 
-void compare_detections(const std::string& image, const Json& recorded, const Json& now, Verification& out) {
-  const auto at = [](const Json& list, std::size_t i) { return i < list.size() ? list[i] : Json(); };
-  for (std::size_t i = 0; i < std::max(recorded.size(), now.size()); ++i)
-    expect(out, fmt::format("{}, detection {}", image, i), at(recorded, i), at(now, i));
-}
-
-void compare_image(Store& store, const Json& event, const FoundObjects& objects, Verification& out) {
-  const auto position = event.at("position").get<std::int64_t>();
-  const auto name = fmt::format("prompt {}", position);
-  constexpr auto kSql = R"sql(
-    SELECT s.sha256, s.path, s.transcript, s.transcript_raw, s.judgement
-    FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
-    WHERE s.evaluation_id = ?1 AND p.position = ?2 AND s.sample = ?3)sql";
-  const auto sample = event.at("sample").get<std::int64_t>();
-  const auto samples =
-      rows_of<std::string, std::string, Text, Text, Text>(store, kSql, out.job.id, position, sample);
-  if (samples.empty()) return add_difference(out, name, Json(), "an image");
-  const auto& [sha256, path, transcript, raw, judgement] = samples.front();
-  compare_file(name, sha256, out.job.folder / path, out);
-  expect(out, name + ", SHA-256 of the image", sha256, event.at("sha256"));
-  expect(out, name + ", transcript", or_null(transcript), event.at("transcript"));
-  expect(out, name + ", raw transcript", or_null(raw), event.at("transcript_raw"));
-  expect(out, name + ", judgement", or_null(judgement), event.value("judgement", Json()));
-  const auto found = objects.find({position, sample});
-  compare_detections(name, found == objects.end() ? Json::array() : found->second,
-                     event.value("detections", Json::array()), out);
-  compare_metrics(store, event, name, out);
-}
-
-void compare_evaluation(Store& store, Events events, Verification& out) {
-  const auto objects = recorded_objects(store, out.job.id);
-  for (const auto& event : events) {
-    if (event.value("type", "") != "sample") continue;
-    compare_image(store, event, objects, out);
-    ++out.compared;
+/// The pictures that grids and reports show are those that were scored. One that was deleted shows nothing.
+void compare_files(Store& store, Verification& out) {
+  const auto sql = fmt::format(
+      "SELECT position, path, sha256 FROM (SELECT s.*, p.position FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id) WHERE {}",
+      kRepeatedImages);
+  for (const auto& [position, path, recorded] :
+       rows_of<std::int64_t, std::string, std::string>(store, sql.c_str(), out.job.id)) {
+    const auto file = out.job.folder / path;
+    if (!fs::is_regular_file(file)) continue;
+    if (const auto found = sha256_file(file); found != recorded)
+      out.differences.push_back(fmt::format("prompt {}, SHA-256 of {}: {} is recorded, and the file has {}",
+                                            position, file.string(), recorded, found));
   }
-}
-
-void compare_training(Store& store, Events events, Verification& out) {
-  using Place = std::tuple<std::int64_t, std::int64_t, std::string>;  // update, timestep (-1: none), name
-  std::map<Place, Json> recorded;
-  std::set<std::string> measured_then;
-  for (const auto& [update, timestep, name, value] : rows_of<std::int64_t, std::int64_t, std::string, Number>(
-           store, "SELECT update_index, ifnull(timestep, -1), name, value FROM train_stats WHERE run_id = ?1",
-           out.job.run)) {
-    recorded[{update, timestep, name}] = or_null(value);
-    measured_then.insert(name);
-  }
-  const auto name_of = [](const Place& place) {
-    const auto& [update, timestep, name] = place;
-    return fmt::format("update {}{}, {}", update,
-                       timestep < 0 ? std::string() : fmt::format(", step {}", timestep), name);
-  };
-  auto steps = rows_of<std::int64_t>(store, "SELECT step FROM checkpoints WHERE run_id = ?1", out.job.run);
-  const auto compare = [&](std::int64_t update, std::int64_t timestep, const std::string& name,
-                           const Json& now) {
-    if (!measured_then.contains(name)) return;  // a statistic that programs record since
-    const auto found = recorded.find({update, timestep, name});
-    expect(out, name_of({update, timestep, name}), found == recorded.end() ? Json() : found->second, now);
-    if (found != recorded.end()) recorded.erase(found);
-  };
-  for (const auto& event : events) {
-    const auto type = event.value("type", "");
-    if (type == "update") {
-      const auto update = event.at("update_index").get<std::int64_t>();
-      for (const auto& [name, value] : event.at("stats").items()) compare(update, -1, name, value);
-      for (const auto& [name, values] : event.at("per_step").items()) {
-        for (std::size_t k = 0; k < values.size(); ++k)
-          compare(update, static_cast<std::int64_t>(k), name, values[k]);
-      }
-      ++out.compared;
-    } else if (type == "checkpoint") {
-      const auto step = event.at("step").get<std::int64_t>();
-      const auto manifests = rows_of<std::string>(
-          store, "SELECT sha256 FROM checkpoints WHERE run_id = ?1 AND step = ?2", out.job.run, step);
-      expect(out, fmt::format("checkpoint {}, SHA-256 of its manifest", step),
-             manifests.empty() ? Json() : Json(manifests[0]), event.at("sha256"));
-      std::erase(steps, step);
-      ++out.compared;
-    }
-  }
-  for (const auto& [place, value] : recorded) {
-    if (!value.is_null()) add_difference(out, name_of(place), value, Json());
-  }
-  for (const auto step : steps) add_difference(out, fmt::format("checkpoint {}", step), "recorded", Json());
 }
 
 /// What differs between the programs that recorded and repeated a job. Differences are expected from other
@@ -446,12 +366,26 @@ void require_same_sources(const RecordedJob& job, const Registry& registry) {
 
 Verification compare_job(Store& store, const RecordedJob& job, const fs::path& folder) {
   Verification result{.job = job};
+  const auto db = folder / kDatabaseName;
+  try {
+    result.compared = record_repetition(store, job, folder, db);
+  } catch (const Error& error) {
+    if (error.where() == db.string()) throw;  // a full disk is no difference
+    result.differences.emplace_back(error.what());
+    return result;
+  }
+  RowDiff diff(store, db);
+  const auto parts = job.is_evaluation() ? std::span<const RowsOfJob>(kOfEvaluation) : kOfTraining;
+  for (const auto& of : parts) {
+    for (const auto& row : diff.rows(of, job.id))
+      result.differences.push_back(fmt::format("{}: {} is recorded, and {} came out", row.name,
+                                               side_text(row.here, row.other),
+                                               side_text(row.other, row.here)));
+  }
   if (job.is_evaluation()) {
-    compare_evaluation(store, Events(folder / kEventLog), result);
+    compare_files(store, result);
     result.there =
         rows_of<std::int64_t>(store, "SELECT count(*) FROM samples WHERE evaluation_id = ?1", job.id).front();
-  } else {
-    compare_training(store, Events(folder / kEventLog), result);
   }
   result.machine = other_machine(last_start(job.folder / kEventLog).value_or(Json::object()),
                                  last_start(folder / kEventLog).value_or(Json::object()));

@@ -261,6 +261,11 @@ std::optional<double> detectable_by(const PilotDifference& difference, const Des
                            design.prompts, settings);
 }
 
+PowerSettings judged_first(PowerSettings settings, std::size_t claims) {
+  settings.confidence = 1 - (1 - settings.confidence) / static_cast<double>(std::max<std::size_t>(1, claims));
+  return settings;
+}
+
 std::size_t claims_of(const Plan& plan) {
   return family_size(questions_of(compared_arms(plan.spec, plan.baseline, plan.methods),
                                   named_by_table(plan.spec, plan.metrics)));
@@ -277,17 +282,12 @@ Json planned_power(const Plan& plan, std::size_t claims, Store* store) {
   const auto& positions = plan.positions(pilot->split);
   const Design design{.runs = std::ssize(plan.seeds), .prompts = std::ssize(positions)};
   const auto claim = design.runs < kFewestRuns ? Claim::kCheckpoints : Claim::kMethods;
-  const PowerSettings settings;
-  const PowerSettings first{.confidence = 1 - (1 - settings.confidence) / static_cast<double>(claims)};
+  const auto settings = judged_first({}, claims);
   Json differences = Json::array();
   for (const auto& d : pilot->differences) {
     if (d.baseline != plan.baseline || !holds(plan.methods, d.method)) continue;
-    const auto effect = detectable_by(d, design, claim, settings);
-    if (!effect) continue;
-    differences.push_back({{"baseline", d.baseline},
-                           {"method", d.method},
-                           {"effect", *effect},
-                           {"effect_holm", or_null(detectable_by(d, design, claim, first))}});
+    if (const auto effect = detectable_by(d, design, claim, settings))
+      differences.push_back({{"baseline", d.baseline}, {"method", d.method}, {"effect", *effect}});
   }
   if (differences.empty()) return {};
   return {{"metric", pilot->metric}, {"claim", claim_name(claim)},
@@ -299,26 +299,23 @@ Json planned_power(const Plan& plan, std::size_t claims, Store* store) {
 std::string planned_power_text(const Json& power) {
   if (power.is_null()) return {};
   const auto& differences = power.at("differences");
-  const auto effects_of = [](const Json& d) {
-    return fmt::format("{:.2g} ({:.2g})", d.at("effect").get<double>(), d.at("effect_holm").get<double>());
-  };
+  const auto effect_of = [](const Json& d) { return d.at("effect").get<double>(); };
   std::vector<std::string> found;
   constexpr std::size_t kEach = 6;
   if (differences.size() > kEach) {
-    const auto by_effect = [](const Json& d) { return d.at("effect").get<double>(); };
-    const auto [least, most] = std::ranges::minmax_element(differences, {}, by_effect);
-    found.push_back(
-        fmt::format("{} to {} in {} differences", effects_of(*least), effects_of(*most), differences.size()));
+    const auto [least, most] = std::ranges::minmax_element(differences, {}, effect_of);
+    found.push_back(fmt::format("{:.2g} to {:.2g} in {} differences", effect_of(*least), effect_of(*most),
+                                differences.size()));
   } else {
     for (const auto& d : differences) {
-      found.push_back(fmt::format("{} \u2212 {} {}", d.at("method").get<std::string>(),
-                                  d.at("baseline").get<std::string>(), effects_of(d)));
+      found.push_back(fmt::format("{} \u2212 {} {:.2g}", d.at("method").get<std::string>(),
+                                  d.at("baseline").get<std::string>(), effect_of(d)));
     }
   }
   const bool of_methods = power.at("claim") == claim_name(Claim::kMethods);
   return fmt::format(
-      "Smallest difference in {} found with probability {:g} between {}: {}; in parentheses as the first of "
-      "Holm's {} claims. Variances: {}.\n",
+      "Smallest difference in {} found with probability {:g} between {}: {}. Judged as the first of Holm's {} "
+      "claims. Variances: {}.\n",
       power.at("metric").get<std::string>(), power.at("power").get<double>(),
       of_methods ? std::string("the methods")
                  : fmt::format("these checkpoints (methods need {} runs)", kFewestRuns),

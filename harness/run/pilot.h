@@ -68,13 +68,15 @@ VarianceComponents components_with(const PilotDifference& difference, const Desi
 std::optional<double> detectable_by(const PilotDifference& difference, const Design& design, Claim claim,
                                     const PowerSettings& settings = {});
 
+/// At the level of the claim that Holm's adjustment judges first among so many.
+PowerSettings judged_first(PowerSettings settings, std::size_t claims);
+
 /// How many claims Holm's adjustment is over in the table of a plan.
 std::size_t claims_of(const Plan& plan);
 
 /// What a plan is about to find: {"metric", "claim", "runs", "prompts", "power", "claims", "source",
-/// "differences": [{"baseline", "method", "effect", "effect_holm"}]}, the second with `claims` at the level
-/// of the first of so many; a leaderboard has its own number. Null where no pilot of its table, backbone and
-/// scale is known, and at a scale that judges nothing.
+/// "differences": [{"baseline", "method", "effect"}]}, judged first of `claims`; a leaderboard has its own
+/// number. Null where no pilot of its table, backbone and scale is known, and at a scale that judges nothing.
 Json planned_power(const Plan& plan, std::size_t claims, Store* store);
 
 /// The same as a line; empty for null.

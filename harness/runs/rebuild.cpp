@@ -469,7 +469,7 @@ Json rebuild_journal(const Workspace& workspace) {
   return {{"journal", workspace.journal().string()}, {"kept", path_or_null(kept)}};
 }
 
-Json check_database(const Workspace& workspace) {
+Json check_database(const Workspace& workspace, bool files) {
   require_results_file(workspace.db);
   Checked checked;
   Json version;
@@ -483,7 +483,7 @@ Json check_database(const Workspace& workspace) {
     checked.add(error);
   }
   if (store && checked.findings.empty()) check_rows(workspace, *store, checked);
-  if (store && fs::is_directory(workspace.folder)) {
+  if (files && store && fs::is_directory(workspace.folder)) {
     try {
       check_folders(workspace, *store, checked);
       check_images(workspace, *store, checked);

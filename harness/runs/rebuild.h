@@ -27,7 +27,7 @@ Json rebuild_journal(const Workspace& workspace);
 /// What is wrong with a workspace's DB, logs and images: {"db", "version", "findings": [text], "notes":
 /// [text], "rows_compared" (bool), "hint" (what mends it, or null)}. Changes nothing. Throws Error (status 2)
 /// if there is no DB, or it is another program's or workspace's; (status 1) if the disk or another process is
-/// in the way.
-Json check_database(const Workspace& workspace);
+/// in the way. `files`: also the folders of runs, and images.
+Json check_database(const Workspace& workspace, bool files);
 
 }  // namespace harness

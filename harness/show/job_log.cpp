@@ -4,7 +4,6 @@
 #include <fstream>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "core/event_log.h"
 #include "harness/plan/lock_holder.h"
@@ -29,19 +28,16 @@ std::uint64_t tail_of(const fs::path& log, std::uintmax_t bytes) {
   return static_cast<std::uint64_t>(file.tellg());
 }
 
-std::string type_of_event(const Json& event) {
-  return event.value("type", std::string());
-}
-
 /// Reads a log from `offset` on, handing each event to `see`, and says what has become of the job.
 template <class See>
-void read_log(const fs::path& log, std::uint64_t offset, ReadLog& job, See see) {
-  if (!fs::exists(log)) return;
+ReadLog read_log(const fs::path& log, std::uint64_t offset, See see) {
+  ReadLog job;
+  if (!fs::exists(log)) return job;
   // Asked first: a worker that ends meanwhile has left its last word by now.
   auto holder = lock_holder(log);
   auto ended = ReadLog::kStopped;
   for (const auto& event : Events(log, offset)) {
-    const auto type = type_of_event(event);
+    const auto type = event.value("type", std::string());
     job.last_event = std::max(job.last_event, event.value("time", 0.0));
     if (type == "job_started") ended = ReadLog::kStopped;
     if (type == "job_completed") {
@@ -53,87 +49,61 @@ void read_log(const fs::path& log, std::uint64_t offset, ReadLog& job, See see) 
       const auto where = event.value("where", std::string());
       job.failure = (where.empty() ? "" : where + ": ") + event.value("what", std::string("failed"));
     }
-    see(type, event);
+    see(job, type, event);
   }
   job.state = ended;
   if (ended != ReadLog::kFailed) job.failure.clear();
-  if (ended != ReadLog::kStopped) return;
+  if (ended != ReadLog::kStopped) return job;
   if (!holder) holder = lock_holder(log);  // one that began meanwhile
-  if (!holder) return;
+  if (!holder) return job;
   job.state = ReadLog::kRunning;
   job.process = *holder;
-}
-
-struct Point {
-  std::int64_t count = 0;
-  double time = 0;
-};
-
-double seconds_each(const Point& from, const Point& to) {
-  return (to.time - from.time) / static_cast<double>(to.count - from.count);
-}
-
-/// Over as many whole epochs as there are updates of. In the first one the images were drawn before the first
-/// update, and the others cost what those that followed it did.
-std::optional<double> pace_of(const std::vector<Point>& updates, const std::optional<Point>& start,
-                              std::int64_t epoch) {
-  const auto steps = std::ssize(updates) - 1;
-  if (const auto whole = steps / epoch * epoch; steps > 0 && whole > 0)
-    return seconds_each(*(updates.end() - 1 - whole), updates.back());
-  if (steps < 1) return std::nullopt;
-  const double each = seconds_each(updates.front(), updates.back());
-  if (!start) return each;
-  const double drawn_and_first = updates.front().time - start->time;
-  return (drawn_and_first + static_cast<double>(epoch - 1) * each) / static_cast<double>(epoch);
+  return job;
 }
 
 }  // namespace
 
-TrainingLog read_training_log(const fs::path& log, std::int64_t epoch) {
-  TrainingLog training;
-  std::vector<Point> updates;  // of the last start
-  std::optional<Point> start;
-  read_log(log, tail_of(log, kUpdatesTail), training, [&](const std::string& type, const Json& event) {
-    const double time = event.value("time", 0.0);
-    if (const auto from = event.find("resumed_from"); from != event.end()) {
-      updates.clear();
-      start = Point{from->get<std::int64_t>(), time};
-      // What was done beyond the resume point is done again.
-      if (start->count > 0 || training.update) training.update = start->count;
-    }
-    if (type != "update") return;
-    updates.push_back({event.value("update_index", std::int64_t{0}), time});
-    training.update = updates.back().count;
-    const auto reward = event.at("stats").find("reward_mean");
-    const bool known = reward != event.at("stats").end() && reward->is_number();
-    training.reward = known ? std::optional(reward->get<double>()) : std::nullopt;
-  });
-  training.seconds_per_update = pace_of(updates, start, std::max<std::int64_t>(1, epoch));
-  return training;
+ReadLog read_training_log(const fs::path& log) {
+  std::optional<double> begin;  // of what is measured: the last start, or the first update that is read
+  std::int64_t from = 0;
+  return read_log(
+      log, tail_of(log, kUpdatesTail), [&](ReadLog& job, const std::string& type, const Json& event) {
+        const double time = event.value("time", 0.0);
+        if (const auto resumed = event.find("resumed_from"); resumed != event.end()) {
+          job.done = from = resumed->get<std::int64_t>();  // what was done beyond it is done again
+          begin = time;
+          job.seconds_each.reset();
+        }
+        if (type != "update") return;
+        job.done = event.value("update_index", std::int64_t{0});
+        if (!begin) {
+          begin = time;
+          from = job.done;
+        }
+        if (job.done > from) job.seconds_each = (time - *begin) / static_cast<double>(job.done - from);
+        const auto reward = event.at("stats").find("reward_mean");
+        const bool known = reward != event.at("stats").end() && reward->is_number();
+        job.reward = known ? std::optional(reward->get<double>()) : std::nullopt;
+      });
 }
 
-EvaluationLog read_evaluation_log(const fs::path& log) {
-  EvaluationLog evaluation;
-  read_log(log, tail_of(log, kEndTail), evaluation, [](const std::string&, const Json&) {});
-  if (evaluation.state == ReadLog::kNotBegun || evaluation.state == ReadLog::kDone) return evaluation;
-  evaluation = {};
+ReadLog read_evaluation_log(const fs::path& log) {
+  const auto end = read_log(log, tail_of(log, kEndTail), [](ReadLog&, const std::string&, const Json&) {});
+  if (end.state == ReadLog::kNotBegun || end.state == ReadLog::kDone) return end;
   std::set<std::pair<std::int64_t, std::int64_t>> images;
-  std::vector<double> times;  // of images, in the last start
+  std::int64_t images_of_start = 0;
   double begin = 0;
-  read_log(log, 0, evaluation, [&](const std::string& type, const Json& event) {
+  return read_log(log, 0, [&](ReadLog& job, const std::string& type, const Json& event) {
     const double time = event.value("time", 0.0);
     if (type == "job_started") {
       begin = time;
-      times.clear();
+      images_of_start = 0;
     }
     if (type != "sample") return;
     images.emplace(event.value("position", std::int64_t{0}), event.value("sample", std::int64_t{0}));
-    times.push_back(time);
+    job.done = std::ssize(images);
+    job.seconds_each = (time - begin) / static_cast<double>(++images_of_start);
   });
-  evaluation.images = std::ssize(images);
-  if (times.empty()) return evaluation;
-  evaluation.seconds_per_image = seconds_each({0, begin}, {std::ssize(times), times.back()});
-  return evaluation;
 }
 
 }  // namespace harness

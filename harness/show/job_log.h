@@ -22,25 +22,16 @@ struct ReadLog {
   pid_t process = 0;                        ///< of kRunning; 0: on another machine
   double last_event = 0;                    ///< seconds since 1970; 0: none
   std::string failure = {};                 ///< of kFailed
+  std::int64_t done = 0;                    ///< updates, or images; of a finished evaluation 0
+  std::optional<double> reward = {};        ///< mean of the last update
+  std::optional<double> seconds_each = {};  ///< an update, or an image; of a finished evaluation nothing
   std::optional<double> wall_seconds = {};  ///< of kDone: as the worker measured its last start
 };
 
-struct TrainingLog : ReadLog {
-  std::optional<std::int64_t> update = {};  ///< the last one
-  std::optional<double> reward = {};        ///< its mean
-  std::optional<double> seconds_per_update = {};
-};
-
-struct EvaluationLog : ReadLog {
-  std::int64_t images = 0;  ///< drawn and scored; not counted in one that is done
-  std::optional<double> seconds_per_image = {};
-};
-
-/// Reads the log's end alone, however long it is. `epoch`: updates of an epoch, which are measured together,
-/// since its images are drawn before the first of them. Throws Error for a damaged log.
-TrainingLog read_training_log(const std::filesystem::path& log, std::int64_t epoch);
+/// Reads the log's end alone, however long it is. Throws Error for a damaged log.
+ReadLog read_training_log(const std::filesystem::path& log);
 
 /// Throws as above.
-EvaluationLog read_evaluation_log(const std::filesystem::path& log);
+ReadLog read_evaluation_log(const std::filesystem::path& log);
 
 }  // namespace harness

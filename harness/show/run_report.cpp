@@ -11,6 +11,7 @@
 #include "core/event_log.h"
 #include "core/streams.h"
 #include "core/text.h"
+#include "harness/plan/table_spec.h"
 #include "harness/plan/workspace.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
@@ -419,21 +420,10 @@ fs::path folder_of(const Store& store, const StoredRun& run) {
 
 std::string live_state(Store& store, const StoredRun& run, const std::map<std::string, std::string>& known) {
   if (const auto found = known.find(run.id); found != known.end()) return found->second;
-  const auto log = folder_of(store, run) / kEventLog;
-  if (run.state == JobState::kDone) return "done";
-  if (event_log_is_held(log)) return "running";
-  if (run.state == JobState::kPlanned && !fs::exists(log)) return run_state_name(RunState::kWaiting);
-  if (!fs::exists(log))
-    return run.state == JobState::kRunning ? "interrupted" : std::string(job_state_name(run.state));
-  const auto status = store.job_state(run.id);
-  std::string state(job_state_name(run.state));
-  for (const auto& event : Events(log, status ? status->log_offset : 0)) {
-    const auto type = event.value("type", std::string());
-    if (type == "job_started") state = "running";
-    if (type == "job_completed") state = "done";
-    if (type == "job_failed") state = "failed";
-  }
-  return state == "running" ? "interrupted" : state;
+  if (event_log_is_held(folder_of(store, run) / kEventLog)) return run_state_name(RunState::kRunning);
+  if (run.state == JobState::kPlanned) return run_state_name(RunState::kWaiting);
+  if (run.state == JobState::kRunning) return run_state_name(RunState::kInterrupted);
+  return std::string(job_state_name(run.state));
 }
 
 std::vector<Json> experiments_with(Store& store, const std::string& run_id) {

@@ -18,8 +18,7 @@ StoredRun find_run(Store& store, const std::string& id);
 std::filesystem::path folder_of(const Store& store, const StoredRun& run);
 
 /// What has become of a run (run_state_name): of all its parts where `known`, run_states of its workspace,
-/// has it; else, as of one that a finished experiment holds, of its training, logs that the DB has not read
-/// yet counted.
+/// has it; else, as of one that a finished experiment holds, of its training.
 std::string live_state(Store& store, const StoredRun& run, const std::map<std::string, std::string>& known);
 
 /// Everything about a run in this state (live_state); print_run_report: the same for reading.

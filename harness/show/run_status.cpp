@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <set>
 #include <utility>
 
 #include "core/error.h"
@@ -13,12 +13,10 @@
 #include "core/text.h"
 #include "harness/plan/asked_runs.h"
 #include "harness/plan/lock_holder.h"
+#include "harness/plan/table_spec.h"
 #include "harness/show/job_log.h"
-#include "harness/show/recorded_runs.h"
-#include "harness/slurm/queue.h"
 #include "harness/slurm/submission.h"
 #include "results/store/journal.h"
-#include "results/store/record_type.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -28,99 +26,48 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// A training's shape, from its identity; 0 where that does not tell.
-struct Shape {
-  std::int64_t updates = 0, epoch = 0, images_of_epoch = 0;
-  std::vector<std::int64_t> checkpoints = {};
-};
-
-Shape shape_of(const RunRecord& run) {
-  const auto settings = run.config.value("settings", Json::object());
-  const auto number = [&](const char* name) { return settings.value(name, std::int64_t{0}); };
-  Shape shape{.updates = number("updates"),
-              .epoch = number("updates_per_epoch") * settings.value("inner_epochs", std::int64_t{1}),
-              .images_of_epoch = number("prompts_per_epoch") * number("group_size")};
-  shape.checkpoints = settings.value("checkpoints", std::vector<std::int64_t>{});
-  return shape;
-}
-
-/// A job of a run: its training, or an evaluation, which may not have been planned in detail yet.
+/// A job of a run: its training, or an evaluation.
 struct JobOfRun {
   RunPart part = RunPart::kTrain;
   std::optional<std::int64_t> checkpoint = {};
-  std::string queue = {};                  ///< RunStatus::queue
-  std::optional<std::int64_t> total = {};  ///< images of an evaluation
+  std::optional<std::int64_t> total = {};  ///< updates, or images
   std::string id = {};                     ///< empty: not recorded yet
+  fs::path folder = {};
   ReadLog log = {};
-  std::int64_t images = 0;
-  std::optional<double> seconds_per_image = {};
+  std::string queue = {};  ///< RunStatus::queue
+
+  bool is_training() const { return part == RunPart::kTrain; }
+  std::int64_t left() const {
+    return log.state == ReadLog::kDone ? 0 : std::max<std::int64_t>(0, total.value_or(0) - log.done);
+  }
 };
 
 /// A run with all that was read of it.
 struct ReadRun {
   RunStatus status;
-  std::vector<JobOfRun> jobs;
-  Shape shape;
-  std::optional<double> seconds_per_update = {};
+  std::vector<JobOfRun> jobs = {};
+  double images_of_update = 0;  ///< 0: its settings do not tell
 
-  double images_of_update() const {
-    return shape.epoch > 0 ? static_cast<double>(shape.images_of_epoch) / static_cast<double>(shape.epoch)
-                           : 0;
-  }
-
-  std::int64_t updates_left() const {
-    const bool trained =
-        jobs.empty() || jobs.front().part != RunPart::kTrain || jobs.front().log.state == ReadLog::kDone;
-    return trained ? 0 : std::max<std::int64_t>(0, shape.updates - status.update.value_or(0));
+  /// How many evaluated images take the time of an update, or of an image.
+  double units_each(const JobOfRun& job) const {
+    return job.is_training() ? kEvaluatedPerTrained * std::max(1.0, images_of_update) : 1;
   }
 };
 
-/// What a table asks for beside training, as far as its runs show it.
-struct Protocol {
-  bool evaluates = false, tests = false;
-  std::map<std::string, std::int64_t> images;  ///< of a split
-};
-
-/// What Slurm said last, which is asked only where a job of its own may still be in its queue.
-class QueueAnswer {
- public:
-  /// Nothing where it does not answer.
-  const SlurmQueue* current() {
-    using Clock = std::chrono::steady_clock;
-    constexpr auto kLasts = std::chrono::seconds(10);
-    if (!read_ || Clock::now() - *read_ > kLasts) {
-      read_ = Clock::now();
-      trouble_.clear();
-      try {
-        if (!queue_) queue_ = std::make_unique<SlurmQueue>();
-        queue_->read();
-      } catch (const Error& error) {
-        trouble_ = error.problem();
-      }
-    }
-    return trouble_.empty() ? queue_.get() : nullptr;
-  }
-  /// Why it did not; "" where it did, or was not asked.
-  const std::string& trouble() const { return trouble_; }
-
- private:
-  std::unique_ptr<SlurmQueue> queue_;
-  std::optional<std::chrono::steady_clock::time_point> read_;
-  std::string trouble_;
-};
-
+/// Reads runs and says what they do.
 class Reading {
  public:
   /// `is_cared_for`: somebody works here, or will.
-  Reading(const Workspace& workspace, const RecordedRuns& records, bool is_cared_for,
-          const std::optional<AskedRuns>& asked, QueueAnswer& queue)
-      : workspace_(workspace), records_(records), is_cared_for_(is_cared_for), asked_(asked), queue_(queue) {}
+  Reading(const Workspace& workspace, const RecordedRuns& records, const std::optional<AskedRuns>& asked,
+          bool is_cared_for, SlurmAnswer& queue)
+      : workspace_(workspace), records_(records), asked_(asked), is_cared_for_(is_cared_for), queue_(queue) {}
 
   ReadRun read(const RecordedRun& known, std::vector<std::string>& notes) const {
-    ReadRun run{.status = facts_of(known), .jobs = {}, .shape = shape_of(known.record)};
-    run.jobs = jobs_of(known, run.shape);
+    auto run = facts_of(known);
     try {
-      read_logs(known, run);
+      for (auto& job : run.jobs) {
+        if (!job.id.empty()) read_log(run, job);
+      }
     } catch (const std::exception& error) {  // damaged, or not ours to read
       notes.emplace_back(error.what());
     }
@@ -129,137 +76,109 @@ class Reading {
   }
 
  private:
-  RunStatus facts_of(const RecordedRun& known) const {
+  ReadRun facts_of(const RecordedRun& known) const {
     const auto& record = known.record;
     auto folder = workspace_.run_folder(record.id);
     std::error_code absent;
     if (!fs::exists(folder, absent)) folder = record.folder;
-    return {.id = record.id,
-            .table = record.table_id,
-            .scale = record.scale,
-            .backbone = record.backbone,
-            .method = record.method,
-            .row = record.arm,
-            .seed = record.seed,
-            .folder = folder,
-            .experiments = known.experiments};
+    ReadRun run{.status = {.id = record.id,
+                           .table = record.table_id,
+                           .scale = record.scale,
+                           .backbone = record.backbone,
+                           .method = record.method,
+                           .row = record.arm,
+                           .seed = record.seed,
+                           .folder = folder,
+                           .experiments = known.experiments}};
+    const auto settings = record.config.value("settings", Json::object());
+    const auto number = [&](const char* name) { return settings.value(name, std::int64_t{0}); };
+    const auto updates_of_epoch =
+        number("updates_per_epoch") * settings.value("inner_epochs", std::int64_t{1});
+    if (updates_of_epoch > 0)
+      run.images_of_update = static_cast<double>(number("prompts_per_epoch") * number("group_size")) /
+                             static_cast<double>(updates_of_epoch);
+    if (const auto updates = number("updates"); updates > 0) run.status.updates = updates;
+    if (takes_a_worker(record.method))
+      run.jobs.push_back({.total = run.status.updates, .id = record.id, .folder = folder});
+    add_evaluations(known, run);
+    return run;
   }
 
-  /// The starting weights, which come first and are tested at once, show what the table asks for.
-  Protocol protocol_of(const RecordedRun& run) const {
-    Protocol protocol;
-    bool others_begun = false;
-    for (const auto& id : records_.order) {
-      const auto& other = records_.runs.at(id);
-      if (!other.is_beside(run)) continue;
-      protocol.evaluates = protocol.evaluates || other.is_base();
-      std::error_code absent;
-      others_begun =
-          others_begun || (!other.is_base() && fs::exists(workspace_.run_folder(id) / kJobFile, absent));
-      for (const auto& evaluation : other.evaluations) {
-        protocol.images[evaluation.split] = evaluation.n;
-        protocol.tests = protocol.tests || evaluation.split == "test";
-      }
-    }
-    protocol.tests = protocol.tests || (protocol.evaluates && !others_begun);
-    return protocol;
-  }
-
-  std::vector<JobOfRun> jobs_of(const RecordedRun& run, const Shape& shape) const {
-    std::vector<JobOfRun> jobs;
-    if (takes_a_worker(run.record.method)) jobs.push_back({.id = run.record.id});
-    const auto protocol = protocol_of(run);
-    if (!protocol.evaluates && run.evaluations.empty()) return jobs;
-    const auto add = [&](RunPart part, const std::string& split, std::optional<std::int64_t> step) {
-      JobOfRun job{.part = part, .checkpoint = step};
-      if (const auto n = protocol.images.find(split); n != protocol.images.end()) job.total = n->second;
-      // The last one that was asked for: with other settings or prompts there may be several.
-      for (const auto& evaluation : run.evaluations) {
-        if (evaluation.split != split || (step && evaluation.step != *step)) continue;
-        if (evaluation.table_id != run.record.table_id || evaluation.scale != run.record.scale) continue;
-        job.id = evaluation.id;
-        job.checkpoint = evaluation.step;
-        job.total = evaluation.n;
-      }
-      jobs.push_back(std::move(job));
+  /// Those that were asked for last; of a run that was not, those recorded for its table. With other settings
+  /// or prompts there may be several of a checkpoint: the last one counts.
+  void add_evaluations(const RecordedRun& known, ReadRun& run) const {
+    const auto part_of = [](const std::string& split) {
+      return split == "test" ? RunPart::kTest : RunPart::kEvaluate;
     };
-    auto steps = run.is_base() ? std::vector<std::int64_t>{0} : shape.checkpoints;
-    if (run.record.method == kImagesMethod && steps.size() == 1) steps.clear();  // there is nothing to choose
-    for (const auto step : steps) add(RunPart::kEvaluate, "validation", step);
-    if (protocol.tests) add(RunPart::kTest, "test", {});
-    return jobs;
-  }
-
-  /// `eval-<split>-<step>-<id>`
-  static fs::path folder_of(const ReadRun& run, const RecordedRun& known, const JobOfRun& job) {
+    const bool is_asked = asked_ && asked_->runs.contains(run.status.id);
+    if (is_asked) {
+      for (const auto& asked : asked_->runs.at(run.status.id))
+        run.jobs.push_back({.part = part_of(asked.split), .checkpoint = asked.step, .total = asked.images});
+    }
     for (const auto& evaluation : known.evaluations) {
-      if (evaluation.id == job.id) return run.status.folder / fs::path(evaluation.folder).filename();
-    }
-    return run.status.folder;
-  }
-
-  void read_logs(const RecordedRun& known, ReadRun& run) const {
-    for (auto& job : run.jobs) {
-      if (job.id.empty()) continue;
-      const auto folder = folder_of(run, known, job);
-      const auto log = folder / kEventLog;
-      if (job.part == RunPart::kTrain) {
-        read_training(log, run, job);
-      } else {
-        read_evaluation(log, job);
+      if (evaluation.table_id != run.status.table || evaluation.scale != run.status.scale) continue;
+      const auto part = part_of(evaluation.split);
+      auto job = std::ranges::find_if(run.jobs, [&](const JobOfRun& other) {
+        return other.part == part && (part == RunPart::kTest || other.checkpoint == evaluation.step);
+      });
+      if (job == run.jobs.end()) {
+        if (is_asked) continue;
+        job = run.jobs.insert(run.jobs.end(), {.part = part});
       }
-      heed_queue(folder, job);
-      add_failure(job);
-      if (job.log.last_event > 0)
-        run.status.last_event = std::max(run.status.last_event.value_or(0), job.log.last_event);
+      job->checkpoint = evaluation.step;
+      job->total = evaluation.n;
+      job->id = evaluation.id;
+      job->folder = run.status.folder / fs::path(evaluation.folder).filename();
     }
   }
 
-  static void read_training(const fs::path& log, ReadRun& run, JobOfRun& job) {
-    const auto training = read_training_log(log, run.shape.epoch);
-    job.log = training;
-    run.status.update = training.update;
-    run.status.reward = training.reward;
-    run.seconds_per_update = training.seconds_per_update;
-    if (run.shape.updates > 0) run.status.updates = run.shape.updates;
-  }
-
-  static void read_evaluation(const fs::path& log, JobOfRun& job) {
-    const auto evaluation = read_evaluation_log(log);
-    job.log = evaluation;
-    job.images = evaluation.state == ReadLog::kDone ? job.total.value_or(0) : evaluation.images;
-    job.seconds_per_image = evaluation.seconds_per_image;
-    if (evaluation.state == ReadLog::kDone && evaluation.wall_seconds && job.images > 0)
-      job.seconds_per_image = *evaluation.wall_seconds / static_cast<double>(job.images);
+  void read_log(ReadRun& run, JobOfRun& job) const {
+    auto& status = run.status;
+    auto& log = job.log;
+    const auto file = job.folder / kEventLog;
+    log = job.is_training() ? read_training_log(file) : read_evaluation_log(file);
+    if (job.is_training()) {
+      if (log.done > 0) status.update = log.done;
+      status.reward = log.reward;
+    } else if (log.state == ReadLog::kDone) {
+      log.done = job.total.value_or(0);
+      if (log.wall_seconds && log.done > 0)
+        log.seconds_each = *log.wall_seconds / static_cast<double>(log.done);
+    }
+    merge_queue_state(job);
+    add_failure(job);
+    if (log.last_event > 0) status.last_event = std::max(status.last_event.value_or(0), log.last_event);
   }
 
   /// A lock on another machine may not be seen here: Slurm knows.
-  void heed_queue(const fs::path& folder, JobOfRun& job) const {
-    if (job.log.state == ReadLog::kDone) return;
-    const auto submission = read_submission(folder);
-    const auto* queue = submission ? queue_.current() : nullptr;
-    if (queue == nullptr) return;
-    const auto* queued = queue->find(submission->job);
+  void merge_queue_state(JobOfRun& job) const {
+    auto& log = job.log;
+    if (log.state == ReadLog::kDone) return;
+    const auto submission = read_submission(job.folder);
+    const auto* queued = submission ? queue_.find(submission->job) : nullptr;
     if (queued == nullptr || !queued->is_alive()) return;
     job.queue = queued->text();
-    if (job.log.state == ReadLog::kFailed) job.log.state = ReadLog::kStopped;  // it goes on
-    if (!queued->is_waiting() && job.log.state != ReadLog::kNotBegun) job.log.state = ReadLog::kRunning;
+    if (log.state == ReadLog::kFailed) log.state = ReadLog::kStopped;  // it goes on
+    if (!queued->is_waiting() && log.state != ReadLog::kNotBegun) log.state = ReadLog::kRunning;
   }
 
-  /// A worker that died could say nothing: the orchestrator did, unless somebody went on since.
+  /// A worker that died could say nothing: the orchestrator did. Neither counts where a command works here
+  /// that was asked for it since.
   void add_failure(JobOfRun& job) const {
+    auto& log = job.log;
     const auto was_asked_again = [&](const std::string& failed) {
       return is_cared_for_ && asked_ && failed < asked_->at;
     };
-    if (job.log.state == ReadLog::kFailed && was_asked_again(utc_text(job.log.last_event)))
-      job.log.state = ReadLog::kStopped;
+    const auto last_event = utc_text(log.last_event);
+    if (log.state == ReadLog::kFailed && was_asked_again(last_event)) log.state = ReadLog::kStopped;
     const auto found = records_.failures.find(job.id);
-    if (found == records_.failures.end() || !job.queue.empty()) return;
-    if (job.log.state == ReadLog::kRunning || job.log.state == ReadLog::kDone) return;
-    if (found->second.recorded < utc_text(job.log.last_event)) return;
-    if (was_asked_again(found->second.recorded)) return;
-    job.log.state = ReadLog::kFailed;
-    job.log.failure = found->second.what;
+    if (found == records_.failures.end() || !job.queue.empty() || log.state == ReadLog::kRunning ||
+        log.state == ReadLog::kDone)
+      return;
+    const auto& [recorded, what] = found->second;
+    if (recorded < last_event || was_asked_again(recorded)) return;
+    log.state = ReadLog::kFailed;
+    log.failure = what;
   }
 
   /// What the states of its jobs make of a run.
@@ -272,137 +191,83 @@ class Reading {
     status.jobs_done =
         std::ranges::count_if(run.jobs, [](const JobOfRun& job) { return job.log.state == ReadLog::kDone; });
     const auto first = [&](ReadLog::State state) {
-      return std::ranges::find_if(run.jobs, [&](const JobOfRun& job) { return job.log.state == state; });
+      const auto job =
+          std::ranges::find_if(run.jobs, [&](const JobOfRun& each) { return each.log.state == state; });
+      return job == run.jobs.end() ? nullptr : &*job;
     };
-    if (const auto job = first(ReadLog::kRunning); job != run.jobs.end()) {
+    if (const auto* job = first(ReadLog::kRunning)) {
       status.state = RunState::kRunning;
       status.process = job->log.process;
-      show(run, *job);
-      return measure(run, *job);
+      measure(run, *job);
+      return show(status, *job);
     }
-    if (status.jobs_done == status.jobs || is_finished) {
+    if (is_finished || (status.jobs > 0 && status.jobs_done == status.jobs)) {
       status.state = RunState::kDone;
       return;
     }
-    if (const auto job = first(ReadLog::kFailed); job != run.jobs.end()) {
+    if (const auto* job = first(ReadLog::kFailed)) {
       status.state = RunState::kFailed;
       status.failure = job->log.failure;
-      return show(run, *job);
+      return show(status, *job);
     }
-    const bool is_begun = status.jobs_done > 0 || first(ReadLog::kStopped) != run.jobs.end();
-    const bool is_cared_for = is_cared_for_ || !status.queue.empty();
-    status.state = is_begun && !is_cared_for ? RunState::kInterrupted : RunState::kWaiting;
-    if (!is_begun) return;
-    if (const auto job = first(ReadLog::kStopped); job != run.jobs.end()) return show(run, *job);
-    const auto& next = *first(ReadLog::kNotBegun);
-    if (next.part != RunPart::kTest) return show(run, next);
+    const auto* stopped = first(ReadLog::kStopped);
+    if (status.jobs_done == 0 && stopped == nullptr) return;  // it waits
+    if (!is_cared_for_ && status.queue.empty()) status.state = RunState::kInterrupted;
+    const auto* next = stopped != nullptr ? stopped : first(ReadLog::kNotBegun);
+    if (next == stopped || next->part != RunPart::kTest) return show(status, *next);
     status.part = status.is_base() ? RunPart::kTest : RunPart::kSelect;
   }
 
-  static void show(ReadRun& run, const JobOfRun& job) {
-    run.status.part = job.part;
-    if (job.part == RunPart::kTrain) return;
-    run.status.checkpoint = job.checkpoint;
-    run.status.images = job.images;
-    run.status.images_total = job.total;
+  static void show(RunStatus& status, const JobOfRun& job) {
+    status.part = job.part;
+    if (job.is_training()) return;
+    status.checkpoint = job.checkpoint;
+    status.images = job.log.done;
+    status.images_total = job.total;
   }
 
   /// Images a second and time left of the job that runs.
   static void measure(ReadRun& run, const JobOfRun& job) {
-    auto& status = run.status;
-    double left = 0;
-    std::optional<double> each = job.seconds_per_image;
-    if (job.part == RunPart::kTrain) {
-      each = run.seconds_per_update;
-      left = static_cast<double>(run.updates_left());
-      if (each && *each > 0 && run.images_of_update() > 0)
-        status.images_per_second = run.images_of_update() / *each;
-    } else {
-      if (!job.total) return;
-      left = static_cast<double>(*job.total - job.images);
-      if (each && *each > 0) status.images_per_second = 1 / *each;
-    }
-    if (!each) return;
-    status.eta_seconds = std::max(0.0, left * *each - (now_seconds() - job.log.last_event));
+    const double each = job.log.seconds_each.value_or(0),
+                 images = job.is_training() ? run.images_of_update : 1;
+    if (each <= 0) return;
+    if (images > 0) run.status.images_per_second = images / each;
+    const double left = static_cast<double>(job.left()) * each;
+    run.status.eta_seconds = std::max(0.0, left - (now_seconds() - job.log.last_event));
   }
 
   const Workspace& workspace_;
   const RecordedRuns& records_;
-  bool is_cared_for_;
   const std::optional<AskedRuns>& asked_;
-  QueueAnswer& queue_;
+  bool is_cared_for_;
+  SlurmAnswer& queue_;
 };
 
-/// Mean seconds of an update and of an image, over runs of a table.
-struct Pace {
-  std::optional<double> update = {}, image = {};
-
-  /// Of this run; each guessed from the other until it is measured.
-  std::optional<double> update_of(const ReadRun& run) const {
-    if (const auto measured = measured_update_of(run)) return measured;
-    if (!image || run.images_of_update() == 0) return std::nullopt;
-    return *image * kEvaluatedPerTrained * run.images_of_update();
-  }
-  std::optional<double> image_of(const ReadRun& run) const {
-    const auto measured = measured_update_of(run);
-    if (image || !measured || run.images_of_update() == 0) return image;
-    return *measured / run.images_of_update() / kEvaluatedPerTrained;
-  }
-  std::optional<double> measured_update_of(const ReadRun& run) const {
-    return run.seconds_per_update ? run.seconds_per_update : update;
-  }
-};
-
-Pace pace_of(const std::vector<const ReadRun*>& runs) {
-  double updates = 0, update_seconds = 0, images = 0, image_seconds = 0;
-  for (const auto* run : runs) {
-    if (run->seconds_per_update) {
-      updates += 1;
-      update_seconds += *run->seconds_per_update;
-    }
-    for (const auto& job : run->jobs) {
-      if (!job.seconds_per_image) continue;
-      images += static_cast<double>(job.images);
-      image_seconds += *job.seconds_per_image * static_cast<double>(job.images);
-    }
-  }
-  Pace pace;
-  if (updates > 0) pace.update = update_seconds / updates;
-  if (images > 0) pace.image = image_seconds / images;
-  return pace;
-}
-
-/// Seconds that one worker would take for what is left; nothing where nothing was measured.
-std::optional<double> seconds_left(const ReadRun& run, const Pace& pace) {
-  double seconds = 0;
-  for (const auto& job : run.jobs) {
-    if (job.log.state == ReadLog::kDone) continue;
-    if (job.log.state == ReadLog::kRunning && run.status.eta_seconds) {
-      seconds += *run.status.eta_seconds;
-    } else if (job.part == RunPart::kTrain) {
-      const auto each = pace.update_of(run);
-      if (!each) return std::nullopt;
-      seconds += *each * static_cast<double>(run.updates_left());
-    } else {
-      const auto each = pace.image_of(run);
-      if (!each || !job.total) return std::nullopt;
-      seconds += *each * static_cast<double>(*job.total - job.images);
-    }
-  }
-  return seconds;
-}
-
+/// Seconds that the workers which run take for all that is left, each as fast as what was measured: training
+/// guessed from evaluations until it is, and the other way round. Nothing where nothing runs or was measured.
 std::optional<double> eta_of(const std::vector<const ReadRun*>& runs) {
-  const auto pace = pace_of(runs);
-  double seconds = 0;
-  std::int64_t workers = 0;
+  std::array<double, 2> seconds = {}, measured = {};  // per unit; of evaluations, of trainings
+  double workers = 0, left = 0;
   for (const auto* run : runs) {
-    const auto left = seconds_left(*run, pace);
-    if (!left) return std::nullopt;
-    seconds += *left;
     workers += run->status.state == RunState::kRunning ? 1 : 0;
+    for (const auto& job : run->jobs) {
+      if (!job.log.seconds_each) continue;
+      seconds[job.is_training()] += *job.log.seconds_each / run->units_each(job);
+      measured[job.is_training()] += 1;
+    }
   }
-  return workers > 0 ? std::optional(seconds / static_cast<double>(workers)) : std::nullopt;
+  if (workers == 0 || measured[0] + measured[1] == 0) return std::nullopt;
+  const auto pace_of = [&](bool training) {
+    const auto of = static_cast<std::size_t>(measured[training] > 0 ? training : !training);
+    return seconds[of] / measured[of];
+  };
+  for (const auto* run : runs) {
+    for (const auto& job : run->jobs) {
+      const auto pace = pace_of(job.is_training()) * run->units_each(job);
+      left += static_cast<double>(job.left()) * job.log.seconds_each.value_or(pace);
+    }
+  }
+  return left / workers;
 }
 
 std::vector<ExperimentStatus> under_way_of(const std::vector<const ReadRun*>& runs) {
@@ -426,16 +291,12 @@ std::vector<ExperimentStatus> under_way_of(const std::vector<const ReadRun*>& ru
   return experiments;
 }
 
-/// Whether the experiment that it was begun for may still be finished: one of the runs that were asked for
-/// last. Where that is not known, what was left before another experiment was finished has been given up,
-/// unless somebody works on it.
-bool is_current(const RunStatus& run, const RecordedRun& known, const RecordedRuns& records,
-                const std::optional<AskedRuns>& asked) {
-  if (run.state == RunState::kRunning) return true;
-  if (known.is_finished) return false;
-  if (asked) return asked->ids.contains(run.id);
-  const auto last_sign = std::max(known.recorded, utc_text(run.last_event.value_or(0)));
-  return last_sign >= records.last_recorded;
+/// The job that goes on with a detached table, if it waits; "" otherwise.
+std::string continuation_of(const Workspace& workspace, SlurmAnswer& queue) {
+  const auto submission = read_submission(workspace.folder);
+  const auto* job = submission ? queue.find(submission->job) : nullptr;
+  if (job == nullptr || job->name != submission->name || !job->is_alive()) return "";
+  return fmt::format("{} ({})", job->id, job->is_waiting() ? job->reason : job->state);
 }
 
 }  // namespace
@@ -444,117 +305,75 @@ bool RunStatus::is_base() const {
   return method == kBaseMethod;
 }
 
-struct StatusReader::Impl {
-  Workspace workspace;
-  std::vector<Json> journal = {};  ///< without prompts, which are most of it
-  std::uint64_t offset = 0;        ///< how much of it was read
-  std::size_t lines = 0;           ///< likewise
-  RecordedRuns records = {};
-  QueueAnswer queue = {};
-
-  /// Reads what was written since the last time.
-  void read_on() {
-    const auto file = workspace.journal();
-    std::error_code absent;
-    const auto size = fs::file_size(file, absent);
-    if (absent) throw Error("is missing, and it lists the runs", file.string(), kJournalHint);
-    if (size < offset) {  // written anew
-      journal.clear();
-      offset = lines = 0;
-    }
-    const auto before = offset;
+const QueuedJob* SlurmAnswer::find(const std::string& job) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kLasts = std::chrono::seconds(10);
+  if (!read_ || Clock::now() - *read_ > kLasts) {
+    read_ = Clock::now();
+    trouble_.clear();
     try {
-      Events events(file, offset);
-      for (auto& event : events) {
-        require_whole_record(event, file, ++lines);
-        offset = events.mark().bytes;
-        if (record_type(event) != RecordType::kPromptSet) journal.push_back(std::move(event));
-      }
+      if (!queue_) queue_ = std::make_unique<SlurmQueue>();
+      queue_->read();
     } catch (const Error& error) {
-      throw Error(error.problem(), error.where(), kJournalHint);
+      trouble_ = error.problem();
     }
-    if (offset != before) records = recorded_runs(journal);
   }
-
-  WorkspaceStatus read(StatusScope scope) {
-    WorkspaceStatus status;
-    status.holder = lock_holder(workspace.folder / ".lock");
-    try {
-      read_on();
-    } catch (const Error& error) {
-      if (records.order.empty()) throw;
-      status.notes.emplace_back(error.what());
-    }
-    status.continuation = continuation();
-    const auto asked = asked_runs(workspace);
-    const Reading reading(workspace, records, status.holder || !status.continuation.empty(), asked, queue);
-    std::map<std::string, ReadRun> read;
-    std::vector<const ReadRun*> current;
-    for (const auto& id : records.order) {
-      const auto& known = records.runs.at(id);
-      // What is finished is read where it is shown.
-      if (known.is_finished && scope != StatusScope::kAll) continue;
-      const auto& run = read.emplace(id, reading.read(known, status.notes)).first->second;
-      if (is_current(run.status, known, records, asked)) current.push_back(&run);
-    }
-    status.under_way = under_way_of(current);
-    if (records.last) status.last = records.experiments[*records.last];
-    for (const auto& id : shown(scope, current, status.last)) {
-      if (!read.contains(id)) read.emplace(id, reading.read(records.runs.at(id), status.notes));
-      status.runs.push_back(read.at(id).status);
-    }
-    if (!queue.trouble().empty()) status.notes.push_back(queue.trouble());
-    return status;
-  }
-
-  /// The job that goes on with a detached table, if it waits; "" otherwise.
-  std::string continuation() {
-    const auto submission = read_submission(workspace.folder);
-    const auto* known = submission ? queue.current() : nullptr;
-    const auto* job = known != nullptr ? known->find(submission->job) : nullptr;
-    if (job == nullptr || job->name != submission->name || !job->is_alive()) return "";
-    return fmt::format("{} ({})", job->id, job->is_waiting() ? job->reason : job->state);
-  }
-
-  std::vector<std::string> shown(StatusScope scope, const std::vector<const ReadRun*>& current,
-                                 const std::optional<FinishedExperiment>& last) const {
-    if (scope == StatusScope::kAll) return records.order;
-    std::vector<std::string> ids;
-    if (scope == StatusScope::kUnfinished) {
-      std::ranges::copy_if(records.order, std::back_inserter(ids),
-                           [&](const std::string& id) { return !records.runs.at(id).is_finished; });
-      return ids;
-    }
-    for (const auto* run : current) ids.push_back(run->status.id);
-    if (!ids.empty() || !last) return ids;
-    std::ranges::copy_if(last->runs, std::back_inserter(ids),
-                         [&](const std::string& id) { return records.runs.contains(id); });
-    return ids;
-  }
-};
-
-StatusReader::StatusReader(Workspace workspace) : impl_(new Impl{std::move(workspace)}) {
-  const auto& place = impl_->workspace;
-  if (has_records(place)) return;
-  std::error_code absent;
-  throw Error(
-      fs::is_directory(place.folder, absent) ? "holds no runs" : "there is no workspace",
-      place.folder.string(),
-      fmt::format("begin with `harness reproduce --table sd35-ocr{}`, or name another folder with --out",
-                  place.options));
+  return trouble_.empty() ? queue_->find(job) : nullptr;
 }
 
-StatusReader::~StatusReader() = default;
-
-WorkspaceStatus StatusReader::read(StatusScope scope) {
-  return impl_->read(scope);
+WorkspaceStatus read_status(const Workspace& workspace, StatusScope scope, SlurmAnswer& queue) {
+  std::error_code absent;
+  if (!has_records(workspace)) {
+    throw Error(
+        fs::is_directory(workspace.folder, absent) ? "holds no runs" : "there is no workspace",
+        workspace.folder.string(),
+        fmt::format("begin with `harness reproduce --table sd35-ocr{}`, or name another folder with --out",
+                    workspace.options));
+  }
+  if (!fs::exists(workspace.journal(), absent))
+    throw Error("is missing, and it lists the runs", workspace.journal().string(), kJournalHint);
+  WorkspaceStatus status;
+  status.holder = lock_holder(workspace.folder / ".lock");
+  const auto records = recorded_runs(read_journal(workspace.journal()).records);
+  status.last = records.last;
+  status.continuation = continuation_of(workspace, queue);
+  const auto asked = asked_runs(workspace);
+  const Reading reading(workspace, records, asked, status.holder || !status.continuation.empty(), queue);
+  std::map<std::string, ReadRun> read;
+  const auto read_once = [&](const std::string& id) -> const ReadRun& {
+    const auto found = read.find(id);
+    return found != read.end()
+               ? found->second
+               : read.emplace(id, reading.read(records.runs.at(id), status.notes)).first->second;
+  };
+  std::vector<const ReadRun*> current;
+  std::vector<std::string> shown;
+  for (const auto& id : records.order) {
+    const bool is_finished = records.runs.at(id).is_finished;
+    if (is_finished && scope != StatusScope::kAll) continue;  // what is finished is read where it is shown
+    const auto& run = read_once(id);
+    const bool is_wanted = !is_finished && (!asked || asked->runs.contains(id));
+    if (is_wanted || run.status.state == RunState::kRunning) current.push_back(&run);
+    if (scope != StatusScope::kCurrent) shown.push_back(id);
+  }
+  status.under_way = under_way_of(current);
+  if (scope == StatusScope::kCurrent) {
+    for (const auto* run : current) shown.push_back(run->status.id);
+    if (shown.empty() && status.last) shown = status.last->runs;
+  }
+  for (const auto& id : shown) {
+    if (records.runs.contains(id)) status.runs.push_back(read_once(id).status);
+  }
+  if (!queue.trouble().empty()) status.notes.push_back(queue.trouble());
+  return status;
 }
 
 std::map<std::string, std::string> run_states(const Workspace& workspace) {
   std::map<std::string, std::string> states;
   if (!has_records(workspace)) return states;
   try {
-    const auto status = StatusReader(workspace).read(StatusScope::kUnfinished);
+    SlurmAnswer queue;
+    const auto status = read_status(workspace, StatusScope::kUnfinished, queue);
     for (const auto& note : status.notes) tell("note: {}\n", note);
     for (const auto& run : status.runs) {
       const bool is_queued = run.state == RunState::kWaiting && !run.queue.empty();
@@ -567,35 +386,13 @@ std::map<std::string, std::string> run_states(const Workspace& workspace) {
 }
 
 std::string run_state_name(RunState state) {
-  switch (state) {
-    case RunState::kWaiting:
-      return "waiting";
-    case RunState::kRunning:
-      return "running";
-    case RunState::kInterrupted:
-      return "interrupted";
-    case RunState::kFailed:
-      return "failed";
-    case RunState::kDone:
-      return "done";
-  }
-  return {};
+  constexpr std::array kNames = {"waiting", "running", "interrupted", "failed", "done"};
+  return kNames.at(static_cast<std::size_t>(state));
 }
 
 std::string run_part_name(RunPart part) {
-  switch (part) {
-    case RunPart::kNone:
-      return {};
-    case RunPart::kTrain:
-      return "train";
-    case RunPart::kEvaluate:
-      return "evaluate";
-    case RunPart::kSelect:
-      return "select";
-    case RunPart::kTest:
-      return "test";
-  }
-  return {};
+  constexpr std::array kNames = {"", "train", "evaluate", "select", "test"};
+  return kNames.at(static_cast<std::size_t>(part));
 }
 
 Json run_status_json(const RunStatus& run) {

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -13,6 +14,7 @@
 #include "core/json.h"
 #include "harness/plan/workspace.h"
 #include "harness/show/recorded_runs.h"
+#include "harness/slurm/queue.h"
 
 namespace harness {
 
@@ -74,21 +76,24 @@ struct WorkspaceStatus {
 /// that no finished experiment holds; all.
 enum class StatusScope { kCurrent, kUnfinished, kAll };
 
-/// Reads how far a workspace's runs are, again and again, out of its journal and event logs alone: they are
-/// never behind, can be read on any file system while others write, and no lock is taken.
-class StatusReader {
+/// What Slurm said last, which is asked only where a job of its own may still be in its queue.
+class SlurmAnswer {
  public:
-  /// Throws Error (status 2) if nothing was recorded there.
-  explicit StatusReader(Workspace workspace);
-  ~StatusReader();
-
-  /// Throws Error where the journal could not be read even once.
-  WorkspaceStatus read(StatusScope scope);
+  /// Nothing where there is no such job, or no answer.
+  const QueuedJob* find(const std::string& job);
+  /// Why it did not answer; "" where it did, or was not asked.
+  const std::string& trouble() const { return trouble_; }
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<SlurmQueue> queue_;
+  std::optional<std::chrono::steady_clock::time_point> read_;
+  std::string trouble_;
 };
+
+/// Reads how far a workspace's runs are out of its journal and event logs alone: they are never behind, can
+/// be read on any file system while others write, and no lock is taken. Throws Error where the journal cannot
+/// be read, with status 2 if nothing was recorded there.
+WorkspaceStatus read_status(const Workspace& workspace, StatusScope scope, SlurmAnswer& queue);
 
 /// In words, "running" or "queued (17: Priority)", of every run of the workspace's journal that no finished
 /// experiment holds; empty without a journal. What cannot be read is told on standard error.

@@ -146,17 +146,6 @@ double checkpoints_standard_error(const VarianceComponents& components, std::int
   return std::sqrt(of_cluster / static_cast<double>(clusters));
 }
 
-Interval run_deviation_interval(const VarianceComponents& components, std::int64_t runs,
-                                std::int64_t clusters, double confidence) {
-  const double in_means = components.residual / static_cast<double>(clusters);
-  const double of_means = std::sqrt(components.run + in_means);
-  const auto end = [&](double factor) {
-    return std::sqrt(std::max(0.0, factor * factor * of_means * of_means - in_means));
-  };
-  const auto factors = spread_uncertainty(runs, confidence);
-  return {end(factors.low), end(factors.high)};
-}
-
 ImageNoise image_noise(std::span<const PairedValue> pairs) {
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<double>> cells;
   for (const auto& pair : complete_pairs(pairs))

@@ -70,12 +70,6 @@ double crossed_standard_error(const VarianceComponents& components, std::int64_t
 double checkpoints_standard_error(const VarianceComponents& components, std::int64_t runs,
                                   std::int64_t clusters);
 
-/// The interval of the true standard deviation between runs, in the metric's unit, where the components come
-/// from so many runs and clusters: that of the runs' means, which is a normal sample's (spread_uncertainty),
-/// less the residual's share in them. At least 2 runs.
-Interval run_deviation_interval(const VarianceComponents& components, std::int64_t runs,
-                                std::int64_t clusters, double confidence = 0.95);
-
 /// What single images of a run and cluster differ by.
 struct ImageNoise {
   double images = 1;                    ///< of a run and cluster, on average

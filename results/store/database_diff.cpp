@@ -100,7 +100,7 @@ std::string select_of(const Rows& rows, const char* db, bool only_own = false) {
 /// Of one job: its rows of one DB, each with its name before the rest.
 std::string select_of(const RowsOfJob& of, const char* db) {
   const auto& rows = *std::ranges::find(all_rows(), std::string_view(of.table), &Rows::table);
-  return fmt::format("SELECT {}, * FROM ({}) WHERE {} = ?1", of.name, select_of(rows, db), of.column);
+  return fmt::format("SELECT {}, {} FROM ({}) WHERE {}", of.name, of.values, select_of(rows, db), of.rows);
 }
 
 /// The first columns of a row, for people: "run_id 09db21c3, step 40, ...".
@@ -204,11 +204,6 @@ std::vector<DifferentRow> RowDiff::rows(const RowsOfJob& of, const std::string& 
   std::vector<DifferentRow> list;
   for (auto& [name, row] : different) list.push_back(std::move(row));
   return list;
-}
-
-std::int64_t RowDiff::count(const RowsOfJob& of, const std::string& id) {
-  const auto sql = fmt::format("SELECT count(*) FROM ({})", select_of(of, kHere));
-  return rows_of<std::int64_t>(store_, sql.c_str(), id).front();
 }
 
 }  // namespace harness

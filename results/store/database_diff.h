@@ -15,11 +15,12 @@ namespace harness {
 /// How far each job's event log is in the DB: job id -> bytes.
 std::map<std::string, std::uint64_t> log_ends(Store& store);
 
-/// Rows of a table that belong to a job.
+/// Rows of a table that belong to a job. SQL over its columns; ?1: the job's id.
 struct RowsOfJob {
   const char* table;
-  const char* column;  ///< that has the id of the run, the evaluation or the job
-  const char* name;    ///< SQL over the columns: what the row is called, and no other of the job
+  const char* rows;    ///< which of them are compared
+  const char* name;    ///< what the row is called, and no other of the job
+  const char* values;  ///< what is compared
 };
 
 using RowValues = std::vector<std::pair<std::string, std::string>>;  ///< column and value, in order
@@ -46,8 +47,6 @@ class RowDiff {
                                    const std::optional<std::set<std::string>>& runs = {});
 
   std::vector<DifferentRow> rows(const RowsOfJob& of, const std::string& id);
-  /// How many there are in the store.
-  std::int64_t count(const RowsOfJob& of, const std::string& id);
 
  private:
   Store& store_;

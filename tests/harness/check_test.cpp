@@ -165,19 +165,19 @@ TEST_P(Tampered, IsFoundByTheRuleThatNamesIt) {
 }
 
 const std::vector<Tampering> kTamperings = {
-    {"SeedChanged", {"seeds"}, "UPDATE runs SET seed = 43 WHERE method = 'dual'"},
+    {"SeedChanged", {"database"}, "UPDATE runs SET seed = 43 WHERE method = 'dual'"},
     {"SeedOfImagesChanged",
-     {"seeds"},
+     {"database"},
      "UPDATE samples SET seed = 43 WHERE evaluation_id = {e} AND id % 2 = 0"},
-    {"PromptMissing", {"counts", "split"}, R"sql(
+    {"PromptMissing", {"database", "split"}, R"sql(
        DELETE FROM metrics WHERE evaluation_id = {e}
          AND prompt_id = (SELECT max(prompt_id) FROM samples WHERE evaluation_id = {e});
        DELETE FROM samples WHERE evaluation_id = {e}
          AND prompt_id = (SELECT max(prompt_id) FROM samples WHERE evaluation_id = {e}))sql"},
-    {"PromptTextMissing", {"prompts"}, R"sql(
+    {"PromptTextMissing", {"database"}, R"sql(
        DELETE FROM prompts WHERE id = (SELECT max(id) FROM prompts
          WHERE prompt_set_id = (SELECT prompt_set_id FROM evaluations LIMIT 1)))sql"},
-    {"DuplicateRow", {"counts", "event-logs"}, R"sql(
+    {"DuplicateRow", {"database"}, R"sql(
        INSERT INTO samples (evaluation_id, prompt_id, sample, seed, path, sha256, transcript)
          SELECT evaluation_id, prompt_id, 1, seed, path, sha256, transcript FROM samples
          WHERE evaluation_id = {e} LIMIT 1;
@@ -206,29 +206,29 @@ const std::vector<Tampering> kTamperings = {
          WHERE evaluation_id = {e} AND prompt_id = (SELECT inside FROM swap);
        UPDATE samples SET prompt_id = (SELECT outside FROM swap)
          WHERE evaluation_id = {e} AND prompt_id = (SELECT inside FROM swap))sql"},
-    {"SettingChanged", {"settings"}, R"sql(
+    {"SettingChanged", {"database"}, R"sql(
        UPDATE runs SET effective_settings = json_set(effective_settings, '$.lr', 0.001) WHERE method = 'dual')sql"},
     {"ConfiguredSettingChanged",
-     {"ids"},
+     {"database", "ids"},
      "UPDATE runs SET config = json_set(config, '$.settings.lr', 0.001) WHERE method = 'dual'"},
     {"EvaluationSettingChanged",
-     {"settings"},
+     {"database"},
      "UPDATE evaluations SET settings = json_set(settings, '$.eval_steps', 20) WHERE id = {e}"},
-    {"MetricEdited", {"metrics", "event-logs"}, kEditMetric},
-    {"StatisticEdited", {"event-logs"}, R"sql(
+    {"MetricEdited", {"database", "metrics"}, kEditMetric},
+    {"StatisticEdited", {"database"}, R"sql(
        UPDATE train_stats SET on_policy = 1 - on_policy WHERE name = 'lambda_center' AND update_index = 2)sql"},
-    {"CheckpointEdited", {"event-logs"}, "UPDATE checkpoints SET lambda_late = lambda_late + 1"},
-    {"BuildEdited", {"event-logs"}, "UPDATE runs SET build = 'another' WHERE method = 'dual'"},
+    {"CheckpointEdited", {"database"}, "UPDATE checkpoints SET lambda_late = lambda_late + 1"},
+    {"BuildEdited", {"database"}, "UPDATE runs SET build = 'another' WHERE method = 'dual'"},
     {"TranscriptEdited",
-     {"event-logs"},
+     {"database"},
      "UPDATE samples SET transcript_raw = 'ELSE' WHERE evaluation_id = {e}"},
-    {"EventDuplicated", {"event-logs"}, R"sql(
+    {"EventDuplicated", {"database"}, R"sql(
        INSERT INTO events (job_id, time, type, level, message, detail)
          SELECT job_id, time, type, level, message, detail FROM events WHERE type = 'job_completed' LIMIT 1)sql"},
     {"OtherTrainingPromptsInOneRow",
      {"pairing"},
      "UPDATE runs SET config = json_set(config, '$.train_prompts_sha256', 'x') WHERE method = 'dual'"},
-    {"MetricGone", {"counts"}, "DELETE FROM metrics WHERE name = 'exact_match'"},
+    {"MetricGone", {"database"}, "DELETE FROM metrics WHERE name = 'exact_match'"},
     {"MetricEditedWithItsLog", {"metrics"}, edit_metric_and_log},
     {"CheckpointSwapped", {"checkpoints"}, swap_checkpoints},
     {"WeightsSwapped", {"checkpoints"}, swap_weights},
@@ -244,9 +244,9 @@ const std::vector<Tampering> kTamperings = {
        UPDATE selections SET checkpoint_id = (SELECT min(c.id) FROM checkpoints AS c
          WHERE c.run_id = selections.run_id AND c.id <> selections.checkpoint_id) WHERE rule <> 'fixed')sql"},
     {"ComparisonEdited", {"comparisons"}, "UPDATE comparisons SET ci95_low = 0.001 WHERE id = 1"},
-    {"PromptEdited", {"prompts"}, "UPDATE prompts SET text = text || '.' WHERE position = 3"},
-    {"JobFileEdited", {"jobs"}, edit_job_file},
-    {"LogCut", {"jobs"}, cut_log},
+    {"PromptEdited", {"database"}, "UPDATE prompts SET text = text || '.' WHERE position = 3"},
+    {"JobFileEdited", {"ids"}, edit_job_file},
+    {"LogCut", {"database"}, cut_log},
     {"DirectionTurned", {"directions"}, R"sql(
        UPDATE reproductions SET spec = json_set(spec, '$.effective.metrics_known[0].better', 'higher')
          WHERE json_extract(spec, '$.effective.metrics_known[0].name') = 'cer')sql"},
@@ -258,7 +258,7 @@ const std::vector<Tampering> kTamperings = {
      {"protocol"},
      "UPDATE reproductions SET spec = json_set(spec, '$.selection.metric', 'exact_match')"},
     {"SignatureEdited",
-     {"ids"},
+     {"database"},
      "UPDATE reproductions SET signature = replace(signature, 'seeds 42', 'seeds 42,43,44')"},
     {"ScoresLost",
      {"missing-scores"},
@@ -267,19 +267,17 @@ const std::vector<Tampering> kTamperings = {
 INSTANTIATE_TEST_SUITE_P(Workspaces, Tampered, ::testing::ValuesIn(kTamperings),
                          [](const auto& param) { return std::string(param.param.name); });
 
-TEST_F(Checks, ARowThatIsNotTheLogsIsNamedWithWhatTheTwoSay) {
+TEST_F(Checks, ARowThatIsNotTheLogsIsNamedWithItsTable) {
   const auto workspace = copy();
   sql(workspace, R"sql(
     UPDATE metrics SET value = 0.125 WHERE evaluation_id = {e} AND name = 'ocr_reward'
       AND prompt_id = (SELECT min(prompt_id) FROM samples WHERE evaluation_id = {e});
     DELETE FROM train_stats WHERE update_index = 1 AND timestep = 2 AND name = 'lambda_center'
       AND run_id = (SELECT id FROM runs WHERE method = 'dual'))sql");
-  const auto outcome = place().run(check(workspace, {}));
-  EXPECT_THAT(outcome.out,
-              HasSubstr("dual (seed 42): update 1, lambda_center at step 2: in the log, not in the DB"));
-  EXPECT_THAT(outcome.out,
-              ::testing::ContainsRegex("dual \\(seed 42\\) on test at [0-9]+: prompt [0-9]+, sample 0, "
-                                       "ocr_reward: value [^,]* in the log, value 0\\.125 in the DB"));
+  place().fails(1, check(workspace, {}), {},
+                {"train_stats: 1 row is only in the logs, such as run_id ",
+                 "metrics: 1 row is only in the DB, such as evaluation_id ",
+                 "metrics: 1 row is only in the logs, such as evaluation_id "});
 }
 
 // --- Selections of former versions ---
@@ -358,8 +356,8 @@ TEST_F(Checks, AWrongRuleFileIsStatus2WithTheNearestName) {
     const auto outcome = place().fails(2, check(place().folder() / "runs", {"--rules", "wrong.json"}));
     return outcome.err;
   };
-  EXPECT_THAT(refused(R"({"version": 1, "rules": [{"check": "sede"}]})"),
-              HasSubstr(R"(did you mean "seeds"?)"));
+  EXPECT_THAT(refused(R"({"version": 1, "rules": [{"check": "splt"}]})"),
+              HasSubstr(R"(did you mean "split"?)"));
   EXPECT_THAT(refused(R"({"version": 1, "rules": [{"check": "split", "sed": 1}]})"),
               HasSubstr(R"(unknown key "sed")"));
   EXPECT_THAT(refused(R"({"version": 1, "rules": [{"check": "law-audit"}]})"), HasSubstr("statistics"));
@@ -374,7 +372,7 @@ TEST_F(Checks, AWrongRuleFileIsStatus2WithTheNearestName) {
   // What a rule of another file does wrong is named with that file.
   write_file_atomically(
       rules / "base.json",
-      R"({"version": 1, "rules": [{"check": "seeds"}, {"check": "query", "sql": "SELECT x FROM runs"}]})");
+      R"({"version": 1, "rules": [{"check": "split"}, {"check": "query", "sql": "SELECT x FROM runs"}]})");
   EXPECT_THAT(refused(R"({"version": 1, "extends": "base", "rules": [{"check": "ids"}]})"),
               HasSubstr("base.json: rules[1]: sql: no such column: x"));
   write_file_atomically(rules / "one.json", R"({"version": 1, "extends": "other", "rules": []})");
@@ -382,18 +380,6 @@ TEST_F(Checks, AWrongRuleFileIsStatus2WithTheNearestName) {
   EXPECT_THAT(refused(R"({"version": 1, "extends": "one", "rules": []})"),
               HasSubstr("extends itself: wrong -> one -> other -> one"));
   fs::remove_all(rules);
-}
-
-TEST_F(Checks, AScorerMayGiveMoreMetricsThanTheTableAsksFor) {
-  const auto workspace = copy();
-  sql(workspace,
-      "INSERT INTO metrics (evaluation_id, prompt_id, sample, name, value) SELECT evaluation_id, "
-      "prompt_id, sample, 'words', 1 FROM metrics WHERE name = 'exact_match'");
-  EXPECT_THAT(failed(place().run(check(workspace))), Not(Contains("counts")));
-  sql(workspace,
-      "DELETE FROM metrics WHERE name = 'words' AND prompt_id = (SELECT min(prompt_id) FROM metrics)");
-  EXPECT_THAT(failed(place().run(check(workspace))), Contains("counts"))
-      << "what is there is there for every image";
 }
 
 /// The workspace's DB as a build of schema version 4 would have left it: its tables with their rows, no
@@ -426,7 +412,9 @@ void make_version_4(const fs::path& workspace) {
 TEST_F(Checks, ADbOfAnOlderVersionIsReadThroughThisOnesViews) {
   const auto workspace = copy();
   make_version_4(workspace);
-  place().ok(check(workspace));
+  const auto checked = place().run(check(workspace));
+  EXPECT_EQ(failed(checked), std::set<std::string>{"database"});
+  EXPECT_THAT(checked.out, HasSubstr("harness db rebuild")) << "of what it lacks the logs have more";
 }
 
 TEST_F(Checks, AGridOfOnesOwnChoiceLeavesTheTablesGridAlone) {
@@ -448,7 +436,7 @@ TEST_F(Checks, ATableWithoutRulesOfItsOwnKeepsThoseOfItsKind) {
   other.ok({"reproduce", "--table", "mine.json"});
   EXPECT_EQ(other.json({"check", "mine", "--json"}).at("rule_file").at("id"), "training");
   sql(other.folder() / "runs", "UPDATE train_stats SET value = 2 * value WHERE name = 'lambda_center'");
-  EXPECT_THAT(failed(other.run({"check", "mine", "--json"})), Contains("event-logs"));
+  EXPECT_THAT(failed(other.run({"check", "mine", "--json"})), Contains("database"));
 }
 
 TEST_F(Checks, RowsWithSettingsOfTheirOwnAreHeldToThem) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "results/statistics/power.h"
 #include "tests/harness/workplace.h"
 
 namespace harness::test {
@@ -117,8 +118,13 @@ TEST(EqualRows, LendTheirSpreadOfRunsToAComparisonOfOneRun) {
   const auto& ours = planned.at("differences").at(0);
   EXPECT_EQ(ours.at("runs_spread"), "yardstick");
   EXPECT_EQ(ours.at("runs"), 3);
-  EXPECT_NEAR(ours.at("methods").at("detectable").get<double>(),
-              3.26 * std::max(run_sd, ours.at("checkpoints").at("standard_error").get<double>()), 0.01);
+  const double in_means = document.at("comparisons").at(0).at("standard_error");
+  const VarianceComponents components{.run = std::max(0.0, run_sd * run_sd - in_means * in_means),
+                                      .residual = in_means * in_means * 47};
+  EXPECT_NEAR(
+      ours.at("methods").at("detectable").get<double>(),
+      *crossed_detectable_effect(components, 3, 47, {.confidence = 1 - ours.at("level").get<double>()}),
+      1e-9);
   const auto base = place.json({"compare", "base", "dual", "--experiment", "2", "--json"});
   EXPECT_TRUE(base.at("comparisons").at(0).at("runs_spread").is_null())
       << "the starting weights have no runs";

@@ -208,16 +208,6 @@ TEST(StandardError, OfADesignIsThatOfItsComponents) {
   EXPECT_DOUBLE_EQ(checkpoints_standard_error(kMixed, 4, 100), std::sqrt(1.25));
 }
 
-TEST(RunDeviation, HasTheIntervalOfTheRunsMeansLessTheirResidual) {
-  // sqrt(2 / chi2.ppf([.975, .025], 2)) = 0.52066, 6.28473 of scipy.stats
-  const auto alone = run_deviation_interval(kRunsOnly, 3, 762);
-  EXPECT_NEAR(alone.low, 0.52066, 1e-5);
-  EXPECT_NEAR(alone.high, 6.28473, 1e-5);
-  const auto mixed = run_deviation_interval(kMixed, 3, 100);  // the means' variance is 2, half of it residual
-  EXPECT_DOUBLE_EQ(mixed.low, 0) << "0.52066^2 2 is below 1";
-  EXPECT_NEAR(mixed.high, std::sqrt(2 * 6.28473 * 6.28473 - 1), 1e-4);
-}
-
 TEST(ImageNoise, IsThePooledVarianceWithinARunAndPrompt) {
   const std::vector<PairedValue> pairs = {{0.0, 1.0, 1, 42}, {0.0, 3.0, 1, 42}, {0.0, 5.0, 2, 42},
                                           {0.0, 5.0, 2, 42}, {0.0, 2.0, 1, 43}, {0.0, 4.0, 1, 43},
