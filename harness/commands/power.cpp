@@ -180,10 +180,9 @@ void print_needs(const PlannedDifference& answer, const PowerReport& report) {
 void print_spread(const PlannedDifference& answer, const PowerReport& report) {
   if (!answer.run_sd) return;
   const auto& pilot = answer.pilot;
-  put("Standard deviation between runs of the difference: {:.2g}, from {} ({} of freedom) {:.2g} to {:.2g} (95 %){}",
+  put("Standard deviation between runs of the difference: {:.2g}, from {} ({} of freedom) {:.2g} to {:.2g} (95 %)",
       std::sqrt(pilot.components.run), counted(pilot.runs, "run"), counted(pilot.runs - 1, "degree"),
-      answer.run_sd->low, answer.run_sd->high,
-      pilot.by_yardstick ? ", of the yardstick: runs of one method" : "");
+      answer.run_sd->low, answer.run_sd->high);
   if (report.effect && answer.needs.runs.last) {
     const auto most = answer.needs.most_runs;
     put("; with these {} to {} runs are needed", answer.needs.fewest_runs.value_or(kFewestRuns),
@@ -258,8 +257,6 @@ void print_many(const PowerReport& report) {
   const auto any = [&](auto is_so) {
     return std::ranges::any_of(report.answers, [&](const auto& answer) { return is_so(answer.pilot); });
   };
-  if (any([](const PilotDifference& pilot) { return pilot.by_yardstick; }))
-    put("The spread between runs is of the yardstick: runs of one method.\n");
   if (any([](const PilotDifference& pilot) { return !pilot.knows_runs(); }))
     put("One training run per method shows no spread between runs; three do.\n");
   if (report.effect)

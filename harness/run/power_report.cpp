@@ -145,9 +145,6 @@ Json answer_json(const PlannedDifference& answer, const PowerReport& report) {
           {"runs", pilot.runs},
           {"prompts", pilot.prompts},
           {"images", pilot.images.images},
-          {"runs_spread", !pilot.knows_runs()  ? Json()
-                          : pilot.by_yardstick ? Json("yardstick")
-                                               : Json("own")},
           {"run_sd", pilot.knows_runs() ? Json(std::sqrt(c.run)) : Json()},
           {"run_sd_ci95", or_null(answer.run_sd)},
           {"methods", std::move(methods)},
