@@ -145,9 +145,6 @@ Json answer_json(const Answer& answer, bool of_effect) {
                {"level", answer.level},
                {"runs", pilot.runs},
                {"prompts", pilot.prompts},
-               {"runs_spread", !pilot.knows_runs()  ? Json()
-                               : pilot.by_yardstick ? Json("yardstick")
-                                                    : Json("own")},
                {"run_sd", or_null(answer.run_sd())},
                {"methods", {{"detectable", or_null(answer.detectable)}}},
                {"checkpoints", {{"detectable", or_null(answer.detectable_checkpoints)}}}};
@@ -232,8 +229,6 @@ void print_notes(const PowerReport& report) {
                          : fmt::format("harness reproduce --table {} --seeds 42..44", pilot.table.id);
     put("One training run per method shows no spread between runs; three do (`{}`).\n", how);
   }
-  if (any([](const PilotDifference& d) { return d.by_yardstick; }))
-    put("The spread between runs is of the yardstick: runs of one method.\n");
   if (any([&](const PilotDifference& d) {
         return !d.images.variance && d.images.images != report.design.images;
       }))

@@ -92,7 +92,7 @@ Examples:
               "(default: the table's)",
               {.offers = choices(kWindows)});
   command.add("--part", &o->show.parts,
-              "only these parts: results, leaderboard, tags, differences, claims, noise, guardrails",
+              "only these parts: results, leaderboard, tags, differences, claims, guardrails",
               {.by_comma = true, .offers = table_parts});
   command.add("--columns", &o->show.columns, "only these metrics, in this order", {.by_comma = true});
   command.add("--per-seed", &o->per_seed, "a row per training run, not means over runs");

@@ -211,7 +211,7 @@ void print_pairs(Metrics metrics, const ComparisonReport& report) {
     const bool by_prompt = report.unit == "prompts";
     if (!by_prompt || std::ranges::none_of(metrics, is_of_methods)) columns.push_back(prompts);
     if (by_prompt && std::ranges::any_of(metrics, [](const auto& metric) {
-          return metric.by_yardstick || (has_runs(metric) && judges_methods(metric));
+          return has_runs(metric) && judges_methods(metric);
         }))
       columns.push_back(runs);
   }
@@ -380,26 +380,11 @@ void print_spread_uncertainty(const ComparisonReport& report) {
 
 /// An effect between methods takes runs, and how many nobody knows from one.
 void print_unknown_spread(const ComparisonReport& report) {
-  const auto knows = [](const ComparedMetric& metric) {
-    return metric.by_yardstick || metric.record.result.seeds > 1;
-  };
+  const auto knows = [](const ComparedMetric& metric) { return metric.record.result.seeds > 1; };
   if (!report.effect || report.unit != "prompts" || any(report, knows)) return;
   put("Training runs needed to find {:g} between the methods: unknown. One run per method shows no spread "
       "between runs; three do (`{}`).\n",
       *report.effect, report.more_runs);
-}
-
-/// Where the spread of runs comes from that one run cannot tell.
-void print_yardstick(const ComparisonReport& report) {
-  if (!report.yardstick || !any(report, &ComparedMetric::by_yardstick)) return;
-  std::vector<std::string> spreads;
-  for (const auto& name : report.metrics) {
-    if (const auto* metric = report.yardstick->find(name); metric != nullptr && metric->run_sd)
-      spreads.push_back(fmt::format("{} {:.3g}", name, *metric->run_sd));
-  }
-  put("Runs: one training run per method shows no spread between runs. It is taken from experiment {} (table "
-      "{}, runs of {} with different seeds): standard deviation of a difference between two runs {}.\n",
-      report.yardstick->experiment, report.yardstick->table, report.yardstick->method, join(spreads, ", "));
 }
 
 /// "ocr_reward of dual: 3 of 762 prompts carry more than half of the difference".
@@ -418,22 +403,6 @@ std::vector<std::string> cautions(const ComparisonReport& report) {
                                                                : "sign test"));
   }
   return texts;
-}
-
-/// One run a method tells no spread of runs; that of the yardstick holds the noise of runs and of prompts
-/// within them. Of the starting weights there are no runs.
-void add_power_of_yardstick(const ComparisonReport& report, ComparedMetric& metric) {
-  const auto& record = metric.record;
-  if (!report.yardstick || record.result.seeds != 1 || record.baseline == kBaseMethod ||
-      record.method == kBaseMethod)
-    return;
-  const auto* measured = report.yardstick->find(record.metric);
-  if (measured == nullptr || !measured->run_sd) return;
-  const VarianceComponents components{.run = *measured->run_sd * *measured->run_sd};
-  metric.at_runs = detectable_at_usual_runs(components, record.result.clusters, report.power);
-  metric.by_yardstick = !metric.at_runs.empty();
-  if (report.effect)
-    metric.needed_runs = runs_needed(*report.effect, components, record.result.clusters, report.power);
 }
 
 /// What the verdict says where the two sides were not evaluated alike.
@@ -501,7 +470,6 @@ void add_comparisons(const std::vector<ComparisonRecord>& records, const std::ve
     mark_unequal(report, metric);
     metric.verdict.text = in_its_words(report, std::move(metric.verdict.text));
     add_power(report, metric);
-    add_power_of_yardstick(report, metric);
     report.compared.push_back(std::move(metric));
   }
 }
@@ -519,7 +487,6 @@ void print_report(const ComparisonReport& report) {
     put("\n");
   });
   print_legend(report);
-  print_yardstick(report);
   print_spread_uncertainty(report);
   print_unknown_spread(report);
   for (const auto& caution : cautions(report)) put("{}\n", caution);

@@ -10,7 +10,6 @@
 #include "results/statistics/verdict.h"
 #include "results/store/records.h"
 #include "results/verdict/multiplicity.h"
-#include "results/verdict/yardstick.h"
 
 namespace harness {
 
@@ -22,12 +21,11 @@ struct ComparedMetric {
   std::size_t adjusted_over = 0;                ///< as many differences
   std::string family = {};                      ///< Family::name
   std::optional<double> detectable = {};        ///< smallest true difference found, of the claim that is made
-  /// The same with more training runs; from two runs on, or with one where there is a yardstick.
+  /// The same with more training runs; from two runs on.
   std::vector<DetectableAtRuns> at_runs = {};
   std::optional<std::int64_t> needed_prompts = {};  ///< for --effect between these checkpoints
   std::optional<std::int64_t> needed_runs = {};     ///< for --effect between the methods; like at_runs
-  bool by_yardstick = false;  ///< at_runs and needed_runs rest on the yardstick's spread
-  bool unequal = false;       ///< the two sides were not evaluated alike (--anyway)
+  bool unequal = false;                             ///< the two sides were not evaluated alike (--anyway)
   Verdict verdict = {};
   std::string board_verdict = {};  ///< of a leaderboard, where it says less than better or worse; else empty
 
@@ -50,9 +48,8 @@ struct ComparisonReport {
   bool has_images = false;   ///< rows that were drawn elsewhere, whose runs are not paired
   bool images_only = false;  ///< all rows were
   PowerSettings power = {};
-  std::string more_runs = "--seeds 42..44";  ///< how a table gets the runs that it lacks
-  std::optional<double> effect = {};         ///< --effect
-  std::optional<Yardstick> yardstick = {};  ///< whose spread of runs is taken where there is one run a method
+  std::string more_runs = "--seeds 42..44";      ///< how a table gets the runs that it lacks
+  std::optional<double> effect = {};             ///< --effect
   std::vector<SideDifference> differences = {};  ///< across experiments
   std::vector<SidePairing> pairings = {};        ///< likewise, one a method
   std::vector<ComparedMetric> compared = {};     ///< those of a method together

@@ -64,7 +64,6 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
                {"verdict", compared.verdict_text()},
                {"unequal_conditions", compared.unequal},
                {"note", or_null(record.note)}};
-  json["runs_spread"] = compared.at_runs.empty() ? Json() : Json(compared.by_yardstick ? "yardstick" : "own");
   if (report.effect) {
     // What prompts alone would take says nothing of methods.
     const bool of_methods = compared.verdict.claim == Claim::kMethods;
@@ -95,7 +94,6 @@ Json report_json(const ComparisonReport& report) {
                    {"bootstrap_seed", report.bootstrap.seed},
                    {"power", report.power.power},
                    {"effect", or_null(report.effect)},
-                   {"yardstick", report.yardstick ? yardstick_json(*report.yardstick) : Json()},
                    {"warnings", report.warnings},
                    {"comparisons", std::move(comparisons)}};
   if (report.is_across()) {

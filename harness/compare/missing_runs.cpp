@@ -9,7 +9,6 @@
 #include "core/text.h"
 #include "harness/plan/worker_request.h"
 #include "harness/run/estimate.h"
-#include "harness/show/yardstick.h"
 #include "harness/terminal/progress.h"
 #include "results/statistics/crossed.h"
 #include "results/store/rows.h"
@@ -51,6 +50,21 @@ double seconds_of_a_run(Store& store, const Experiment& experiment) {
   }
   return training_images(effective.settings) / rates.train_images_per_second +
          images / rates.evaluate_images_per_second + starts * rates.start_seconds;
+}
+
+/// How an experiment was made, but for what single rows change: the noise between runs may depend on it.
+Json conditions_of(const Experiment& experiment) {
+  const auto& spec = experiment.table;
+  Json conditions = {{"backbone", experiment.backbone},
+                     {"scale", experiment.scale},
+                     {"task", spec.task},
+                     {"split", text_of(spec.split)},
+                     {"selection", {spec.selection.split, spec.selection.metric, spec.selection.rule}}};
+  const Json effective = experiment.effective.to_json();
+  for (const char* key :
+       {"prompt_set", "split_sizes", "checkpoints", "weights_sha256", "settings", "evaluation_settings"})
+    conditions[key] = effective.at(key);
+  return conditions;
 }
 
 /// Another experiment of the same table, rows and settings that has enough runs.

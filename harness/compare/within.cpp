@@ -13,7 +13,6 @@
 #include "harness/show/guardrails.h"
 #include "harness/show/leaderboard.h"
 #include "harness/show/table_model.h"
-#include "harness/show/yardstick.h"
 #include "harness/terminal/output.h"
 #include "results/statistics/crossed.h"
 #include "results/statistics/verdict_words.h"
@@ -273,7 +272,6 @@ ComparisonReport compare_within(Store& store, const Experiment& experiment, cons
   for (const auto& record : asked) better.push_back(experiment.better(record.metric));
   if (!over_training && report.split != "validation")
     report.validation = records_of(stored_comparisons(store, experiment, "validation"), "validation");
-  if (fewest_runs(asked) == 1) report.yardstick = yardstick_for(store, experiment, report.split);
   add_comparisons(asked, better, report);
   heed_leaderboard(scores, experiment, "", report);
   return report;

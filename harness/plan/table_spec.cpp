@@ -455,31 +455,6 @@ void read_rows(TableSpec& spec, const Json& rows, const std::string& where) {
   for (std::size_t i = 0; i < rows.size(); ++i) read_row(spec, rows[i], fmt::format("{}[{}]", where, i));
 }
 
-/// "equal_rows": true for all rows of the table, or a list of two or more of them.
-void read_equal_rows(TableSpec& spec, Fields& fields) {
-  const auto where = fields.where() + ": equal_rows";
-  const Json& value = fields.get("equal_rows");
-  if (value.is_boolean()) {
-    if (value.get<bool>()) spec.equal_rows = spec.methods;
-  } else {
-    refuse_unless(value.is_array(), "must be true or a list of rows", where);
-    spec.equal_rows = fields.required<std::vector<std::string>>("equal_rows");
-    for (const auto& row : spec.equal_rows) require_choice(row, spec.methods, "row", where);
-    require_distinct(spec.equal_rows, "rows", where);
-  }
-  if (value == false) return;
-  refuse_unless(!spec.is_training(), "belongs to evaluation tables: a training table compares no images",
-                where, "leave it out");
-  refuse_unless(spec.equal_rows.size() >= 2, "needs at least two rows", where);
-  const auto& first = spec.equal_rows.front();
-  for (const auto& row : spec.equal_rows) {
-    refuse_unless(spec.arm(row).method == spec.arm(first).method,
-                  fmt::format("equal rows are of one method: \"{}\" is {} and \"{}\" is {}", first,
-                              spec.arm(first).method, row, spec.arm(row).method),
-                  where, "name rows of one method whose settings differ by nothing that matters");
-  }
-}
-
 /// "tuning": runs spent to choose the settings of each method, one number for all rows or one a row.
 void read_tuning(TableSpec& spec, Fields& fields) {
   const auto where = fields.where() + ": tuning";
@@ -750,8 +725,6 @@ Json resolved(Json document, const fs::path& file, std::vector<std::string> abov
                 "a table that extends another needs an id of its own", file.string() + ": id");
   if (document.contains("settings") && document["settings"].is_object())
     take_out(document["settings"], whole);
-  // Other rows are not equal because those in their place were.
-  if (document.contains("methods")) whole.erase("equal_rows");
   whole.merge_patch(document);
   return whole;
 }
@@ -955,7 +928,6 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   require_choice(kind, {"evaluation", "training"}, "kind of table", fields.where() + ": kind");
   spec.kind = kind == "training" ? TableKind::kTraining : TableKind::kEvaluation;
   read_rows(spec, fields.get("methods"), fields.where() + ": methods");
-  if (fields.has("equal_rows")) read_equal_rows(spec, fields);
   if (fields.has("tuning")) read_tuning(spec, fields);
   spec.baseline = fields.required<std::string>("baseline");
   read(fields, "starting_weights", spec.has_base);

@@ -143,8 +143,6 @@ struct TableSpec {
   std::map<std::string, std::string>
       paper_rows;               ///< the paper's name for a row where it is another than ours
   bool levels_compare = false;  ///< our figures and the paper's stand for the same thing: their ratio counts
-  /// Rows that are one method with changes that mean nothing: what differs between them is noise.
-  std::vector<std::string> equal_rows;
   std::vector<std::int64_t> seeds;
   int prompts_first = 0;          ///< evaluation uses the first so many prompts of the set
   int samples = 1;                ///< images of a prompt

@@ -13,7 +13,6 @@
 #include "harness/show/evaluated_checkpoints.h"
 #include "harness/show/guardrails.h"
 #include "harness/show/table_model.h"
-#include "harness/show/yardstick.h"
 #include "harness/terminal/output.h"
 #include "results/verdict/multiplicity.h"
 
@@ -101,18 +100,6 @@ std::optional<PilotDifference> difference_of(const std::vector<PairedValue>& pai
   return difference;
 }
 
-/// The spread of a yardstick's runs holds what their prompts differ by, too.
-void take_yardstick(const Yardstick& yardstick, const std::string& metric, PilotDifference& difference) {
-  const auto* measured = yardstick.find(metric);
-  if (measured == nullptr || !measured->run_sd || difference.baseline == kBaseMethod ||
-      difference.method == kBaseMethod)
-    return;
-  const double in_means = difference.components.residual / static_cast<double>(difference.prompts);
-  difference.components.run = std::max(0.0, *measured->run_sd * *measured->run_sd - in_means);
-  difference.runs = measured->runs;
-  difference.by_yardstick = true;
-}
-
 void require_prompts(const TableSpec& table) {
   if (!table.is_training()) return;
   throw Error(fmt::format("table {} shows the training itself, which has no prompts to plan", table.id),
@@ -133,8 +120,6 @@ Pilot pilot_of(Store& store, const Experiment& experiment, const PilotChoice& ch
   require_choice(pilot.metric, known, "metric", "--metric");
   pilot.source = fmt::format("experiment {}: {} per method", experiment.id,
                              counted(std::ssize(experiment.seeds), "training run"));
-  const auto yardstick =
-      experiment.seeds.size() == 1 ? yardstick_for(store, experiment, pilot.split) : std::nullopt;
   ScoreReader scores(store);
   for (const auto& [baseline, method] :
        chosen_arms(choice.rows, experiment.effective.baseline, experiment.methods)) {
@@ -143,7 +128,6 @@ Pilot pilot_of(Store& store, const Experiment& experiment, const PilotChoice& ch
     if (!difference) continue;
     difference->baseline = baseline;
     difference->method = method;
-    if (yardstick) take_yardstick(*yardstick, pilot.metric, *difference);
     pilot.differences.push_back(std::move(*difference));
   }
   auto families = families_of(experiment.table, experiment.effective.baseline, compared_arms(experiment),

@@ -18,10 +18,9 @@ namespace harness {
 /// square of the metric's unit.
 struct PilotDifference {
   std::string baseline = {}, method = {};
-  VarianceComponents components = {};  ///< of one run without a yardstick: all of it the residual
+  VarianceComponents components = {};  ///< of one run: all of it the residual
   ImageNoise images = {};
-  std::int64_t runs = 0, prompts = 0;  ///< behind them; runs: of the yardstick where the spread is its own
-  bool by_yardstick = false;           ///< the component of runs is
+  std::int64_t runs = 0, prompts = 0;  ///< behind them
   std::size_t claims = 1;              ///< over which Holm's adjustment of it is, as in `harness compare`
 
   bool knows_runs() const { return runs >= 2; }

@@ -189,9 +189,9 @@ std::vector<std::string> runs_alike_notes(ScoreReader& scores, const Experiment&
     }
     for (const auto& [seeds, of] : found)
       notes.push_back(fmt::format(
-          "{}runs {} of {} have the same value on every image in {}. No spread between runs can be told from "
+          "Copies: runs {} of {} have the same value on every image in {}. No spread between runs can be told from "
           "that, and nothing is said of methods there. Give each run the images of a training of its own.",
-          kCopies, runs_in_words(seeds), row, join(of, ", ")));
+          runs_in_words(seeds), row, join(of, ", ")));
   }
   return notes;
 }
@@ -250,7 +250,7 @@ std::string end_ties_text(const std::string& metric, const std::string& baseline
 std::string end_note(std::vector<std::string> ties) {
   std::erase(ties, "");
   if (ties.empty()) return {};
-  return fmt::format("{}a metric cannot tell rows apart. {}.", kAtAnEnd, join(ties, "; "));
+  return fmt::format("At its floor or ceiling a metric cannot tell rows apart. {}.", join(ties, "; "));
 }
 
 std::string end_note(ScoreReader& scores, const Experiment& experiment,

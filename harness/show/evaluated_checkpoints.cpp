@@ -280,9 +280,9 @@ std::vector<std::string> copies_notes(const Checkpoints& checkpoints, const std:
     }
     if (c->split != split || !c->selected || seeds.size() < 2) continue;
     notes.push_back(fmt::format(
-        "{}runs {} of {} have the same images, or the same scores on every image. They count as one "
+        "Copies: runs {} of {} have the same images, or the same scores on every image. They count as one "
         "training run. Give each run the images of a training of its own.",
-        kCopies, runs_in_words(seeds), c->method));
+        runs_in_words(seeds), c->method));
   }
   return notes;
 }

@@ -31,6 +31,7 @@ MetricCatalogue recorded_metrics_of(const Effective& effective) {
 TableSpec table_of(const StoredReproduction& record, const MetricCatalogue& recorded) {
   Json document = record.spec;
   document.erase("effective");
+  document.erase("equal_rows");  // of records of 0.1.0
   const bool is_training = document.value("kind", std::string()) == "training";
   const auto& metrics = recorded.empty() && !is_training ? built_in_catalogue() : recorded;
   const auto source = recorded.empty() ? SpecSource::kOldRecord : SpecSource::kRecord;

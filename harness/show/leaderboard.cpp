@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
-#include <tuple>
 
 #include "harness/show/comparisons.h"
 #include "results/table/table_view.h"
@@ -116,125 +114,6 @@ std::vector<std::string> notes_of(const Experiment& experiment, const TableModel
   return notes;
 }
 
-/// A learning curve by one number: the area under the metric of selection on its split, from the starting
-/// weights to the last checkpoint by images (trapezoids), over the images. It takes no selection, so that it
-/// says how fast a method learns also where all end alike.
-class CurveAreas {
- public:
-  /// The references outlive it.
-  CurveAreas(ScoreReader& scores, const Experiment& experiment,
-             const std::vector<EvaluatedCheckpoint>& checkpoints);
-
-  /// Mean over prompts and runs; nothing where a run does not say its images, or lacks a value.
-  std::optional<double> mean(const std::string& row);
-
-  /// method - baseline, paired by prompt and seed; nothing where one of them has none.
-  std::optional<PairedComparison> compared(const std::string& baseline, const std::string& method);
-
- private:
-  using Place = std::tuple<std::int64_t, std::int64_t, std::int64_t>;  ///< seed, prompt, sample
-  struct Area {
-    double value = 0;
-    std::int64_t cluster = 0;
-  };
-  using Areas = std::map<Place, Area>;
-
-  const std::optional<Areas>& areas_of(const std::string& row);
-  std::optional<Areas> measured(const std::string& row);
-
-  ScoreReader& scores_;
-  const Experiment& experiment_;
-  const std::vector<EvaluatedCheckpoint>& checkpoints_;
-  std::map<std::string, std::optional<Areas>> by_row_;
-};
-
-/// A checkpoint's evaluation, at the images that its run had drawn.
-struct CurvePoint {
-  double images = 0;
-  std::string evaluation;
-};
-
-/// Weights of values at these places in the area of trapezoids over their whole width.
-std::vector<double> trapezoids(const std::vector<CurvePoint>& points) {
-  std::vector<double> weights;
-  const double width = points.back().images - points.front().images;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const auto& before = points[i == 0 ? 0 : i - 1];
-    const auto& after = points[std::min(i + 1, points.size() - 1)];
-    weights.push_back((after.images - before.images) / (2 * width));
-  }
-  return weights;
-}
-
-CurveAreas::CurveAreas(ScoreReader& scores, const Experiment& experiment,
-                       const std::vector<EvaluatedCheckpoint>& checkpoints)
-    : scores_(scores), experiment_(experiment), checkpoints_(checkpoints) {}
-
-std::optional<double> CurveAreas::mean(const std::string& row) {
-  const auto& areas = areas_of(row);
-  if (!areas) return std::nullopt;
-  double sum = 0;
-  for (const auto& [_, area] : *areas) sum += area.value;
-  return sum / static_cast<double>(areas->size());
-}
-
-std::optional<PairedComparison> CurveAreas::compared(const std::string& baseline, const std::string& method) {
-  const auto &theirs = areas_of(baseline), &ours = areas_of(method);
-  if (!theirs || !ours) return std::nullopt;
-  std::vector<PairedValue> pairs;
-  for (const auto& [place, area] : *ours) {
-    const auto other = theirs->find(place);
-    if (other == theirs->end()) return std::nullopt;
-    pairs.push_back({.baseline = other->second.value,
-                     .method = area.value,
-                     .cluster = area.cluster,
-                     .seed = std::get<0>(place)});
-  }
-  auto values = compare_paired(pairs, experiment_.better(experiment_.table.selection.metric));
-  values.judges_methods = experiment_.judges_methods();
-  return values;
-}
-
-const std::optional<CurveAreas::Areas>& CurveAreas::areas_of(const std::string& row) {
-  const auto found = by_row_.find(row);
-  return found != by_row_.end() ? found->second : by_row_[row] = measured(row);
-}
-
-std::optional<CurveAreas::Areas> CurveAreas::measured(const std::string& row) {
-  const auto& selection = experiment_.table.selection;
-  std::map<std::int64_t, std::vector<CurvePoint>> by_seed;
-  for (const auto& run : runs_of(scores_.store(), experiment_)) {
-    if (run.row != row) continue;
-    auto& points = by_seed[run.seed];
-    std::map<int, std::optional<double>> images{{0, 0.0}};
-    for (const auto& budget : scores_.store().budgets(run.id))
-      images[static_cast<int>(budget.checkpoint)] = budget.images;
-    for (const auto& c : checkpoints_) {
-      const bool is_start = c.method == kBaseMethod && c.seed == run.seed;
-      if (c.split != selection.split || (c.run_id != run.id && !is_start)) continue;
-      const auto drawn = images.find(is_start ? 0 : c.step);
-      if (drawn == images.end() || !drawn->second) return std::nullopt;
-      points.push_back({*drawn->second, c.evaluation_id});
-    }
-    std::ranges::sort(points, {}, &CurvePoint::images);
-    if (points.size() < 2 || points.front().images != 0) return std::nullopt;
-  }
-  Areas areas;
-  for (const auto& [seed, points] : by_seed) {
-    const auto weights = trapezoids(points);
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      const auto& clusters = scores_.clusters(points[i].evaluation);
-      for (const auto& value : scores_.values(points[i].evaluation, selection.metric)) {
-        if (!value.value) return std::nullopt;
-        auto& area = areas[{seed, value.prompt_id, value.sample}];
-        area.value += weights[i] * *value.value;
-        area.cluster = clusters.at(value.prompt_id);
-      }
-    }
-  }
-  return areas.empty() ? std::nullopt : std::optional(std::move(areas));
-}
-
 /// Compares rows of a leaderboard at its two views.
 class Comparer {
  public:
@@ -246,10 +125,7 @@ class Comparer {
         experiment_(experiment),
         model_(model),
         checkpoints_(evaluated_checkpoints(scores.store(), experiment)),
-        second_(std::move(second)),
-        areas_(scores, experiment, checkpoints_) {}
-
-  CurveAreas& areas() { return areas_; }
+        second_(std::move(second)) {}
 
   /// Where it and the baseline are cut; null where they are not.
   const SecondView::Cut* cut(const std::string& method) const {
@@ -339,7 +215,6 @@ class Comparer {
   const TableModel& model_;
   std::vector<EvaluatedCheckpoint> checkpoints_;
   SecondView second_;
-  CurveAreas areas_;
 };
 
 }  // namespace
@@ -397,9 +272,6 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
          .baseline_spent_within = cut ? std::optional(cut->spent_by_baseline) : std::nullopt,
          .at_evaluations_mean = compare.second_mean(row),
          .at_evaluations = compare.second(row),
-         .curve_area = compare.areas().mean(row),
-         .by_curve_area =
-             row == model.baseline ? std::nullopt : compare.areas().compared(model.baseline, row),
          .worse_guardrails = guardrails_on("worse", experiment, model, comparisons, row, metric),
          .better_guardrails = guardrails_on("better", experiment, model, comparisons, row, metric),
          .notes = notes_of(experiment, model, at_images, row, Training::of(scores.store(), experiment, row),

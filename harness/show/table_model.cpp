@@ -18,7 +18,6 @@
 #include "harness/show/guardrails.h"
 #include "harness/show/leaderboard.h"
 #include "harness/show/training_table.h"
-#include "harness/show/yardstick.h"
 #include "results/paper/paper_audit.h"
 #include "results/store/rows.h"
 #include "results/table/table_view.h"
@@ -35,8 +34,6 @@ constexpr auto kDampShare = R"sql(
        WHERE run_id = ?1 AND name = 'lambda_weight' AND on_policy = 0 AND timestep IS NOT NULL)))sql";
 constexpr auto kDampedUpdates = R"sql(
     SELECT count(value), total(value) FROM train_stats WHERE run_id = ?1 AND name = 'damping_undone')sql";
-constexpr auto kEmaLag =
-    "SELECT value FROM train_stats WHERE run_id = ?1 AND update_index = ?2 AND name = 'ema_lag'";
 constexpr auto kHasNoSteps = R"sql(
     SELECT 1 FROM train_stats AS forward
     WHERE forward.run_id = ?1 AND forward.update_index = ?2 AND forward.name = 'trained_steps' AND forward.value = 0
@@ -85,8 +82,7 @@ void share_budget(std::vector<TableRow>& rows) {
 using ImageKey = std::pair<std::int64_t, std::int64_t>;  // prompt, sample
 
 /// What the training of a checkpoint says that belongs under a table.
-void add_training(Store& store, const EvaluatedCheckpoint& evaluated, const Json& evaluation_settings,
-                  TableRow& row) {
+void add_training(Store& store, const EvaluatedCheckpoint& evaluated, TableRow& row) {
   using Number = std::optional<double>;
   row.damp_share = rows_of<Number>(store, kDampShare, evaluated.run_id).front();
   row.has_steps = rows_of<int>(store, kHasNoSteps, evaluated.run_id, evaluated.step).empty();
@@ -99,9 +95,6 @@ void add_training(Store& store, const EvaluatedCheckpoint& evaluated, const Json
       rows_of<std::int64_t, double>(store, kDampedUpdates, evaluated.run_id).front();
   row.damped_updates = damped;
   row.undone_updates = std::llround(undone);
-  if (evaluation_settings.value("eval_weights", "ema") == "raw") return;
-  const auto lags = rows_of<Number>(store, kEmaLag, evaluated.run_id, evaluated.step);
-  if (!lags.empty()) row.ema_lag = lags.front();
 }
 
 /// Values of a metric by the tag of their prompt's record; a prompt without one does not count.
@@ -150,7 +143,7 @@ TableRow table_row(ScoreReader& scores, const EvaluatedCheckpoint& evaluated, co
     row.lambda_late = checkpoint.lambda_late;
     row.clip_fraction = checkpoint.clip_fraction;
   }
-  if (evaluated.method != kBaseMethod) add_training(store, evaluated, evaluation.settings, row);
+  if (evaluated.method != kBaseMethod) add_training(store, evaluated, row);
   return row;
 }
 
@@ -176,6 +169,22 @@ std::vector<std::string> notes_of_jobs(Store& store, const Experiment& experimen
     )
     SELECT text FROM said GROUP BY text ORDER BY min(id))sql";
   return rows_of<std::string>(store, kSql, experiment.id, split, experiment.seeds.size() > 1);
+}
+
+/// What the record, the table's file and the jobs say; `warning` stands above the table already.
+std::vector<TableNote> recorded_notes(Store& store, const Experiment& experiment, const std::string& split,
+                                      const std::string& warning) {
+  std::vector<TableNote> notes;
+  const auto add = [&](const std::vector<std::string>& texts) {
+    for (const auto& text : texts) {
+      // Records of earlier versions name folders in full.
+      if (text != warning) notes.push_back({with_last_names(text)});
+    }
+  };
+  add(experiment.effective.notes);
+  add(experiment.table.notes);
+  add(notes_of_jobs(store, experiment, split));
+  return notes;
 }
 
 void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, const std::string& split,
@@ -208,16 +217,14 @@ void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, co
   share_budget(model.rows);
   model.chosen_on_split = chooses_on(experiment, split);
   model.comparisons = stored_comparisons(store, experiment, split);
-  std::ranges::move(copies_notes(checkpoints, split), std::back_inserter(model.notes));
-  std::ranges::move(runs_alike_notes(scores, experiment, checkpoints, split),
-                    std::back_inserter(model.notes));
-  if (auto note = end_note(scores, experiment, checkpoints, compared_arms(experiment), split,
-                           named_by_table(experiment.table, metrics_of(store, checkpoints)));
-      !note.empty())
-    model.notes.push_back(std::move(note));
+  auto warnings = copies_notes(checkpoints, split);
+  std::ranges::move(runs_alike_notes(scores, experiment, checkpoints, split), std::back_inserter(warnings));
+  warnings.push_back(end_note(scores, experiment, checkpoints, compared_arms(experiment), split,
+                              named_by_table(experiment.table, metrics_of(store, checkpoints))));
+  for (auto& warning : warnings) model.notes.push_back({.text = std::move(warning), .warns = true});
   const auto is_given = [&](const std::string& row) { return is_of_images(experiment, row); };
   if (!model.images_are_given && std::ranges::any_of(experiment.methods, is_given))
-    model.notes.emplace_back("W / T / L of rows that were drawn elsewhere: prompts, each by its mean.");
+    model.notes.push_back({"W / T / L of rows that were drawn elsewhere: prompts, each by its mean."});
 }
 
 /// The same differences on the prompts that chose the checkpoints.
@@ -235,27 +242,29 @@ void fill_training_table(Store& store, const Experiment& experiment, const std::
   model.over_training = true;
   model.rows = training_rows(store, experiment, window_unit);
   model.comparisons = training_comparisons(experiment, model.columns, model.rows);
-  model.notes.insert(model.notes.begin(), window_note(experiment, window_unit));
+  model.notes.insert(model.notes.begin(), TableNote{window_note(experiment, window_unit)});
   if (experiment.effective.settings.value("inner_epochs", 1) > 1) {
     model.notes.push_back(
-        "Samples are used several times here (inner_epochs). Those that were trained on correlate with the "
-        "policy's move, and the variance of their log-ratio exceeds the law's.");
-    model.notes.push_back(
-        "The law itself is checked on fresh samples alone: `harness query law`, `harness figure law-audit`. A "
-        "run that breaks it is named here.");
+        {.text =
+             "Samples are used several times here (inner_epochs). Those that were trained on correlate with "
+             "the policy's move, and the variance of their log-ratio exceeds the law's. The law itself is "
+             "checked on fresh samples alone; a run that breaks it is named here.",
+         .for_operator = "See `harness query law`, `harness figure law-audit`."});
   }
 }
 
 /// Where the paper's printed figures of this table, or of its task there, contradict one another.
-void add_audit_notes(const std::string& paper_table, TableModel& model) {
+void add_audit_note(const std::string& paper_table, TableModel& model) {
   const auto subject = paper_table + ": " + model.paper_task;
-  for (const auto& finding : audit_paper()) {
-    if (finding.verdict != PaperVerdict::kDoesNotAddUp || !finding.name.starts_with(subject)) continue;
-    model.notes.push_back(fmt::format(
-        "The paper's own figures, {}: printed {}, computed from its cells {} "
-        "({}; `harness check --paper`).",
-        finding.name.substr(paper_table.size() + 2), finding.printed, finding.computed, finding.message));
-  }
+  const auto found = texts_of(audit_paper(), [&](const auto& finding) -> std::string {
+    if (finding.verdict != PaperVerdict::kDoesNotAddUp || !finding.name.starts_with(subject)) return {};
+    return fmt::format("{}: printed {}, computed from its cells {} ({})",
+                       finding.name.substr(paper_table.size() + 2), finding.printed, finding.computed,
+                       finding.message);
+  });
+  if (found.empty()) return;
+  model.notes.push_back({.text = fmt::format("The paper's own figures do not add up. {}.", join(found, "; ")),
+                         .for_operator = "See `harness check --paper`."});
 }
 
 void load_paper(const TableSpec& spec, TableModel& model) {
@@ -265,7 +274,7 @@ void load_paper(const TableSpec& spec, TableModel& model) {
   const bool of_several_tasks =
       model.paper && !model.paper->rows.empty() && !model.paper->rows.front().task.empty();
   if (of_several_tasks) model.paper_task = spec.paper_task;
-  if (model.paper) add_audit_notes(spec.reproduces, model);
+  if (model.paper) add_audit_note(spec.reproduces, model);
 }
 
 /// What the paper says: `stated` by the table's file and decided already, and its printed differences,
@@ -379,9 +388,8 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   model.by_tag = spec.by_tag;
   model.every_checkpoint = spec.shown.every_checkpoint;
   model.baseline = experiment.effective.baseline;
-  model.notes = experiment.effective.notes;
-  model.notes.insert(model.notes.end(), spec.notes.begin(), spec.notes.end());
-  for (auto& note : notes_of_jobs(store, experiment, split)) model.notes.push_back(std::move(note));
+  model.scale_warning = scale_warning_of(experiment);
+  model.notes = recorded_notes(store, experiment, split, model.scale_warning);
   model.fuller_note = fuller_note(store, experiment);
   if (spec.is_training()) {
     fill_training_table(store, experiment, window_unit, model);
@@ -395,13 +403,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
     model.guardrails = guardrail_panel_of(experiment, records_of(model.comparisons, model.split));
     keep_named_metrics(experiment, model.comparisons);
     add_validation(store, experiment, model);
-    model.yardstick = yardstick_for(store, experiment, split);
-    model.calibration = latest_calibration(store, experiment, split);
   }
-  model.scale_warning = scale_warning_of(experiment);
-  std::erase(model.notes, model.scale_warning);
-  // Records of earlier versions name folders in full.
-  for (auto& note : model.notes) note = with_operator_parts(with_last_names(note));
   adjust_comparisons(model.comparisons, model.confidence);
   heed_leaderboard(model);
   load_paper(spec, model);
@@ -437,10 +439,11 @@ TableModel make_collection_model(const Collection& collection, const std::vector
   }
   for (std::size_t i = 0; i < collection.columns.size(); ++i)
     whole.columns.push_back(heading(collection.columns[i], parts, i));
-  whole.notes = collection.notes;
-  whole.notes.push_back(fmt::format(
-      "Further metrics, comparisons and guardrails of each task: {}. There Holm's p is over that table alone.",
-      join(commands, ", ")));
+  for (const auto& note : collection.notes) whole.notes.push_back({note});
+  whole.notes.push_back(
+      {.text = "Holm's p of a task's own table is over that table alone.",
+       .for_operator = fmt::format("Further metrics, comparisons and guardrails of each task: {}.",
+                                   join(commands, ", "))});
   put_together(whole, std::move(parts));
   for (std::size_t i = 0; i < experiments.size(); ++i) decide(std::move(stated[i]), whole.parts[i]);
   return whole;

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "core/base64.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "results/chart/forest.h"
 #include "results/report/report.h"
 #include "results/table/markup.h"
 #include "results/table/notation.h"
@@ -44,10 +46,12 @@ std::string notes_html(const std::vector<std::string>& notes) {
 }
 
 std::string results_html(const Report& report, const TableView& view) {
-  const auto board = view.leaderboard.rows.empty()
-                         ? std::string()
-                         : view_table_html(view.leaderboard) + notes_html(view.leaderboard_notes);
-  return board + view_table_html(view.results) + notes_html(view.notes) +
+  const auto board =
+      view.leaderboard.rows.empty()
+          ? std::string()
+          : view_table_html(view.leaderboard) +
+                notes_html(view.notes_at({NotePlace::kLeaderboard, NotePlace::kEqualEvaluations}));
+  return board + view_table_html(view.results) + notes_html(view.notes_at({NotePlace::kResults})) +
          (report.missing.empty() ? "" : list_html(report.missing, " class=\"missing-list\""));
 }
 
@@ -69,28 +73,38 @@ std::string colours_text(const TableModel& model) {
 
 std::string comparisons_html(const Report& report, const TableView& view) {
   if (view.comparisons.rows.empty()) return {};
-  const auto forest = report_forest_html(report);
-  const bool has_printed = forest.find("class=\"printed\"") != std::string::npos;
+  const bool has_printed = std::ranges::any_of(forests_of(report.table), [](const Forest& forest) {
+    return std::ranges::any_of(forest.rows, [](const ForestRow& row) { return row.printed.has_value(); });
+  });
   return fmt::format("<p>A point is the mean paired difference, the bar its interval. {}{}</p>\n",
                      colours_text(report.table),
                      has_printed ? " A hollow diamond is the paper's printed difference." : "") +
-         forest + "<details><summary>As a table, with wins, ties, losses and p</summary>\n" +
+         report_forest_html(report) +
+         "<details><summary>As a table, with wins, ties, losses and p</summary>\n" +
          view_table_html(view.comparisons) + "</details>\n" +
          (view.by_tag.rows.empty() ? "" : view_table_html(view.by_tag)) +
-         (view.yardstick.rows.empty() ? "" : view_table_html(view.yardstick)) +
-         notes_html(view.difference_notes);
+         notes_html(view.notes_at({NotePlace::kDifferences, NotePlace::kSingleDifferences}));
+}
+
+/// What a legend explains of a series.
+using LegendEntry = std::tuple<std::string, std::size_t, ChartLook>;
+
+std::vector<LegendEntry> legend_of(const std::vector<Chart>& charts) {
+  std::vector<LegendEntry> entries;
+  for (const auto& chart : charts) {
+    for (const auto& series : chart.series) {
+      const LegendEntry entry(series.label, series.color, series.look);
+      if (!series.behind && std::ranges::count(entries, entry) == 0) entries.push_back(entry);
+    }
+  }
+  return entries;
 }
 
 std::string legend_html(const std::vector<Chart>& charts) {
-  std::vector<std::string> entries;
-  for (const auto& chart : charts) {
-    for (const auto& series : chart.series) {
-      if (series.behind) continue;
-      entries.push_back(fmt::format("<li>{}{}</li>", page_svg(key_drawing(series.color, series.look), ""),
-                                    html_notation(series.label)));
-    }
-  }
-  return "<ul class=\"legend\">" + join(distinct_of(entries, std::identity()), "") + "</ul>\n";
+  std::string entries;
+  for (const auto& [label, color, look] : legend_of(charts))
+    entries += fmt::format("<li>{}{}</li>", page_svg(key_drawing(color, look), ""), html_notation(label));
+  return "<ul class=\"legend\">" + entries + "</ul>\n";
 }
 
 /// Whether all charts have the same series, so that one legend is true of each; small panels differ in theirs
@@ -99,9 +113,8 @@ bool share_legend(const std::vector<Chart>& charts) {
   const auto& axes = charts.front().axes;
   if (!axes.empty() && std::ranges::all_of(charts, [&](const Chart& one) { return one.axes == axes; }))
     return true;
-  return std::ranges::all_of(charts, [&](const Chart& chart) {
-    return is_empty(chart) || legend_html({chart}) == legend_html(charts);
-  });
+  return std::ranges::all_of(
+      charts, [&](const Chart& chart) { return is_empty(chart) || legend_of({chart}) == legend_of(charts); });
 }
 
 std::string chart_group_html(const ChartGroup& group, std::size_t& next_chart) {
@@ -215,7 +228,7 @@ std::string body_html(const Report& report, const TableView& view) {
   std::vector<Section> sections{{"results", "Results", results_html(report, view)},
                                 {"paper", "Paper", report_paper_html(report.table, view)},
                                 {"comparisons", "Differences", comparisons_html(report, view)},
-                                {"guardrails", "Guardrails", guardrail_panel_html(view.guardrails)},
+                                {"guardrails", "Guardrails", guardrail_panel_html(view)},
                                 {"training", "Training", charts_html(report.training, next_chart)},
                                 {"cost", "Cost", report_cost_html(report)},
                                 {"law", "Law audit", charts_html(report.law, next_chart)},

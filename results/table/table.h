@@ -13,10 +13,10 @@
 #include "results/statistics/statistics.h"
 #include "results/statistics/verdict.h"
 #include "results/table/notation.h"
+#include "results/table/table_note.h"
 #include "results/verdict/guardrails.h"
 #include "results/verdict/leaderboard.h"
 #include "results/verdict/multiplicity.h"
-#include "results/verdict/yardstick.h"
 
 namespace harness {
 
@@ -62,7 +62,6 @@ struct TableRow {
   std::optional<double> damp_share;  ///< share of the off-policy pairs of shard and step damped
   std::int64_t damped_updates = 0;   ///< of the run, with a damp weight below 1
   std::int64_t undone_updates = 0;   ///< of them, those whose length the norm clip made the undamped one
-  std::optional<double> ema_lag;     ///< updates by which the evaluated average lags the policy
   bool has_steps = true;             ///< false: its training recorded no steps (forward process)
   /// Of such a training: mean ||v - v_ref||^2 at the checkpoint, over the elements of the velocity.
   std::optional<double> velocity_movement = {};
@@ -135,7 +134,7 @@ struct TableShow {
 };
 
 /// Parts of a table that can be shown alone: "results", "leaderboard", "tags", "differences", "claims",
-/// "noise", "guardrails".
+/// "guardrails".
 const std::vector<std::string>& table_parts();
 
 /// Everything that a table says, in whatever format; pure data, filled from the DB.
@@ -147,7 +146,7 @@ struct TableModel {
   std::vector<TableRow> rows;             ///< in the table's order of methods, the seeds of a method together
   std::vector<TableComparison> comparisons;
   std::map<std::string, std::string> not_run;     ///< metric -> reason
-  std::vector<std::string> notes;                 ///< further footnotes, a sentence each
+  std::vector<TableNote> notes;                   ///< further ones on the results
   std::string fuller_note = {};                   ///< that other verdicts than these are to be quoted
   std::optional<PaperTable> paper;                ///< the paper's table that this one reproduces
   std::string paper_task;                         ///< which task of it, where it holds several
@@ -159,8 +158,6 @@ struct TableModel {
   bool levels_compare = false;     ///< ours and the paper's figures stand for the same thing
   bool every_checkpoint = false;   ///< rows are all checkpoints of a run, the selected one marked
   std::vector<TableClaim> claims;
-  std::optional<Yardstick> yardstick = {};      ///< what runs of one method differ by, where it was measured
-  std::optional<Calibration> calibration = {};  ///< what was made of known rows, where that was measured
   std::optional<Leaderboard> leaderboard = {};  ///< of a table that ranks its methods
   std::optional<GuardrailPanel> guardrails;     ///< nothing in training tables, and where no rule was stored
   bool over_training = false;                   ///< rows are statistics of the training, paired by seed
@@ -188,26 +185,12 @@ void choose(const TableShow& show, TableModel& model);
 /// True where a column is another one turned round, as the paper's CER is 1 - reward.
 bool is_restated(const TableModel& model, const TableColumn& column);
 
-/// Whether the table can tell its methods apart in one metric.
-struct Discriminability {
-  std::string metric;
-  std::int64_t runs = 0;                              ///< the most that a comparison with the baseline has
-  std::optional<double> intraclass_correlation = {};  ///< of the rows by method
-  std::optional<double> largest = {};  ///< discrimination: mean difference to the baseline over its
-                                       ///< standard error over runs, the largest of all methods
-  std::string method = {};             ///< that differs so
-};
-
 /// Makes `whole` the table of all these: each shows the `columns` and comparisons that it has now, and the
 /// claims of all are one family for Holm. There must be one or more.
 void put_together(TableModel& whole, std::vector<TableModel> parts);
 
 /// The parts of a table, or a table without any itself.
 std::span<const TableModel> parts_of(const TableModel& model);
-
-/// A metric each of those compared with the table's baseline over kFewestRuns runs or more, in the order of
-/// the comparisons.
-std::vector<Discriminability> discriminability_of(const TableModel& model);
 
 /// The number behind a cell, in the DB's unit.
 std::optional<double> cell_value(const TableRow& row, const TableColumn& column);

@@ -1,15 +1,17 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
 
 #include "core/text.h"
 #include "results/table/table_format.h"
+#include "results/table/table_notes.h"
 #include "results/table/table_view.h"
 
 namespace harness {
 namespace {
 
-constexpr const char* kHarmMark = "!";
+constexpr const char *kHarmMark = "!", *kChangeMark = "*";
 constexpr std::size_t kFixedColumns = 3;  // guardrail, harmful, the baseline's mean
 
 /// Nothing is rewarded for images that are given.
@@ -64,9 +66,11 @@ std::string reward_text(const GuardrailPanel& panel, const std::string& baseline
 
 ViewCell effect_cell(const GuardrailEffect* effect, const TableColumn& column) {
   if (effect == nullptr) return {kDash};
+  if (!effect->record.result.delta) return {"no pair"};
+  const bool has_changed = effect->claim == Claim::kCheckpoints && effect->differs;
   return {.text = difference_text(effect->record.result, column),
           .strong = effect->moved(),
-          .marks = effect->harmful() ? kHarmMark : ""};
+          .marks = std::string(has_changed ? kChangeMark : "") + (effect->beyond ? kHarmMark : "")};
 }
 
 ViewTable turned(const ViewTable& table) {
@@ -158,46 +162,8 @@ std::vector<std::string> sentences_of(const TableModel& model, const GuardrailPa
   });
 }
 
-constexpr const char* kNoPair = "not compared, as no pair has a value on both sides:";
-
-/// What is said of a guardrail in the sentence of an arm that makes this claim.
-std::string movement_of(const TableModel& model, const GuardrailEffect& effect, Claim claim) {
-  const auto& result = effect.record.result;
-  if (!result.delta) return kNoPair;
-  const auto interval = interval_of(result, effect.claim);
-  if (effect.claim == claim && effect.differs) return *result.delta > 0 ? "rose:" : "fell:";
-  const bool by_holm = effect.adjusted_p && *effect.adjusted_p >= 1 - model.confidence;
-  if (effect.claim == claim && interval && interval->excludes_zero() && by_holm)
-    return "interval excludes 0, not after Holm:";
-  return claim == Claim::kMethods ? "no resolved change:" : "no change shown:";
-}
-
-/// An arm's claim is of methods if one of its effects is.
-std::string arm_sentence(const TableModel& model, const GuardrailPanel& panel, const std::string& baseline,
-                         const std::string& method) {
-  std::vector<const GuardrailEffect*> effects;
-  auto claim = Claim::kCheckpoints;
-  for (const auto& metric : panel.metrics) {
-    const auto* effect = find_effect(panel, baseline, method, metric.name);
-    if (effect == nullptr) continue;
-    effects.push_back(effect);
-    if (effect->claim == Claim::kMethods) claim = Claim::kMethods;
-  }
-  std::vector<std::string> parts;
-  const auto add = [&](const std::string& what, auto holds) {
-    const auto titles = texts_of(effects, [&](const GuardrailEffect* effect) {
-      return holds(*effect) ? column_of(model, effect->record.metric).title : "";
-    });
-    if (!titles.empty()) parts.push_back(fmt::format("{} {}", what, join(titles, ", ")));
-  };
-  for (const std::string what : {"rose:", "fell:", "interval excludes 0, not after Holm:",
-                                 "no resolved change:", "no change shown:", kNoPair})
-    add(what, [&](const GuardrailEffect& effect) { return movement_of(model, effect, claim) == what; });
-  add("harmful beyond the minimal effect:",
-      [&](const GuardrailEffect& effect) { return effect.beyond && effect.claim == claim; });
-  return fmt::format("{}{} against {} \u2014 {}.",
-                     claim == Claim::kMethods ? "" : in_its_words(model, "These checkpoints of "), method,
-                     baseline, join(parts, "; "));
+bool has_panel(const TableModel& model) {
+  return model.guardrails && !model.guardrails->effects.empty();
 }
 
 bool judges_methods(const GuardrailPanel& panel) {
@@ -240,29 +206,32 @@ std::string family_text(const TableModel& model, const GuardrailPanel& panel) {
                      from_table == 0 ? "" : fmt::format(" (the other {} are judged above)", from_table));
 }
 
-std::vector<std::string> legend_of(const TableModel& model, const GuardrailPanel& panel) {
+/// What marks mean and how effects are judged.
+std::string legend_of(const TableModel& model, const GuardrailPanel& panel) {
   const auto reward = column_of(model, panel.reward).title;
-  std::vector<std::string> legend{fmt::format(
-      "Guardrails: changes beside {}, as method \u2212 baseline, paired, with intervals as above{}.", reward,
-      for_operator(fmt::format(" (rule version {})", panel.rule_version)))};
-  if (!judges_methods(panel)) {
-    legend.push_back(fmt::format("{}: changes concern only {}; nothing is bold, and no alarm is raised.",
-                                 model.scale_warning.empty()
-                                     ? "Fewer than " + what_is_missing(panel).text_of_each()
-                                     : "Scale " + model.scale,
-                                 in_its_words(model, "these checkpoints")));
-    legend.push_back(fmt::format("Rose, fell: {}.", family_text(model, panel)));
-    return legend;
-  }
-  legend.push_back(fmt::format("Bold: {}.", family_text(model, panel)));
-  legend.push_back(fmt::format(
-      "{}: harmful; the whole interval lies beyond the size in column Harmful. Alarm: this mark against {}, "
-      "on a method whose {} improved there, by an interval over training runs that excludes 0.",
-      kHarmMark, panel.base, reward));
+  const bool of_methods = judges_methods(panel);
+  const bool of_checkpoints =
+      std::ranges::count(panel.effects, Claim::kCheckpoints, &GuardrailEffect::claim) > 0;
+  auto legend = fmt::format(
+      "Guardrails: changes beside {}, as method \u2212 baseline, paired, with intervals as above. ", reward);
+  if (!of_methods)
+    legend += fmt::format("{}: they concern only {}, and no alarm is raised. ",
+                          model.scale_warning.empty() ? "Fewer than " + what_is_missing(panel).text_of_each()
+                                                      : "Scale " + model.scale,
+                          in_its_words(model, "these checkpoints"));
+  const auto marks = texts_of(
+      std::vector<std::string>{of_methods ? "Bold" : "", of_checkpoints ? kChangeMark : ""}, std::identity());
+  legend += fmt::format("{}: {}. {}: harmful; the whole interval lies beyond the size in column Harmful.",
+                        join(marks, ", of checkpoints alone "), family_text(model, panel), kHarmMark);
+  if (of_methods)
+    legend += fmt::format(
+        " Alarm: this mark against {}, on a method whose {} improved there, by an interval over training runs "
+        "that excludes 0.",
+        panel.base, reward);
   return legend;
 }
 
-/// The tables and words are the parts' own.
+/// The tables are the parts' own.
 GuardrailView alarms_of_parts(const TableModel& model) {
   GuardrailView view;
   for (const auto& part : model.parts) {
@@ -274,28 +243,29 @@ GuardrailView alarms_of_parts(const TableModel& model) {
 
 }  // namespace
 
-std::vector<std::string> GuardrailView::notes() const {
-  auto notes = words;
-  notes.insert(notes.end(), legend.begin(), legend.end());
-  return notes;
-}
-
 GuardrailView guardrail_view(const TableModel& model) {
   if (!model.parts.empty()) return alarms_of_parts(model);
-  if (!model.guardrails || model.guardrails->effects.empty()) return {};
+  if (!has_panel(model)) return {};
   const auto& panel = *model.guardrails;
-  GuardrailView view{.alarms = sentences_of(model, panel, panel.alarms, false),
-                     .legend = legend_of(model, panel)};
-  for (auto& note : view.legend) note = shown_note(model, note);
-  if (view.alarms.empty()) view.words.push_back(silence(model, panel));
-  std::ranges::move(sentences_of(model, panel, panel.watch, true), std::back_inserter(view.words));
+  GuardrailView view{.alarms = sentences_of(model, panel, panel.alarms, false)};
   for (const auto& baseline : distinct_of(std::vector{panel.base, model.baseline}, std::identity())) {
     auto table = table_against(model, panel, baseline);
     if (!table.rows.empty()) view.tables.emplace_back(baseline, std::move(table));
-    for (const auto& method : methods_against(panel, baseline))
-      view.words.push_back(arm_sentence(model, panel, baseline, method));
   }
   return view;
+}
+
+std::vector<TableNote> guardrail_notes(const TableModel& model) {
+  if (!has_panel(model)) return {};
+  const auto& panel = *model.guardrails;
+  std::vector<TableNote> notes;
+  const auto add = [&](std::string text, std::string for_operator = {}) {
+    notes.push_back({std::move(text), std::move(for_operator), NotePlace::kGuardrails});
+  };
+  if (panel.alarms.empty()) add(silence(model, panel));
+  for (auto& sentence : sentences_of(model, panel, panel.watch, true)) add(std::move(sentence));
+  add(legend_of(model, panel), fmt::format("Rule version {}.", panel.rule_version));
+  return notes;
 }
 
 }  // namespace harness

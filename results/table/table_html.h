@@ -20,6 +20,6 @@ std::string view_table_html(const ViewTable& table);
 std::string list_html(const std::vector<std::string>& items, const char* attributes);
 
 /// The panel below a table, without a heading; empty where there is none.
-std::string guardrail_panel_html(const GuardrailView& guardrails);
+std::string guardrail_panel_html(const TableView& view);
 
 }  // namespace harness

@@ -4,6 +4,7 @@
 
 #include "core/text.h"
 #include "results/table/table_format.h"
+#include "results/table/table_notes.h"
 #include "results/table/table_view.h"
 
 namespace harness {
@@ -47,9 +48,6 @@ ViewRow row_view(const TableModel& model, const LeaderboardRow& row, const Table
            {evaluations_text(row)},
            {delta_text(row.at_evaluations, column)},
            {interval_text(row.at_evaluations, column)},
-           {format_value(row.curve_area, column)},
-           {delta_text(row.by_curve_area, column)},
-           {interval_text(row.by_curve_area, column)},
            {.text = row.verdict, .strong = row.standing == Standing::kBetter},
            {join(row.notes, "; ")}}};
 }
@@ -78,15 +76,6 @@ std::string verdict_note(const Leaderboard& board, double confidence) {
       "winner worse.",
       board.baseline, kFewestRuns, format_percent(confidence), counted(board.compared, "comparison"),
       board.baseline, format_significance(confidence), kFewestRuns);
-}
-
-std::string curve_note(const Leaderboard& board) {
-  if (std::ranges::none_of(board.rows, [](const auto& row) { return row.curve_area.has_value(); })) return {};
-  return fmt::format(
-      "Curve: the area under the learning curve by images on validation prompts, over the images, from the starting "
-      "weights on: how fast a method learns, whatever its end. Its difference to {} and the interval over runs and "
-      "prompts (not adjusted) stand beside the verdict and change none.",
-      board.baseline);
 }
 
 std::string second_view_note(const Leaderboard& board) {
@@ -131,30 +120,18 @@ ViewTable leaderboard_view(const TableModel& model) {
                               {"Evaluations", true, kSecond},
                               {"\u0394 at equal evaluations", true, kSecond},
                               {interval, true, kSecond},
-                              {"Curve", true, kSecond},
-                              {"\u0394 of the curve", true, kSecond},
-                              {interval, true, kSecond},
                               {"Verdict", false, kFirst, true},
                               {"Remarks", false, kSecond, true}}};
   for (const auto& row : board.rows) table.rows.push_back(row_view(model, row, column));
   return table;
 }
 
-std::vector<std::string> leaderboard_notes(const TableModel& model, ViewSheet sheet) {
-  std::vector<std::string> notes;
-  const auto add = [&](ViewSheet of, std::string note) {
-    const bool is_wanted = sheet == ViewSheet::kBoth || sheet == of;
-    if (is_wanted && !note.empty() && std::ranges::count(notes, note) == 0) notes.push_back(std::move(note));
-  };
-  for (const auto& part : parts_of(model)) {
-    if (!part.leaderboard) continue;
-    const auto& board = *part.leaderboard;
-    add(ViewSheet::kFirst, groups_note(board));
-    add(ViewSheet::kFirst, verdict_note(board, part.confidence));
-    add(ViewSheet::kSecond, second_view_note(board));
-    add(ViewSheet::kSecond, curve_note(board));
-  }
-  return notes;
+std::vector<TableNote> leaderboard_notes(const TableModel& model) {
+  if (!model.leaderboard) return {};
+  const auto& board = *model.leaderboard;
+  return {{.text = verdict_note(board, model.confidence) + " " + groups_note(board),
+           .place = NotePlace::kLeaderboard},
+          {.text = second_view_note(board), .place = NotePlace::kEqualEvaluations}};
 }
 
 }  // namespace harness

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -48,7 +49,8 @@ void leave_out_paper(TableModel& model) {
   model.paper.reset();
   model.claims.clear();
   model.levels_compare = false;
-  std::erase_if(model.notes, [](const std::string& note) { return note.find("paper") != std::string::npos; });
+  std::erase_if(model.notes,
+                [](const TableNote& note) { return note.text.find("paper") != std::string::npos; });
   for (auto& part : model.parts) leave_out_paper(part);
 }
 
@@ -61,7 +63,7 @@ bool has_part(const TableView& view, const std::string& part) {
   if (part == "results") return true;
   if (part == "guardrails") {
     const auto& guardrails = view.guardrails;
-    return !guardrails.alarms.empty() || !guardrails.tables.empty() || !guardrails.words.empty();
+    return !guardrails.alarms.empty() || !guardrails.tables.empty();
   }
   const auto parts = main_parts(view);
   return !std::ranges::find(parts, part, &std::pair<std::string_view, const ViewTable*>::first)
@@ -85,8 +87,8 @@ void require_parts(const TableModel& model) {
 }  // namespace
 
 const std::vector<std::string>& table_parts() {
-  static const std::vector<std::string> parts{"results", "leaderboard", "tags",      "differences",
-                                              "claims",  "noise",       "guardrails"};
+  static const std::vector<std::string> parts{"results",     "leaderboard", "tags",
+                                              "differences", "claims",      "guardrails"};
   return parts;
 }
 
@@ -102,17 +104,21 @@ bool shows_part(const TableModel& model, std::string_view part) {
 }
 
 std::vector<std::pair<std::string_view, const ViewTable*>> main_parts(const TableView& view) {
-  return {{"results", &view.results},         {"leaderboard", &view.leaderboard}, {"tags", &view.by_tag},
-          {"differences", &view.comparisons}, {"claims", &view.claims},           {"noise", &view.yardstick}};
+  return {{"results", &view.results},
+          {"leaderboard", &view.leaderboard},
+          {"tags", &view.by_tag},
+          {"differences", &view.comparisons},
+          {"claims", &view.claims}};
 }
 
 std::vector<std::string> shown_notes(const TableModel& model, const TableView& view) {
   std::vector<std::string> notes;
-  if (shows_part(model, "results")) notes = view.notes;
-  if (shows_part(model, "leaderboard"))
-    notes.insert(notes.end(), view.leaderboard_notes.begin(), view.leaderboard_notes.end());
-  if (shows_part(model, "differences"))
-    notes.insert(notes.end(), view.difference_notes.begin(), view.difference_notes.end());
+  const auto add = [&](const char* part, std::initializer_list<NotePlace> places) {
+    if (shows_part(model, part)) std::ranges::move(view.notes_at(places), std::back_inserter(notes));
+  };
+  add("results", {NotePlace::kResults});
+  add("leaderboard", {NotePlace::kLeaderboard, NotePlace::kEqualEvaluations});
+  add("differences", {NotePlace::kDifferences, NotePlace::kSingleDifferences});
   return notes;
 }
 

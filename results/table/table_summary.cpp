@@ -68,7 +68,7 @@ class SummaryWriter {
     Lines lines;
     for (const auto& alarm : view_.guardrails.alarms) append(wrapped(alarm, kRed, 2), lines);
     for (const auto& note : view_.notes) {
-      if (note.starts_with(kCopies) || note.starts_with(kAtAnEnd)) append(wrapped(note, kYellow, 2), lines);
+      if (note.warns) append(wrapped(note.text, kYellow, 2), lines);
     }
     return lines;
   }

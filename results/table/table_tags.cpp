@@ -4,6 +4,7 @@
 
 #include "core/geneval/record.h"
 #include "results/table/table_format.h"
+#include "results/table/table_notes.h"
 #include "results/table/table_view.h"
 
 namespace harness {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <initializer_list>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,11 +61,6 @@ struct GuardrailView {
   std::vector<std::string> alarms = {};  ///< a sentence a method; they stand above the table
   /// By baseline: the starting weights, and the table's.
   std::vector<std::pair<std::string, ViewTable>> tables = {};
-  std::vector<std::string> words =
-      {};  ///< the tables in words, a sentence an arm; and that there is no alarm
-  std::vector<std::string> legend = {};
-
-  std::vector<std::string> notes() const;  ///< words and legend, as one list
 };
 
 GuardrailView guardrail_view(const TableModel& model);
@@ -76,17 +73,30 @@ struct TableView {
   ViewTable by_tag;       ///< without rows where nothing is shown by tag
   ViewTable comparisons;  ///< without rows where nothing was compared
   ViewTable claims;       ///< without rows where the table decides none
-  ViewTable yardstick;    ///< a row a metric; without rows where the table has no equal rows of its own
   GuardrailView guardrails;
-  std::vector<std::string> leaderboard_notes;
-  std::vector<std::string> notes;             ///< on the results and on how they were made
-  std::vector<std::string> difference_notes;  ///< on the comparisons
+  std::vector<TableNote> notes;  ///< by place
   std::string signature;
 
+  std::vector<std::string> notes_at(std::initializer_list<NotePlace> places) const;
+  /// What stands above the table, then every note: what formats say that lay out no page.
   std::vector<std::string> all_notes() const;
 };
 
 TableView table_view(const TableModel& model);
+
+// Its tables.
+
+/// A row a method, or a run. Seed, split and n are shown only where they differ between rows, and which
+/// images of a run only where there are several.
+ViewTable results_view(const TableModel& model);
+
+/// A row a comparison. t is shown where the paper prints one, the difference on validation prompts where
+/// there is one.
+ViewTable comparisons_view(const TableModel& model);
+
+/// What `view` makes of a table, or of each of its parts that it shows something of, one below another with
+/// the task in front.
+ViewTable by_task(const TableModel& model, ViewTable (*view)(const TableModel&));
 
 /// True if the part is shown (TableShow::parts).
 bool shows_part(const TableModel& model, std::string_view part);
@@ -96,16 +106,6 @@ std::vector<std::pair<std::string_view, const ViewTable*>> main_parts(const Tabl
 
 /// The notes on what is shown of them.
 std::vector<std::string> shown_notes(const TableModel& model, const TableView& view);
-
-/// In a note: what helps only those who run the table. table_view leaves it out for a paper's readers
-/// (TableShow::for_readers).
-std::string for_operator(std::string_view text);
-/// A note that was recorded as one text, with what helps only them marked so.
-std::string with_operator_parts(const std::string& note);
-/// The note as it is shown.
-std::string shown_note(const TableModel& model, std::string_view note);
-/// The notes as they are shown, without those of which nothing is.
-std::vector<std::string> for_its_reader(const TableModel& model, std::vector<std::string> notes);
 
 /// True for a table with a row a method, over several training runs.
 bool is_pooled(const TableModel& model);
@@ -118,9 +118,6 @@ ViewTable claims_view(const TableModel& model);
 
 /// A row a method: its group, its difference to the baseline at both views, and the verdict.
 ViewTable leaderboard_view(const TableModel& model);
-/// What groups and verdicts mean (on the first sheet), and how the second view was made (on the second).
-std::vector<std::string> leaderboard_notes(const TableModel& model, ViewSheet sheet = ViewSheet::kBoth);
-
 /// Means of one metric over the images of each tag of GenEval's prompts, and over the tags
 /// (TableModel::by_tag): a row a method, its seeds pooled. Without rows where nothing is shown by tag.
 ViewTable by_tag_view(const TableModel& model);
@@ -128,34 +125,12 @@ ViewTable by_tag_view(const TableModel& model);
 std::vector<std::string> tags_of(const TableModel& model);
 /// The benchmark's overall figure: the unweighted mean of the tags' means. Nothing where a tag has none.
 std::optional<double> overall_of(const TableRow& row);
-/// What the figures by tag are, and that the paper has none; empty where there are none.
-std::string by_tag_note(const TableModel& model);
-
-/// The footnotes, in the order in which tables show them.
-std::vector<std::string> result_notes(const TableModel& model);
-/// general_difference_notes, then row_notes.
-std::vector<std::string> difference_notes(const TableModel& model);
-/// What the differences are and how they are judged.
-std::vector<std::string> general_difference_notes(const TableModel& model);
-/// What single differences call for.
-std::vector<std::string> row_notes(const TableModel& model);
-
-/// Those of the latter on what differences between runs of one method are: the yardstick, and whether the
-/// table can tell its methods apart.
-std::vector<std::string> noise_notes(const TableModel& model);
-
-/// The table's own yardstick: what its equal rows differ by, and how often that was called a difference.
-ViewTable yardstick_view(const TableModel& model);
-
 /// What differences on the prompts that chose the checkpoints are worth.
 inline constexpr const char* kChosenHere =
     "These prompts also selected the checkpoints: values and differences are optimistic, and intervals and p do "
     "not allow for the choice. Quote the table on the test split.";
 
-/// How notes begin without which no number of the table should be read.
-inline constexpr const char* kCopies = "Copies: ";
-inline constexpr const char* kAtAnEnd = "At its floor or ceiling ";
-
+inline constexpr const char* kPaperRowTitle = "\u21b3 paper";
 inline constexpr const char* kIncompleteMark = "#";
 inline constexpr const char* kDiffersMark = "\u2020";          ///< dagger
 inline constexpr const char* kPeekMark = "\u2021";             ///< double dagger
@@ -182,7 +157,23 @@ std::vector<std::string> distinct_of(const Items& items, Text text_of) {
   return distinct;
 }
 
+template <class Number>
+std::string number_or_blank(const std::optional<Number>& number) {
+  return number ? std::to_string(*number) : "";
+}
+
+/// The different values that the rows, those of the starting weights too, have there.
+template <class Value>
+std::set<Value> values_of(const TableModel& model, Value TableRow::*field) {
+  std::set<Value> values;
+  for (const auto* rows : {&model.reference, &model.rows}) {
+    for (const auto& row : *rows) values.insert(row.*field);
+  }
+  return values;
+}
+
 /// In order of first appearance.
+std::vector<std::int64_t> seeds_of(const TableModel& model);
 std::vector<std::string> methods_of(const TableModel& model);
 std::vector<std::string> baselines_of(const TableModel& model);
 

@@ -189,8 +189,6 @@ Json leaderboard_json(const Leaderboard& board) {
          {"spent_within", Json::array({or_null(row.spent_within), or_null(row.baseline_spent_within)})},
          {"at_evaluations_mean", or_null(row.at_evaluations_mean)},
          {"at_evaluations", comparison_json(row.at_evaluations)},
-         {"curve_area", or_null(row.curve_area)},
-         {"by_curve_area", comparison_json(row.by_curve_area)},
          {"worse_guardrails", row.worse_guardrails},
          {"better_guardrails", row.better_guardrails},
          {"notes", row.notes}});

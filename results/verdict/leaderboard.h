@@ -33,8 +33,6 @@ struct LeaderboardEvidence {
   std::optional<double> baseline_spent_within = {};     ///< likewise by the baseline's
   std::optional<double> at_evaluations_mean = {};       ///< mean of the second view
   std::optional<PairedComparison> at_evaluations = {};  ///< method - baseline at equal evaluations
-  std::optional<double> curve_area = {};  ///< under the learning curve by images, over the images
-  std::optional<PairedComparison> by_curve_area = {};  ///< method - baseline; stands beside the verdict
   /// Guardrail metrics of which the method is worse than the baseline, with an interval beyond 0.
   std::vector<std::string> worse_guardrails = {};
   std::vector<std::string> better_guardrails = {};  ///< likewise of which the baseline is worse

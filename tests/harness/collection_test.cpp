@@ -158,7 +158,6 @@ TEST_F(CollectionTest, SeveralSeedsArePooledByTask) {
   const auto table = place.json(both({"--seeds", "1..3", "--json"}));
   EXPECT_EQ(table.at("rows").size(), 12U);
   for (const auto& c : table.at("comparisons")) EXPECT_EQ(c.at("runs").at("n"), 3) << c;
-  for (const auto& apart : table.at("discriminability")) EXPECT_TRUE(apart.contains("task")) << apart;
   ok({"table", "both.json", "--seeds", "1..3"},
      {"| ocr        | dual       |", " \u00b1 ", "Holm's p, over"});
 }

@@ -206,7 +206,7 @@ TEST_P(FailingScorer, CostsTheImagesThatItFailsOnAndNoOther) {
   }
   EXPECT_GT(failed, 0);
   EXPECT_LT(failed, 20);
-  EXPECT_THAT(outcome.out, HasSubstr("A scorer failed there; reasons: `harness query failures`."));
+  EXPECT_THAT(outcome.out, HasSubstr("A scorer failed there. Reasons: `harness query failures`."));
 }
 
 INSTANTIATE_TEST_SUITE_P(

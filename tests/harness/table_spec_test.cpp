@@ -165,23 +165,6 @@ TEST(TableSpec, OfAnUnknownColumnOnlyNamesThatAreThereAreProposed) {
       << "not the other misspelling";
 }
 
-TEST(TableSpec, EqualRowsAreRowsOfOneMethod) {
-  const Json rows = {"ratio-norm", {{"name", "twin"}, {"method", "ratio-norm"}}, "dual"};
-  const auto with = [&](const Json& equal) {
-    return mine("sd35-ocr", {{"reproduces", ""}, {"methods", rows}, {"equal_rows", equal}});
-  };
-  expect_said({
-      {"", with({"ratio-norm", "twin"}), "accepted"},
-      {"", with(false), "accepted"},
-      {"", with({"ratio-norm", "twim"}), R"(equal_rows: unknown row "twim"; did you mean "twin"?)"},
-      {"", with(true), R"(equal rows are of one method: "ratio-norm" is ratio-norm and "dual" is dual)"},
-      {"", with(Json::array({"twin"})), "equal_rows: needs at least two rows"},
-      {"", with({"twin", "twin"}), "must differ"},
-      {"", with("twin"), "must be true or a list of rows"},
-      {"", mine("tiny-sd3-zclip", {{"equal_rows", true}}), "equal_rows: belongs to evaluation tables"},
-  });
-}
-
 TEST(TableSpec, AStatisticThatNoTrainingStoresIsRefusedBeforeAnythingRuns) {
   const auto with = [](const Json& column) {
     return mine("tiny-sd3-zclip", {{"columns", Json::array({column})}, {"claims", Json::array()}});
@@ -344,17 +327,6 @@ TEST(TableOfABackbone, ThePickScoreTablesAreThePapers) {
     EXPECT_EQ(spec.selection.metric, "pickscore");
     EXPECT_EQ(spec.scale("paper").prompt_set, "pickscore-public");
   }
-}
-
-TEST(TableSpec, EqualRowsAreNotTakenOverByATableWithOtherRows) {
-  const auto all = load_table_spec("aa");
-  EXPECT_EQ(all.equal_rows, all.methods);
-  EXPECT_EQ(load_table_spec("aa-seeds").equal_rows.size(), 2u);
-  EXPECT_EQ(load_table_spec("calibration").equal_rows,
-            (std::vector<std::string>{"ratio-norm", "negative control"}));
-  EXPECT_EQ(spec_of(R"({"extends": "aa", "id": "mine", "seeds": [1]})").equal_rows, all.methods);
-  EXPECT_TRUE(
-      spec_of(R"({"extends": "aa", "id": "mine", "methods": ["ratio-norm", "dual"]})").equal_rows.empty());
 }
 
 TEST(TableSpec, AnUnknownMethodIsNamedWithTheNearestOfTheRegistry) {

@@ -419,7 +419,11 @@ TableModel guarded_table(Interval edges) {
   return guarded_table(guarded_records(edges));
 }
 
-TEST(GuardrailView, ShowsBothBaselinesWithMarksAndWords) {
+std::vector<std::string> notes_of(const TableModel& model) {
+  return table_view(model).notes_at({NotePlace::kGuardrails});
+}
+
+TEST(GuardrailView, ShowsBothBaselinesWithMarks) {
   const auto view = table_view(guarded_table({-0.08, -0.05})).guardrails;
   ASSERT_EQ(view.tables.size(), 2u);
   EXPECT_EQ(view.tables[0].second.columns.size(), 5u) << "guardrail, harmful, base, two methods";
@@ -433,9 +437,7 @@ TEST(GuardrailView, ShowsBothBaselinesWithMarksAndWords) {
   const auto& dark = view.tables[0].second.rows[2].cells;
   EXPECT_EQ(dark[1].text, "rise of 10.00 points");
   EXPECT_FALSE(dark[3].strong);
-  EXPECT_THAT(view.words, testing::Contains(AllOf(HasSubstr("lambda-controlled against ratio-norm"),
-                                                  HasSubstr("fell: Edge density"),
-                                                  HasSubstr("no resolved change: Dark share"))));
+  EXPECT_EQ(dark[3].marks, "");
 }
 
 TEST(GuardrailView, ManyMethodsStandInRowsSoThatTheTableStaysAsWideAsAPage) {
@@ -476,39 +478,37 @@ TEST(GuardrailView, AnAlarmStandsAboveTheTableInEveryFormat) {
   EXPECT_EQ(json.at("effects").size(), 6u);
 }
 
-TEST(GuardrailView, AnIntervalWithoutZeroThatHolmDoesNotBearOutIsNamedAsThat) {
+TEST(GuardrailView, AnIntervalWithoutZeroThatHolmDoesNotBearOutHasNoMark) {
   auto model = guarded_table({-0.08, -0.05});
   for (auto& effect : model.guardrails->effects) {
     effect.differs = effect.beyond = false;
     effect.adjusted_p = 0.2;
   }
-  const auto view = table_view(model).guardrails;
-  EXPECT_THAT(view.words,
-              testing::Contains(AllOf(HasSubstr("interval excludes 0, not after Holm: Edge density"),
-                                      HasSubstr("no resolved change: Dark share"))));
-  EXPECT_THAT(view.legend, testing::Contains(HasSubstr("Holm's p over 6 differences of the panel")));
+  const auto edges = table_view(model).guardrails.tables[0].second.rows[1].cells[3];
+  EXPECT_EQ(edges.text, "-6.50 [-8.00, -5.00]");
+  EXPECT_EQ(edges.marks, "");
+  EXPECT_FALSE(edges.strong);
+  EXPECT_THAT(notes_of(model), testing::Contains(HasSubstr("Holm's p over 6 differences of the panel")));
 }
 
 TEST(GuardrailView, OneRunAMethodHasASentenceToWatchInsteadOfAnAlarm) {
   const auto model = guarded_table(of_one_run(guarded_records({-0.08, -0.05})));
   const auto view = table_view(model).guardrails;
   EXPECT_THAT(view.alarms, IsEmpty());
-  EXPECT_THAT(view.words, testing::Contains(
-                              "These checkpoints of ratio-norm: OCR reward rose by 0.1000 [+0.0500, +0.1500] "
-                              "against base, while Edge density fell by 6.50 points [-8.00, -5.00] (minimal "
-                              "effect 4.00 points). Look at the images; statements about the method need at "
-                              "least 3 training runs."));
-  EXPECT_THAT(view.words,
+  EXPECT_THAT(
+      notes_of(model),
+      testing::Contains("These checkpoints of ratio-norm: OCR reward rose by 0.1000 [+0.0500, +0.1500] "
+                        "against base, while Edge density fell by 6.50 points [-8.00, -5.00] (minimal "
+                        "effect 4.00 points). Look at the images; statements about the method need at "
+                        "least 3 training runs."));
+  EXPECT_THAT(notes_of(model),
               testing::Contains("No guardrail alarm: an alarm needs at least 3 training runs per method."));
-  EXPECT_THAT(view.words,
-              testing::Contains(
-                  AllOf(HasSubstr("These checkpoints of lambda-controlled against ratio-norm \u2014 fell: "
-                                  "Edge density"),
-                        HasSubstr("no change shown: Dark share"))));
   const auto& edges = view.tables[0].second.rows[1].cells[3];
   EXPECT_FALSE(edges.strong);
-  EXPECT_EQ(edges.marks, "");
-  EXPECT_THAT(view.legend, testing::Each(Not(HasSubstr("Bold:")))) << "nothing is";
+  EXPECT_EQ(edges.marks, "*!") << "the edges of these checkpoints fell, and beyond the minimal effect";
+  EXPECT_EQ(view.tables[0].second.rows[2].cells[3].marks, "")
+      << "their dark share is not shown to have changed";
+  EXPECT_THAT(notes_of(model), testing::Each(Not(HasSubstr("Bold:")))) << "nothing is";
   const auto markdown = table_markdown(model);
   EXPECT_THAT(markdown, Not(HasSubstr("**")));
   EXPECT_THAT(markdown, Not(HasSubstr("> ")));

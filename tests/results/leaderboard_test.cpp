@@ -173,17 +173,14 @@ TEST(Leaderboard, ADifferenceThatIsReversedAtEqualEvaluationsIsResolvedNowhere) 
   EXPECT_EQ(verdict_text(model, model.comparisons[0]), "better per image, worse per evaluation");
 }
 
-TEST(Leaderboard, CsvHoldsBothViewsAndTheCurve) {
+TEST(Leaderboard, CsvHoldsBothViews) {
   auto row = evidence("dual", 0.6, comparison(0.1), comparison(0.05));
-  row.curve_area = 0.75;
-  row.by_curve_area = comparison(0.2);
   TableModel model;
   model.leaderboard = leaderboard(empty_board(), {evidence("flow-grpo", 0.5, {}, {}), row}, {});
   const auto csv = table_csv(model);
-  for (const char* line : {"\nleaderboard,flow-grpo,dual,", "\nleaderboard,,dual,,,,ocr_reward:curve,,,0.75,",
-                           "\nleaderboard-difference,flow-grpo,dual,,,,ocr_reward,180,,",
-                           "\nleaderboard-difference,flow-grpo,dual,,,,ocr_reward:equal_evaluations,180,,",
-                           "\nleaderboard-difference,flow-grpo,dual,,,,ocr_reward:curve,180,,"})
+  for (const char* line :
+       {"\nleaderboard,flow-grpo,dual,", "\nleaderboard-difference,flow-grpo,dual,,,,ocr_reward,180,,",
+        "\nleaderboard-difference,flow-grpo,dual,,,,ocr_reward:equal_evaluations,180,,"})
     EXPECT_NE(csv.find(line), std::string::npos) << line << csv;
 }
 
@@ -202,12 +199,11 @@ TEST(Leaderboard, HtmlSetsItInTwoTablesThatFitAPage) {
   EXPECT_GT(html.find(">Remarks<"), costs);
 }
 
-// One of 14 columns and 35 rows would be shrunk to letters of 3 points.
+// One of 11 columns and 35 rows would be shrunk to letters of 3 points.
 TEST(Leaderboard, LatexSetsItInTwoFloatsWhoseWordsWrap) {
   std::vector<LeaderboardEvidence> rows{evidence("flow-grpo", 0.5, {}, {})};
   for (int i = 0; i < 34; ++i) {
     rows.push_back(evidence(fmt::format("m{}", i), 0.6, comparison(0.1), comparison(0.05)));
-    rows.back().curve_area = 0.75;
     rows.back().notes = {"movement not comparable", "never clipped in 3 of 8 runs", "images 400 and 384"};
   }
   TableModel model;
@@ -219,9 +215,7 @@ TEST(Leaderboard, LatexSetsItInTwoFloatsWhoseWordsWrap) {
   const auto second = latex.find("\\label{tab:board-leaderboard-costs}");
   ASSERT_NE(second, std::string::npos);
   EXPECT_EQ(latex.substr(0, second).find("Remarks"), std::string::npos);
-  EXPECT_EQ(latex.find("Curve: the area"), latex.rfind("Curve: the area"));
   EXPECT_EQ(latex.find("Notes on Table"), std::string::npos) << "there is room on the page";
-  EXPECT_GT(latex.find("Curve: the area"), second) << "a note stands below the columns it explains";
   EXPECT_LT(latex.rfind("Verdict against"), second);
   EXPECT_NE(latex.find("p{4.6cm}", second), std::string::npos);
   EXPECT_NE(latex.find("\\raggedright movement not comparable", second), std::string::npos);

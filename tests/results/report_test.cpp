@@ -71,7 +71,7 @@ TEST(ReportPage, TextsOfStrangersStayTextsWhateverTheyHold) {
   report.missing = {kHostile};
   report.image_note = kHostile;
   report.table.title = kHostile;
-  report.table.notes = {kHostile};
+  report.table.notes = {{kHostile}};
   report.table.signature = kHostile;
   report.training[0].charts[0].title = report.training[0].charts[0].series[0].label = kHostile;
   const auto page = report_html(report);

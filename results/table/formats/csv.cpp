@@ -121,8 +121,8 @@ std::string board_difference(const TableModel& model, const LeaderboardRow& row,
   return line(record);
 }
 
-/// A method's mean with its group as `test` and the verdict, the area under its learning curve, and its
-/// differences to the baseline in both, and at equal evaluations.
+/// A method's mean with its group as `test` and the verdict, and its differences to the baseline at equal
+/// images and at equal evaluations.
 std::string leaderboard_lines(const TableModel& model) {
   const auto& board = *model.leaderboard;
   std::string out;
@@ -138,15 +138,8 @@ std::string leaderboard_lines(const TableModel& model) {
                    {"test", row.groups.empty() ? Json() : Json("groups " + row.groups)},
                    {"verdict", row.verdict}};
     out += line(record);
-    if (row.curve_area)
-      out += line({{"record", "leaderboard"},
-                   {"task", model.task},
-                   {"method", row.method},
-                   {"metric", board.metric + ":curve"},
-                   {"value", *row.curve_area}});
     out += board_difference(model, row, "", row.at_images);
     out += board_difference(model, row, ":equal_evaluations", row.at_evaluations);
-    out += board_difference(model, row, ":curve", row.by_curve_area);
   }
   return out;
 }

@@ -90,10 +90,10 @@ std::string list_html(const std::vector<std::string>& items, const char* attribu
   return out + "</ul>\n";
 }
 
-std::string guardrail_panel_html(const GuardrailView& guardrails) {
+std::string guardrail_panel_html(const TableView& view) {
   std::string out;
-  for (const auto& [_, table] : guardrails.tables) out += view_table_html(table);
-  return out.empty() ? out : out + list_html(guardrails.notes(), " class=\"notes\"");
+  for (const auto& [_, table] : view.guardrails.tables) out += view_table_html(table);
+  return out.empty() ? out : out + list_html(view.notes_at({NotePlace::kGuardrails}), " class=\"notes\"");
 }
 
 std::string table_html(const TableModel& model) {
@@ -103,8 +103,7 @@ std::string table_html(const TableModel& model) {
     if (shows_part(model, part) && !table->rows.empty()) body += view_table_html(*table);
   }
   body += list_html(shown_notes(model, view), "");
-  if (const auto panel = guardrail_panel_html(view.guardrails);
-      !panel.empty() && shows_part(model, "guardrails"))
+  if (const auto panel = guardrail_panel_html(view); !panel.empty() && shows_part(model, "guardrails"))
     body += "<h2>Guardrails</h2>\n" + panel;
   body += signature_html(view);
   return html_page(view.heading, kStyle, body);

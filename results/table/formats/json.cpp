@@ -53,18 +53,6 @@ Json row_json(const TableModel& model, const TableRow& row) {
   return document;
 }
 
-Json discriminability_json(const TableModel& model) {
-  Json metrics = Json::array();
-  for (const auto& apart : discriminability_of(model)) {
-    metrics.push_back({{"metric", apart.metric},
-                       {"runs", apart.runs},
-                       {"intraclass_correlation", or_null(apart.intraclass_correlation)},
-                       {"largest_difference_se", or_null(apart.largest)},
-                       {"method", apart.largest ? Json(apart.method) : Json()}});
-  }
-  return metrics;
-}
-
 }  // namespace
 
 Json runs_json(const std::optional<CrossedComparison>& crossed) {
@@ -126,7 +114,6 @@ void add_entries(const TableModel& model, bool is_part, Json& document) {
   for (const auto* columns : {&model.columns, &model.metrics}) {
     for (const auto& column : *columns) document["units"][column.key] = unit_name(column.unit);
   }
-  for (const auto& apart : discriminability_json(model)) add("discriminability", apart);
   for (const auto& row : model.reference) add("reference", row_json(model, row));
   for (const auto& row : model.rows) add("rows", row_json(model, row));
   for (const auto& item : model.comparisons) add("comparisons", comparison_json(model, item));
@@ -171,8 +158,6 @@ Json table_json(const TableModel& model) {
                    {"wall_seconds", model.wall_seconds}};
   for (const auto& part : parts_of(model)) add_entries(part, !model.parts.empty(), document);
   if (!model.parts.empty()) document["parts"] = parts_json(model);
-  if (model.yardstick) document["yardstick"] = yardstick_json(*model.yardstick);
-  if (model.calibration) document["calibration"] = calibration_json(*model.calibration);
   if (model.leaderboard) document["leaderboard"] = leaderboard_json(*model.leaderboard);
   if (model.guardrails) document["guardrails"] = guardrails_json(*model.guardrails);
   return document;

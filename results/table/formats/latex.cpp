@@ -246,7 +246,6 @@ class Floats {
     if (wants("tags")) add(view_.by_tag, "results by tag of the prompts", "tags");
     if (wants("differences")) add_differences();
     if (wants("claims")) add(view_.claims, "the paper's claims and the findings here", "paper");
-    if (wants("noise")) add(view_.yardstick, "differences between runs of one method", "noise");
     if (wants("guardrails")) add_guardrails();
     if (!floats_.empty() && !view_.signature.empty())
       floats_.front().comment = "Signature: " + view_.signature;
@@ -311,12 +310,8 @@ class Floats {
     if (!table.rows.empty()) add(float_of(what, warning(), label, table));
   }
 
-  std::vector<std::string> prose_of(const std::vector<std::string>& notes) const {
-    return texts_of(notes, [&](const std::string& note) { return writer_.prose(note); });
-  }
-
-  std::vector<std::string> notes_of(std::vector<std::string> notes) const {
-    return prose_of(for_its_reader(model_, std::move(notes)));
+  std::vector<std::string> notes_at(const TableView& view, std::initializer_list<NotePlace> places) const {
+    return texts_of(view.notes_at(places), [&](const std::string& note) { return writer_.prose(note); });
   }
 
   Float results() {
@@ -328,7 +323,7 @@ class Floats {
       out.notes.push_back("\\textbf{" + writer_.prose(alarm) + "}");
     if (const auto blank = drop_blank_columns(out.table); !blank.empty())
       out.notes.push_back(writer_.prose("Left out, as no row has a value: " + join(blank, ", ") + "."));
-    std::ranges::move(prose_of(view_.notes), std::back_inserter(out.notes));
+    std::ranges::move(notes_at(view_, {NotePlace::kResults}), std::back_inserter(out.notes));
     return out;
   }
 
@@ -336,8 +331,7 @@ class Floats {
   void add_leaderboard() {
     if (view_.leaderboard.rows.empty()) return;
     add_leaderboard("leaderboard", "leaderboard", ViewSheet::kFirst);
-    add_leaderboard("leaderboard at equal evaluations, and learning curves", "leaderboard-costs",
-                    ViewSheet::kSecond);
+    add_leaderboard("leaderboard at equal evaluations", "leaderboard-costs", ViewSheet::kSecond);
   }
 
   void add_leaderboard(const std::string& what, const std::string& label, ViewSheet sheet) {
@@ -346,7 +340,8 @@ class Floats {
     table.columns.at(first_column(model_)).title = "Method";
     auto one = float_of(what, " " + writer_.prose(view_.subtitle) + "." + runs_sentence(model_) + warning(),
                         label, table);
-    one.notes = notes_of(leaderboard_notes(model_, sheet));
+    one.notes = notes_at(
+        view_, {sheet == ViewSheet::kFirst ? NotePlace::kLeaderboard : NotePlace::kEqualEvaluations});
     add(std::move(one));
   }
 
@@ -412,12 +407,13 @@ void Floats::add_differences() {
     add_pieces(std::move(whole), floats);
     for (auto i = first; i < floats.size(); ++i) {
       if (i == 0) {
-        floats[i].notes = notes_of(general_difference_notes(model_));
+        floats[i].notes = notes_at(view_, {NotePlace::kDifferences});
       } else {
         floats[i].notes = {fmt::format("Notes: Table~\\ref{{{}}}.", floats.front().label)};
       }
     }
-    std::ranges::move(notes_of(row_notes(with_differences_to(model_, baseline))),
+    const auto of_baseline = table_view(with_differences_to(model_, baseline));
+    std::ranges::move(notes_at(of_baseline, {NotePlace::kSingleDifferences}),
                       std::back_inserter(floats[first].notes));
   }
   std::ranges::move(floats, std::back_inserter(floats_));
@@ -429,7 +425,7 @@ void Floats::add_guardrails() {
   for (const auto& [baseline, table] : view.tables)
     add_pieces(float_of("guardrails, against " + baseline, "", "guardrails-" + baseline, table), floats);
   if (floats.empty()) return;
-  floats.front().notes = prose_of(view.legend);
+  floats.front().notes = notes_at(view_, {NotePlace::kGuardrails});
   std::ranges::move(floats, std::back_inserter(floats_));
 }
 

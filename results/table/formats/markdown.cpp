@@ -74,7 +74,7 @@ std::string table_markdown(const TableModel& model) {
   if (shows_part(model, "guardrails")) {
     if (!view.guardrails.tables.empty()) out += "\n### Guardrails\n";
     for (const auto& [_, table] : view.guardrails.tables) out += "\n" + layout(table);
-    out += note_list(view.guardrails.notes());
+    out += note_list(view.notes_at({NotePlace::kGuardrails}));
   }
   if (!view.signature.empty()) out += fmt::format("\nSignature: {}\n", markdown_code(view.signature));
   return printable(out);

@@ -1,0 +1,130 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "results/statistics/verdict.h"
+#include "results/statistics/verdict_words.h"
+#include "results/table/table_format.h"
+#include "results/table/table_view.h"
+
+namespace harness {
+namespace {
+
+std::string verdict_word(const TableModel& model, const TableComparison& comparison,
+                         const TableColumn& column) {
+  if (!comparison.board_verdict.empty()) return comparison.board_verdict;
+  const auto& values = comparison.values;
+  if (!values.delta) return kDash;
+  if (comparison.claim == Claim::kMethods)
+    return comparison.differs ? direction_of(*values.delta, column.better) : "not resolved";
+  if (model.over_training) return "not judged";
+  return comparison.differs ? in_its_words(model, "these checkpoints differ") : "no difference shown";
+}
+
+/// The t behind the p-value: over training runs and prompts where the claim is about methods.
+std::optional<double> t_of(const TableComparison& comparison) {
+  const auto& values = comparison.values;
+  if (comparison.claim == Claim::kCheckpoints || !values.crossed) return values.t;
+  const auto error = values.crossed->standard_error;
+  return error ? std::optional(values.crossed->delta / *error) : std::nullopt;
+}
+
+std::string t_text(const std::optional<double>& t) {
+  constexpr double kHalfDigit = 0.05;  // rounded to zero, it has no sign
+  return t ? fmt::format("{:.1f}", std::abs(*t) < kHalfDigit ? 0.0 : *t) : "";
+}
+
+std::string outcomes_text(std::int64_t wins, std::int64_t ties, std::int64_t losses) {
+  return fmt::format("{} / {} / {}", wins, ties, losses);
+}
+
+ViewRow comparison_row(const TableModel& model, const TableComparison& comparison,
+                       const TableColumn& column) {
+  const auto& values = comparison.values;
+  return {RowKind::kOurs,
+          {{.text = fmt::format("{} \u2212 {}", comparison.method, comparison.baseline),
+            .marks = comparison.unequal_movement ? kUnequalMovementMark : ""},
+           {difference_title(column)},
+           {format_delta(values.delta, column)},
+           {format_delta(comparison.validation_delta, column)},
+           {format_interval(interval_of(values), column)},
+           {outcomes_text(values.wins, values.ties, values.losses)},
+           {t_text(t_of(comparison))},
+           {format_p_value(p_value_of(values))},
+           {format_p_value(comparison.adjusted_p)},
+           {fmt::format("{}", values.n)},
+           {verdict_word(model, comparison, column)}}};
+}
+
+/// The paper's own difference under ours.
+ViewRow paper_comparison_row(const PaperComparison& paper, const TableColumn& column) {
+  const auto printed = as_printed(column);
+  std::string outcomes;
+  if (paper.wins && paper.ties && paper.losses) {
+    outcomes = outcomes_text(*paper.wins, *paper.ties, *paper.losses);
+  } else if (paper.wins) {
+    outcomes = fmt::format("{} wins", *paper.wins);
+  }
+  return {RowKind::kPaper,
+          {{kPaperRowTitle},
+           {paper_difference_title(column)},
+           {format_delta(paper.delta, printed)},
+           {""},
+           {paper.ci ? format_interval(paper.ci, printed) : ""},
+           {outcomes},
+           {t_text(paper.t)},
+           {""},
+           {""},
+           {number_or_blank(paper.n)},
+           {""}}};
+}
+
+ViewTable whole_comparisons(const TableModel& model) {
+  ViewTable table{.columns = {{"Comparison", false},
+                              {"Metric", false},
+                              {"\u0394"},
+                              {"\u0394 validation"},
+                              {fmt::format("{} % interval", format_percent(model.confidence))},
+                              {"W / T / L"},
+                              {"t"},
+                              {"p"},
+                              {"Holm"},
+                              {"n"},
+                              {"Verdict", false}}};
+  for (const auto& comparison : model.comparisons) {
+    const auto column = column_of(model, comparison.metric);
+    table.rows.push_back(comparison_row(model, comparison, column));
+    if (const auto* paper = printed_comparison(model, comparison))
+      table.rows.push_back(paper_comparison_row(*paper, column));
+  }
+  return table;
+}
+
+}  // namespace
+
+ViewTable comparisons_view(const TableModel& model) {
+  auto table = by_task(model, whole_comparisons);
+  const auto prints_t = [](const TableModel& part) {
+    return std::ranges::any_of(part.comparisons, [&](const TableComparison& comparison) {
+      const auto* paper = printed_comparison(part, comparison);
+      return paper != nullptr && paper->t;
+    });
+  };
+  const bool has_validation = std::ranges::any_of(
+      model.comparisons, [](const TableComparison& c) { return c.validation_delta.has_value(); });
+  if (std::ranges::none_of(parts_of(model), prints_t)) drop_column(table, first_column(model) + 6);
+  if (!has_validation) drop_column(table, first_column(model) + 3);
+  return table;
+}
+
+std::string verdict_text(const TableModel& model, const TableComparison& comparison) {
+  if (!comparison.board_verdict.empty()) return comparison.board_verdict;
+  return in_its_words(model, verdict_of(comparison.values, column_of(model, comparison.metric).better,
+                                        {.confidence = model.confidence,
+                                         .adjusted_p = comparison.adjusted_p,
+                                         .unit = model.over_training ? kSeedUnit : "prompts"})
+                                 .text);
+}
+
+}  // namespace harness
