@@ -27,7 +27,6 @@ struct ComparedMetric {
   std::optional<std::int64_t> needed_prompts = {};  ///< for --effect between these checkpoints
   std::optional<std::int64_t> needed_runs = {};     ///< for --effect between the methods; like at_runs
   bool by_yardstick = false;  ///< at_runs and needed_runs rest on the yardstick's spread
-  bool unequal = false;       ///< the two sides were not evaluated alike (--anyway)
   Verdict verdict = {};
   std::string board_verdict = {};  ///< of a leaderboard, where it says less than better or worse; else empty
 
