@@ -37,7 +37,7 @@ void require_number(const RowName& name, Store& store) {
     return;
   throw Error(fmt::format("{} is not the number of an experiment", in_quotes(name.row.substr(0, colon))),
               name.text,
-              "write EXPERIMENT:ROW; rows of another workspace come in by `harness import FOLDER` first");
+              "write EXPERIMENT:ROW; take rows of another workspace in with `harness import` first");
 }
 
 /// Options that choose an experiment for rows that name none.

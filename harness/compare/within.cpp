@@ -213,40 +213,40 @@ std::vector<EvaluatedCheckpoint> compared_checkpoints(const std::vector<Compared
   return checkpoints;
 }
 
-}  // namespace
+/// "3:" of a row that is "3:dual" here.
+std::string prefix_of(const ComparedRow& row) {
+  return row.name.substr(0, row.name.size() - row.row.size());
+}
 
-ComparisonReport make_report(Store& store, std::vector<ComparedRow> rows, const CompareQuestion& question) {
-  auto report = begin_report(question);
+/// What the report says of its rows.
+void describe(ScoreReader& scores, const std::vector<ComparedRow>& rows, ComparisonReport& report) {
   const auto& baseline = rows.front();
   const auto& home = baseline.experiment();
-  const bool is_across = !are_of_one_experiment(rows), over_training = home.is_training();
-  for (auto& row : rows) {
-    if (is_across) require_evaluations(row);
-    if (!is_across) row.name = row.row;
-  }
-  const auto prefix = baseline.name.substr(0, baseline.name.size() - baseline.row.size());
-  const bool in_table =
-      std::ranges::count_if(rows, [&](const auto& row) { return row.is_beside(baseline); }) > 1;
-  report.baseline = baseline.name;
-  report.split = chosen_split(rows, question);
-  report.metrics = chosen_metrics(store, rows, question);
-  require_sensible_effect(question.effect, home.table, report.metrics);
-  if (over_training) report.unit = kSeedUnit;
+  const auto is_in_table = [&](const ComparedRow& row) { return row.is_beside(baseline); };
+  if (std::ranges::count_if(rows, is_in_table) > 1) report.table = home.table_id;
+  if (are_of_one_experiment(rows)) report.experiment = home.id;
+  if (home.is_training()) report.unit = kSeedUnit;
+  report.more_runs = home.more_runs();
+  report.images_only = home.backbone == kImagesBackbone;
   report.has_images = std::ranges::any_of(
       rows, [](const ComparedRow& row) { return is_of_images(row.experiment(), row.row); });
-  report.images_only = home.backbone == kImagesBackbone;
-  if (in_table) report.table = home.table_id;
-  if (!is_across) report.experiment = home.id;
-  report.more_runs = home.more_runs();
-  ScoreReader scores(store);
   for (const auto& row : rows) {
-    report.sides.push_back(side_of(store, row));
+    report.sides.push_back(side_of(scores.store(), row));
     const auto is_it = [&](const ComparedRow& other) { return other.is_beside(row); };
-    if (&*std::ranges::find_if(rows, is_it) == &row)
-      std::ranges::move(warnings_of(scores, *row.of, report.split, in_table && row.is_beside(baseline)),
-                        std::back_inserter(report.warnings));
+    if (&*std::ranges::find_if(rows, is_it) != &row) continue;
+    const bool judges = is_in_table(row) && !report.table.empty();
+    std::ranges::move(warnings_of(scores, *row.of, report.split, judges),
+                      std::back_inserter(report.warnings));
   }
   report.warnings = distinct_of(report.warnings, std::identity());
+}
+
+/// Each method with the baseline in each metric, as far as the claim that is asked for goes; what else the
+/// report says of them, and the families that they are judged in.
+std::vector<ComparisonRecord> compare_asked(ScoreReader& scores, const std::vector<ComparedRow>& rows,
+                                            const CompareQuestion& question, ComparisonReport& report) {
+  const auto& baseline = rows.front();
+  const auto& home = baseline.experiment();
   const auto checkpoints = compared_checkpoints(rows);
   const auto compare = [&](const ComparedRow& method, const std::string& split,
                            const BootstrapSettings& settings) {
@@ -257,35 +257,58 @@ ComparisonReport make_report(Store& store, std::vector<ComparedRow> rows, const 
   std::vector<ComparisonRecord> asked;
   std::vector<std::pair<std::string, std::string>> arms;
   for (const auto& method : rows | std::views::drop(1)) {
-    if (!method.is_beside(baseline)) {
-      auto terms = require_comparable(store, baseline, method, report.split, report.metrics);
+    arms.emplace_back(baseline.name, method.name);
+    const bool is_foreign = !method.is_beside(baseline);
+    if (is_foreign) {
+      auto terms = require_comparable(scores.store(), baseline, method, report.split, report.metrics);
       std::ranges::move(terms.differences, std::back_inserter(report.differences));
       report.pairings.push_back(std::move(terms.pairing));
     }
-    arms.emplace_back(baseline.name, method.name);
     std::ranges::move(compare(method, report.split, report.bootstrap), std::back_inserter(asked));
-    if (is_across && report.split != "validation" && !method.is_beside(baseline))
+    if (is_foreign && report.split != "validation")
       std::ranges::move(compare(method, "validation", {.resamples = 0}),
                         std::back_inserter(report.validation));
   }
-  if (!over_training) {
+  if (!home.is_training()) {
     auto note = end_note(scores, home, checkpoints, arms, report.split, report.metrics);
     if (!note.empty()) report.warnings.push_back(std::move(note));
   }
-  require_claim(store, rows, question, asked);
+  require_claim(scores.store(), rows, question, asked);
   const bool of_checkpoints = question.claim == claim_name(Claim::kCheckpoints);
   if (of_checkpoints) claim_checkpoints_only(asked);
-  if (in_table)
-    report.families = families_here(scores, *baseline.of, prefix, asked, report.split, of_checkpoints);
-  else
+  if (report.table.empty())
     report.families.table = questions_of(asked);
-  std::vector<Better> better;
-  for (const auto& record : asked) better.push_back(home.better(record.metric));
+  else
+    report.families =
+        families_here(scores, *baseline.of, prefix_of(baseline), asked, report.split, of_checkpoints);
+  return asked;
+}
+
+}  // namespace
+
+ComparisonReport make_report(Store& store, std::vector<ComparedRow> rows, const CompareQuestion& question) {
+  const auto& baseline = rows.front();
+  const auto& home = baseline.experiment();
+  const bool is_across = !are_of_one_experiment(rows), over_training = home.is_training();
+  for (auto& row : rows) {
+    if (is_across) require_evaluations(row);
+    if (!is_across) row.name = row.row;
+  }
+  auto report = begin_report(question);
+  report.baseline = baseline.name;
+  report.split = chosen_split(rows, question);
+  report.metrics = chosen_metrics(store, rows, question);
+  require_sensible_effect(question.effect, home.table, report.metrics);
+  ScoreReader scores(store);
+  describe(scores, rows, report);
+  const auto asked = compare_asked(scores, rows, question, report);
   if (!is_across && !over_training && report.split != "validation")
     report.validation = records_of(stored_comparisons(store, home, "validation"), "validation");
   if (!is_across && fewest_runs(asked) == 1) report.yardstick = yardstick_for(store, home, report.split);
+  std::vector<Better> better;
+  for (const auto& record : asked) better.push_back(home.better(record.metric));
   add_comparisons(asked, better, report);
-  heed_leaderboard(scores, home, prefix, report);
+  heed_leaderboard(scores, home, prefix_of(baseline), report);
   return report;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "results/store/journal.h"
@@ -33,8 +34,8 @@ int misfits(const StoredReproduction& record, const ExperimentFilter& filter) {
   const auto differs = [](const std::string& wanted, const std::string& own) {
     return !wanted.empty() && wanted != own ? 1 : 0;
   };
-  const auto lacks = [rows = row_names(record)](const std::string& row) {
-    return std::ranges::count(rows, row) == 0;
+  const auto lacks = [&](const std::string& row) {
+    return std::ranges::count(record.runs, row, &std::pair<std::string, std::string>::second) == 0;
   };
   return differs(filter.table, record.table_id) + differs(filter.backbone, record.backbone) +
          differs(filter.scale, record.scale) + differs(filter.prompts, prompts_of(record)) +

@@ -24,7 +24,7 @@ struct ExperimentFilter {
   std::string table = {}, backbone = {}, scale = {}, prompts = {};
   std::vector<std::int64_t> seeds = {};
   std::optional<std::int64_t> experiment = {};  ///< reproductions.id
-  std::vector<std::string> rows = {};           ///< it has all of them
+  std::vector<std::string> rows = {};           ///< it has runs of all of them
 };
 
 /// In how many ways a record is not what the filter asks for.

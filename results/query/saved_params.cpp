@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -74,8 +76,10 @@ constexpr const char* kChoosing[] = {"experiment", "table", "prompts", "method",
 
 // The last one first; of its evaluations, one.
 constexpr auto kExperiments = R"sql(
-  SELECT *, '[]' AS runs, (SELECT json_group_array(evaluation_id) FROM (
-    SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = e.id LIMIT 1)) AS evaluations
+  SELECT *,
+         (SELECT json_group_array(json_array(run_id, arm)) FROM reproduction_runs WHERE reproduction_id = e.id) AS runs,
+         (SELECT json_group_array(evaluation_id) FROM (
+            SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = e.id LIMIT 1)) AS evaluations
   FROM reproductions AS e ORDER BY recency DESC)sql";
 
 bool has_evaluations(const StoredReproduction& experiment) {
@@ -84,10 +88,10 @@ bool has_evaluations(const StoredReproduction& experiment) {
 
 /// "3: sd35-ocr default (base, dual, ratio-norm)"
 std::string short_words(const StoredReproduction& e) {
-  auto rows = row_names(e);
-  std::ranges::sort(rows);
+  std::set<std::string> rows;
+  for (const auto& [_, row] : e.runs) rows.insert(row);
   return fmt::format("{}: {} {} ({})", e.id, e.table_id, e.scale,
-                     has_evaluations(e) ? join(rows, ", ") : "no evaluations");
+                     has_evaluations(e) ? fmt::format("{}", fmt::join(rows, ", ")) : "no evaluations");
 }
 
 /// What the checkpoints were selected by.

@@ -193,7 +193,7 @@ TEST(Across, RowsOfAnotherWorkspaceAreTakenInFirst) {
   place.ok(smoke({"--methods", "dual", "--out", "other"}));
   for (const char* row : {"other:dual", "other:1:dual", "other/results.sqlite:dual", "with:dual"})
     place.fails(2, {"compare", "1:ratio-norm", row},
-                {"is not the number of an experiment", "`harness import FOLDER` first"});
+                {"is not the number of an experiment", "with `harness import` first"});
   place.ok({"export", "sd35-ocr", "--out", "other", "-o", "other.tar.zst"});
   place.ok({"import", "other.tar.zst"});
   place.ok({"compare", "1:ratio-norm", "2:dual"}, {"These checkpoints of 2:dual and 1:ratio-norm: "});
