@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "core/error.h"
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/compare/across.h"
 #include "harness/compare/effect.h"
 #include "harness/compare/within.h"
 #include "harness/terminal/output.h"
@@ -18,9 +18,8 @@ namespace {
 
 struct CompareOptions : CompareQuestion {
   DbOptions db;
-  std::optional<std::string> with;
   std::string window;
-  bool anyway = false, json = false;
+  bool json = false;
 };
 
 void require_no_window(const std::string& window) {
@@ -30,16 +29,15 @@ void require_no_window(const std::string& window) {
               fmt::format("`harness table --window {}` shows a training table over another one", window));
 }
 
-/// What is typed before a colon is a row's place, unless a row of this workspace is called so.
-void require_place(const RowName& name, Store& store) {
-  const auto colon = name.text.find(':');
-  if (!name.is_plain() || colon == std::string::npos) return;
-  for (const auto& experiment : store.reproductions()) {
-    if (holds(experiment.methods, name.row)) return;
-  }
-  throw Error(fmt::format("{} is neither the number of an experiment nor a workspace",
-                          in_quotes(name.text.substr(0, colon))),
-              name.text, "write EXPERIMENT:ROW, FOLDER:ROW or FOLDER:EXPERIMENT:ROW");
+/// What is typed before a colon is the number of an experiment, unless a row of this workspace is called so.
+void require_number(const RowName& name, Store& store) {
+  const auto colon = name.row.find(':');
+  if (name.experiment || colon == std::string::npos ||
+      last_that_fits(store.reproductions(), {.rows = {name.row}}) != nullptr)
+    return;
+  throw Error(fmt::format("{} is not the number of an experiment", in_quotes(name.row.substr(0, colon))),
+              name.text,
+              "write EXPERIMENT:ROW; take rows of another workspace in with `harness import` first");
 }
 
 /// Options that choose an experiment for rows that name none.
@@ -52,85 +50,59 @@ void require_filter_used(const DbOptions& db) {
               "leave out --table, --backbone, --scale, --prompts, --experiment and --seeds");
 }
 
-void require_with_used(const CompareOptions& options, const std::vector<RowName>& names) {
-  if (!options.with || std::ranges::count(names, kWithPlace, &RowName::place) > 0) return;
-  throw Error("no row is of that database", "--with",
-              "name one: with:ROW for its last experiment, or with:EXPERIMENT:ROW");
-}
-
-/// The experiment of the rows that name none.
-Experiment experiment_of_options(Store& store, const CompareOptions& options,
-                                 const std::vector<RowName>& names) {
-  auto choice = options.db;
-  for (const auto& name : names) {
-    require_place(name, store);
-    if (name.is_plain()) choice.filter.methods.push_back(name.row);
-  }
-  return chosen_experiment(store, choice);
-}
-
 /// Every row that is asked for, the baseline first. Tells which experiments they are of.
-std::vector<ComparedRow> find_rows(RowSources& sources, const CompareOptions& options,
-                                   const std::vector<RowName>& names) {
-  std::optional<Experiment> chosen;
-  if (std::ranges::any_of(names, &RowName::is_plain)) {
-    chosen = experiment_of_options(sources.own(), options, names);
-  } else {
-    require_filter_used(options.db);
+std::vector<ComparedRow> find_rows(Store& store, const CompareOptions& options) {
+  std::vector<RowName> names;
+  auto choice = options.db;
+  for (const auto& row : options.rows()) {
+    names.push_back(read_row_name(row));
+    require_number(names.back(), store);
+    if (!names.back().experiment) choice.filter.rows.push_back(names.back().row);
   }
+  std::map<std::int64_t, std::shared_ptr<const MeasuredExperiment>> experiments;
+  const auto measured = [&](Experiment experiment) {
+    auto& found = experiments[experiment.id];
+    if (!found) found = std::make_shared<const MeasuredExperiment>(store, std::move(experiment));
+    return found;
+  };
+  std::shared_ptr<const MeasuredExperiment> chosen;
+  if (choice.filter.rows.empty())
+    require_filter_used(options.db);
+  else
+    chosen = measured(chosen_experiment(store, choice));
   std::vector<ComparedRow> rows;
   for (const auto& name : names) {
-    auto row = name.is_plain() ? sources.row_of(*chosen, name) : sources.find(name);
-    const auto is_it = [&](const ComparedRow& other) { return are_of_one_experiment(row, other); };
-    if (!name.is_plain() && std::ranges::none_of(rows, is_it))
-      tell("{}: {}\n", row.side.name, in_words(*row.experiment));
-    if (std::ranges::any_of(rows, [&](const auto& other) { return other.side.name == row.side.name; }))
-      throw Error(fmt::format("{} is named twice", row.side.name), "harness compare", "name two rows");
-    rows.push_back(std::move(row));
+    if (!name.experiment) {
+      rows.push_back(compared_row(store, chosen, name, choice.filter.rows));
+      continue;
+    }
+    const bool is_new = !experiments.contains(*name.experiment);
+    rows.push_back(
+        compared_row(store, measured(find_experiment(store, {.experiment = name.experiment})), name));
+    if (is_new) tell("{}: {}\n", rows.back().name, in_words(rows.back().experiment()));
   }
-  auto found = in_one_experiment(rows);
+  return rows;
+}
+
+/// As rows of one experiment where it has them. Throws Error for two that are the same.
+std::vector<ComparedRow> different_rows(Store& store, const std::vector<ComparedRow>& rows) {
+  auto found = in_one_experiment(store, rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (found[i].side.name == rows[i].side.name) continue;
-    tell("{} is {}: the same evaluations of the same runs\n", rows[i].side.name, found[i].side.name);
-    const auto is_it = [&](const ComparedRow& other) { return other.side.name == found[i].side.name; };
-    if (std::ranges::count_if(found, is_it) > 1)
-      throw Error(fmt::format("{} and {} are the same evaluations of the same runs", found[i].side.name,
-                              rows[i].side.name),
-                  "harness compare", "name two rows that differ");
+    if (found[i].name != rows[i].name)
+      tell("{} is {}: the same evaluations of the same runs\n", rows[i].name, found[i].name);
+    if (std::ranges::count(found, found[i].name, &ComparedRow::name) > 1)
+      throw Error(fmt::format("{} is named twice", found[i].name), "harness compare",
+                  "name two rows that differ");
   }
   return found;
-}
-
-bool are_of_one_experiment(const std::vector<ComparedRow>& rows) {
-  return std::ranges::all_of(rows, [&](const auto& row) { return are_of_one_experiment(row, rows.front()); });
-}
-
-/// The rows by their own names, as `--experiment` would have them.
-CompareQuestion in_their_experiment(CompareQuestion question, const std::vector<ComparedRow>& rows) {
-  question.baseline = rows.front().side.row;
-  for (std::size_t i = 1; i < rows.size(); ++i) question.methods[i - 1] = rows[i].side.row;
-  return question;
-}
-
-ComparisonReport compared(const CompareOptions& options) {
-  std::vector<RowName> names;
-  for (const auto& row : options.rows()) names.push_back(read_row_name(row));
-  require_with_used(options, names);
-  RowSources sources(options.db.place, options.with);
-  if (std::ranges::all_of(names, &RowName::is_plain)) {
-    auto& store = sources.own();
-    return compare_within(store, experiment_of_options(store, options, names), options);
-  }
-  const auto rows = find_rows(sources, options, names);
-  if (!are_of_one_experiment(rows)) return compare_across(rows, options, options.anyway);
-  return compare_within(*rows.front().store, *rows.front().experiment, in_their_experiment(options, rows));
 }
 
 int compare(const CompareOptions& options) {
   require_no_window(options.window);
   require_different(options);
   require_effect(options.effect);
-  const auto report = compared(options);
+  Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
+  const auto report = make_report(store, different_rows(store, find_rows(store, options)), options);
   return print_answer(options.json, report_json(report), [&] { print_report(report); });
 }
 
@@ -142,18 +114,14 @@ method the verdict is about the methods (better, worse), with fewer about these 
 adjustment is over all differences of the table, whatever is shown; for two rows whose difference it does
 not show over all pairs of its rows, too. Exit status 0 whatever it finds.
 
-Rows of other experiments: 5:dual is row dual of experiment 5, with:5:dual of the database of --with,
-runs-b:5:dual of the workspace runs-b; with:dual and runs-b:dual are of the last experiment there that has
-the row. They are paired by the text of their prompts, over those that both sides have, and whatever else
-differs is listed. Scores that were drawn or measured in different ways are refused unless --anyway. A
-verdict on methods needs trainings that differ in nothing but the method. Holm's adjustment is then over
-the differences asked for.
+Rows of other experiments: 5:dual is row dual of experiment 5. It must differ from the baseline in nothing but
+the method, or the comparison is refused with the reasons. Holm's adjustment is then over the differences
+asked for. Take rows of another workspace in with `harness import` first.
 Examples:
   harness compare ratio-norm lambda-controlled --metric ocr_reward --split test
   harness compare ratio-norm dual lambda-controlled --metric exact_match --interval bca
   harness compare base ratio-norm --metric all --effect 0.02 --json
-  harness compare 2:dual 5:dual --metric ocr_reward
-  harness compare dual with:dual --with ../machine-b/runs)"};
+  harness compare 2:ratio-norm 5:dual --metric ocr_reward)"};
   command.add("baseline", &o->baseline, "a method, or base for the starting weights, or EXPERIMENT:ROW",
               {.required = true, .offers = method_names});
   command.add("methods", &o->methods, "methods to compare with it",
@@ -173,12 +141,6 @@ Examples:
       "--effect", &o->effect,
       "also give the prompts and training runs needed to find a difference of this size: a fraction for "
       "rates (0.02: two points), else in the metric's unit");
-  command.add("--with", &o->with,
-              "another workspace or results database, whose rows are with:ROW and with:EXPERIMENT:ROW",
-              {.is_path = true, .value = "DIR"});
-  command.add(
-      "--anyway", &o->anyway,
-      "across experiments: compare these checkpoints' scores although they were not drawn or scored alike");
   command.add("--window", &o->window, "", {.hidden = true});
   add_workspace_options(command, o->db.place);
   add_filter_options(command, o->db, true);

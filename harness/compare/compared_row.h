@@ -1,67 +1,58 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "harness/compare/compared_sides.h"
-#include "harness/compare/row_name.h"
-#include "harness/plan/workspace.h"
 #include "harness/show/evaluated_checkpoints.h"
 
 namespace harness {
 
-/// A row of an experiment, with the database that it is in.
-struct ComparedRow {
-  ComparedSide side;
-  Store* store = nullptr;  ///< of the RowSources that found it
-  std::shared_ptr<const Experiment> experiment;
-  std::vector<EvaluatedCheckpoint> checkpoints = {};  ///< of this row alone
+/// A row as it is typed: ROW, or EXPERIMENT:ROW.
+struct RowName {
+  std::string text;
+  std::optional<std::int64_t> experiment = {};  ///< nothing: of whichever the other options choose
+  std::string row = {};
+};
 
-  bool is_base() const;
-  /// "3:" of a row that is "3:dual" here.
-  std::string prefix() const;
+/// A whole number before the first colon is an experiment. Throws Error where no row follows.
+RowName read_row_name(const std::string& text);
+
+/// An experiment and what was measured in it.
+struct MeasuredExperiment {
+  MeasuredExperiment(Store& store, Experiment record);
+
+  Experiment experiment;
+  std::vector<EvaluatedCheckpoint> checkpoints;  ///< evaluated_checkpoints
+  std::vector<std::string> metrics;              ///< metrics_of; of a training table its columns
+};
+
+/// A row of an experiment.
+struct ComparedRow {
+  std::string name;  ///< as comparisons call it: "dual", or across experiments "2:dual"
+  std::string row;
+  std::shared_ptr<const MeasuredExperiment> of;
+
+  const Experiment& experiment() const { return of->experiment; }
+  bool is_beside(const ComparedRow& other) const { return experiment().id == other.experiment().id; }
   /// The selected ones of a split, by seed, without copies.
   std::vector<EvaluatedCheckpoint> selected(const std::string& split) const;
 };
 
-/// True if both are rows of one experiment of one database.
-bool are_of_one_experiment(const ComparedRow& a, const ComparedRow& b);
+/// Throws Error (status 2) for a row that the experiment does not have, with another one that has all of
+/// `wanted`, the rows whose experiment the options choose.
+ComparedRow compared_row(Store& store, std::shared_ptr<const MeasuredExperiment> of, const RowName& name,
+                         const std::vector<std::string>& wanted = {});
 
-/// The rows, the baseline first, as rows of one experiment where it has them all by their evaluations (two
-/// experiments may show the same runs, or one database be a copy of the other): its table judges their
-/// differences. Any experiment of the rows' databases that has all of them, the fullest of several; else of
-/// those that the rows are named of the one with the most rows, and of rows that it does not have nothing
-/// changes.
-std::vector<ComparedRow> in_one_experiment(std::vector<ComparedRow> rows);
+/// True if all are rows of one experiment.
+bool are_of_one_experiment(const std::vector<ComparedRow>& rows);
 
-/// The databases that rows are looked for in: each is opened once, to read.
-class RowSources {
- public:
-  /// `own`: the command's workspace; `with`: --with, a workspace's folder or a database.
-  RowSources(WorkspaceChoice own, std::optional<std::string> with);
-
-  Store& own();
-
-  /// The row that a name means, which is no plain one. Throws Error (status 2): a place without a readable
-  /// database, an unknown experiment or row, --with that is not there.
-  ComparedRow find(const RowName& name);
-  /// A row of an experiment of the own database.
-  ComparedRow row_of(const Experiment& experiment, const RowName& name);
-
- private:
-  struct Source {
-    std::string prefix;  ///< of its rows' names: "with:"; empty: the own database
-    std::unique_ptr<Store> store;
-  };
-
-  Source& source(const std::string& place);
-  Source& open(const std::string& prefix, const WorkspaceChoice& choice);
-
-  WorkspaceChoice own_;
-  std::optional<std::string> with_;
-  std::vector<std::unique_ptr<Source>> sources_;
-};
+/// The rows, the baseline first, as rows of one experiment where it has them by their evaluations (two
+/// experiments may show the same runs): its table judges their differences. Of the experiments that have the
+/// baseline and another one, the one with the most of the rows, then with the most methods and seeds; a row
+/// that it does not have stays as it is.
+std::vector<ComparedRow> in_one_experiment(Store& store, std::vector<ComparedRow> rows);
 
 }  // namespace harness

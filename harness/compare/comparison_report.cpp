@@ -93,9 +93,6 @@ std::string in_its_words(const ComparisonReport& report, std::string text) {
 std::string group_of(const ComparedMetric& metric, bool of_methods) {
   const auto& r = metric.record.result;
   if (!r.delta) return "no complete pair in";
-  if (metric.unequal)
-    return metric.verdict.differs ? "scores differ under unequal conditions in"
-                                  : "no difference shown under unequal conditions in";
   if (!metric.board_verdict.empty()) return metric.board_verdict + " in";
   if (is_of_methods(metric)) return metric.verdict.differs ? metric.verdict.text + " in" : "not resolved in";
   if (metric.verdict.text.starts_with("not judged")) return "not judged in";
@@ -247,11 +244,6 @@ void print_pairs(Metrics metrics, const ComparisonReport& report) {
 
 /// Why nothing is said of the methods, if nothing is.
 std::string why_not_of_methods(const ComparisonReport& report) {
-  const auto largest = std::ranges::max_element(report.differences, {}, &SideDifference::bearing);
-  if (largest != report.differences.end() && largest->bearing == Bearing::kRefused)
-    return "they were not evaluated alike";
-  if (largest != report.differences.end() && largest->bearing == Bearing::kCheckpoints)
-    return "more than the method differs between them";
   if (any(report, [](const auto& metric) { return !metric.record.result.judges_methods; }))
     return "this scale allows no statement about those";
   return fmt::format("those need {} training runs or more, as another run may reverse a difference",
@@ -405,15 +397,6 @@ std::vector<std::string> cautions(const ComparisonReport& report) {
   return texts;
 }
 
-/// What the verdict says where the two sides were not evaluated alike.
-void mark_unequal(const ComparisonReport& report, ComparedMetric& metric) {
-  const auto& record = metric.record;
-  metric.unequal = bearing_on(report.differences, record.method, record.metric) == Bearing::kRefused;
-  if (!metric.unequal) return;
-  metric.verdict.text = metric.verdict.differs ? "these checkpoints' scores differ under unequal conditions"
-                                               : metric.verdict.text + ", under unequal conditions";
-}
-
 void add_power(const ComparisonReport& report, ComparedMetric& metric) {
   const auto& r = metric.record.result;
   const bool over_prompts =
@@ -467,7 +450,6 @@ void add_comparisons(const std::vector<ComparisonRecord>& records, const std::ve
     metric.verdict = verdict_of(
         records[i].result, better[i],
         {.confidence = report.bootstrap.confidence, .adjusted_p = metric.adjusted_p, .unit = report.unit});
-    mark_unequal(report, metric);
     metric.verdict.text = in_its_words(report, std::move(metric.verdict.text));
     add_power(report, metric);
     report.compared.push_back(std::move(metric));

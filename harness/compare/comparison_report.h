@@ -25,7 +25,6 @@ struct ComparedMetric {
   std::vector<DetectableAtRuns> at_runs = {};
   std::optional<std::int64_t> needed_prompts = {};  ///< for --effect between these checkpoints
   std::optional<std::int64_t> needed_runs = {};     ///< for --effect between the methods; like at_runs
-  bool unequal = false;                             ///< the two sides were not evaluated alike (--anyway)
   Verdict verdict = {};
   std::string board_verdict = {};  ///< of a leaderboard, where it says less than better or worse; else empty
 

@@ -62,7 +62,6 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
                {"differs", compared.verdict.differs},
                {"resolved", compared.resolved()},
                {"verdict", compared.verdict_text()},
-               {"unequal_conditions", compared.unequal},
                {"note", or_null(record.note)}};
   if (report.effect) {
     // What prompts alone would take says nothing of methods.

@@ -3,16 +3,21 @@
 #include <string>
 #include <vector>
 
-#include "harness/compare/row_pairs.h"
+#include "harness/compare/compared_row.h"
+#include "harness/compare/compared_sides.h"
 
 namespace harness {
 
-/// Everything that is not the same on the two sides of a comparison of `metrics`: how the images were drawn
-/// and scored (Bearing::kRefused, but for what prompts they are), how the runs were trained and their
-/// checkpoints chosen (kCheckpoints), and what is told without consequence: the methods themselves, the code.
-/// Prompts that a side was trained on, or had its checkpoint chosen on, are in no test split of its own.
-std::vector<SideDifference> differences_of(const ComparedRow& baseline, const ComparedRow& method,
-                                           const std::vector<EvaluationPair>& pairs,
-                                           const std::vector<std::string>& metrics);
+/// On which terms rows of two experiments are compared.
+struct Terms {
+  SidePairing pairing;
+  std::vector<SideDifference> differences;  ///< of the methods themselves, the code, the CPU, the scale
+};
+
+/// Throws Error with every reason against a comparison in these metrics: how the images of the split were
+/// generated and scored, how the runs were trained and their checkpoints chosen, and no common seed. The base
+/// model has no training that could differ.
+Terms require_comparable(Store& store, const ComparedRow& baseline, const ComparedRow& method,
+                         const std::string& split, const std::vector<std::string>& metrics);
 
 }  // namespace harness

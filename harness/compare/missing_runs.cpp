@@ -70,16 +70,16 @@ Json conditions_of(const Experiment& experiment) {
 /// Another experiment of the same table, rows and settings that has enough runs.
 std::optional<Experiment> larger_experiment(Store& store, const Experiment& experiment) {
   const auto conditions = conditions_of(experiment);
-  for (auto& record : store.reproductions()) {
-    if (record.id == experiment.id || record.table_id != experiment.table_id ||
-        record.methods != experiment.methods || static_cast<std::int64_t>(record.seeds.size()) < kFewestRuns)
-      continue;
-    Experiment other(std::move(record));
-    if (other.effective.method_settings == experiment.effective.method_settings &&
-        conditions_of(other) == conditions)
-      return other;
-  }
-  return std::nullopt;
+  const auto records = store.reproductions();
+  const auto* found = last_that_fits(records, {.table = experiment.table_id}, [&](const auto& record) {
+    if (record.id == experiment.id || record.methods != experiment.methods ||
+        std::ssize(record.seeds) < kFewestRuns)
+      return false;
+    const Experiment other(record);
+    return other.effective.method_settings == experiment.effective.method_settings &&
+           conditions_of(other) == conditions;
+  });
+  return found == nullptr ? std::nullopt : std::make_optional<Experiment>(*found);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ void require_different(const CompareQuestion& question) {
 
 ComparisonReport begin_report(const CompareQuestion& question) {
   if (!question.claim.empty()) require_choice(question.claim, kClaims, "claim", "--claim");
-  ComparisonReport report{.baseline = question.baseline, .split = {}, .effect = question.effect};
+  ComparisonReport report{.baseline = {}, .split = {}, .effect = question.effect};
   report.bootstrap.interval = interval_from_name(question.interval, "--interval");
   return report;
 }

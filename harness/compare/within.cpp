@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <ranges>
+#include <span>
 
 #include "core/error.h"
 #include "core/text.h"
+#include "harness/compare/choice.h"
+#include "harness/compare/conditions.h"
 #include "harness/compare/effect.h"
 #include "harness/compare/missing_runs.h"
 #include "harness/show/guardrails.h"
@@ -28,86 +32,30 @@ std::vector<std::string> directed_columns(const Experiment& experiment) {
   return names;
 }
 
-/// The last other experiment that has every method asked for, or how else to go on.
-std::string where_else(Store& store, const Experiment& experiment, const std::string& method,
-                       const std::vector<std::string>& wanted) {
-  for (const auto& other : store.reproductions()) {
-    const auto has = [known = compared_methods(other)](const std::string& name) {
-      return holds(known, name);
-    };
-    if (other.id != experiment.id && std::ranges::all_of(wanted, has))
-      return fmt::format("experiment {} has {}: --experiment {}", other.id,
-                         wanted.size() == 2 ? "both" : "all", other.id);
-  }
-  const auto known = compared_methods(experiment);
-  return suggestion(method, known) + (meant_by(method, known).empty() ? "; " : " ") +
-         "`harness list experiments` shows the other experiments";
+/// Where verdicts of an experiment's leaderboard are to be quoted from; empty where it has none on this
+/// split.
+std::string leaderboard_warning(const Experiment& experiment, const std::string& split) {
+  if (!experiment.table.leaderboard || split != experiment.shown_split()) return {};
+  return fmt::format(
+      "Verdicts against {0} in {1} are those of the leaderboard, which also looks at the sign in every run and at equal "
+      "evaluations; `harness table {2} --part leaderboard` names with each the metrics in which the winner is worse.",
+      experiment.effective.baseline, experiment.table.selection.metric, experiment.table_id);
 }
 
-/// Every method asked for is one of the experiment's.
-void require_methods(Store& store, const CompareQuestion& question, const Experiment& experiment) {
-  const auto wanted = question.rows();
-  const auto known = compared_methods(experiment);
-  for (const auto& method : wanted) {
-    if (holds(known, method)) continue;
-    throw Error(fmt::format("experiment {} has no method {}", experiment.id, in_quotes(method)),
-                "harness compare", where_else(store, experiment, method, wanted));
-  }
-}
-
-/// A metric that another one stands in for.
-void require_measured(const Experiment& experiment, const std::string& metric) {
-  for (const auto& column : experiment.table.columns) {
-    if (column.stands_for != metric) continue;
-    throw Error(fmt::format("{} replaces {} in experiment {} (backbone {})", column.name, metric,
-                            experiment.id, experiment.backbone),
-                "--metric", fmt::format("give --metric {}", column.name));
-  }
-}
-
-/// A metric that the table asks for and that was not run has a reason, and says it.
-void require_metric(Store& store, const Experiment& experiment,
-                    const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& metric,
-                    const std::vector<std::string>& known) {
-  if (!holds(known, metric)) require_measured(experiment, metric);
-  for (const auto& checkpoint : checkpoints) {
-    const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
-    if (not_run.contains(metric)) {
-      throw Error(fmt::format("{} was not run: {}", metric, not_run.at(metric).get<std::string>()),
-                  "--metric", "there are " + join(known, ", "));
-    }
-  }
-  require_choice(metric, known, "metric", "--metric");
-}
-
-std::vector<std::string> chosen_metrics(Store& store, const Experiment& experiment,
-                                        const CompareQuestion& question,
-                                        const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                        const std::vector<std::string>& named,
-                                        const std::vector<std::string>& known) {
-  if (question.metrics.empty()) return {known.at(0)};
-  if (question.asks_all_metrics()) return named;
-  for (const auto& metric : question.metrics) require_metric(store, experiment, checkpoints, metric, known);
-  return distinct_of(question.metrics, std::identity());
-}
-
-/// --split, or unset the one that the table shows.
-std::string chosen_split(const CompareQuestion& question, const Experiment& experiment,
-                         const std::vector<EvaluatedCheckpoint>& checkpoints) {
-  std::vector<std::string> known;
-  for (const auto& checkpoint : checkpoints) known.push_back(checkpoint.split);
-  if (experiment.is_training()) known = {kTrainingSplit};
-  const auto split = !question.split.empty() ? question.split : experiment.shown_split();
-  require_choice(split, distinct_of(known, std::identity()), "split", "--split");
-  return split;
-}
-
-std::vector<std::string> warnings_of(const Experiment& experiment, const std::string& split) {
+/// Why a verdict may not be quoted, a sentence each. in_table: the experiment's table judges it.
+std::vector<std::string> warnings_of(ScoreReader& scores, const MeasuredExperiment& of,
+                                     const std::string& split, bool in_table) {
+  const auto& experiment = of.experiment;
   std::vector<std::string> warnings;
   if (chooses_on(experiment, split)) warnings.emplace_back(kChosenHere);
-  if (auto scale = scale_warning_of(experiment); !scale.empty()) warnings.push_back(std::move(scale));
-  if (auto leaderboard = leaderboard_warning(experiment, split); !leaderboard.empty())
-    warnings.push_back(std::move(leaderboard));
+  warnings.push_back(scale_warning_of(experiment));
+  if (in_table) warnings.push_back(leaderboard_warning(experiment, split));
+  warnings.push_back(fuller_note(scores.store(), experiment));
+  std::ranges::move(copies_notes(of.checkpoints, split), std::back_inserter(warnings));
+  if (!experiment.is_training())
+    std::ranges::move(runs_alike_notes(scores, experiment, of.checkpoints, split),
+                      std::back_inserter(warnings));
+  std::erase(warnings, "");
   return warnings;
 }
 
@@ -130,45 +78,39 @@ std::vector<TableQuestion> letter_questions(ScoreReader& scores, const Experimen
 }
 
 /// --claim methods of too few training runs says what is missing.
-void require_claim(Store& store, const Experiment& experiment, const CompareQuestion& question,
+void require_claim(Store& store, const std::vector<ComparedRow>& rows, const CompareQuestion& question,
                    const std::vector<ComparisonRecord>& asked) {
-  if (question.claim.empty()) return;
   if (question.claim != claim_name(Claim::kMethods)) return;
-  if (!experiment.judges_methods())
-    throw Error(fmt::format("scale {} allows no statement about methods", experiment.scale), "--claim",
+  const auto& home = rows.front().experiment();
+  if (!home.judges_methods())
+    throw Error(fmt::format("scale {} allows no statement about methods", home.scale), "--claim",
                 "leave it out, or repeat the table at another scale");
   const auto runs = fewest_runs(asked);
   if (runs >= kFewestRuns) return;
+  if (are_of_one_experiment(rows))
+    throw Error(
+        fmt::format("a statement about methods needs {} training runs of each, and experiment {} has {}",
+                    kFewestRuns, home.id, runs),
+        "--claim", missing_runs(store, home, runs));
+  const auto& fewest = *std::ranges::min_element(asked, {}, [](const auto& c) { return c.result.seeds; });
   throw Error(
-      fmt::format("a statement about methods needs {} training runs of each, and experiment {} has {}",
-                  kFewestRuns, experiment.id, runs),
-      "--claim", missing_runs(store, experiment, runs));
+      fmt::format("a statement about methods needs {} training runs of each with seeds that both have, "
+                  "and {} and {} have {}",
+                  kFewestRuns, fewest.baseline, fewest.method, fewest.result.seeds),
+      "--claim", "repeat both experiments with more seeds, the same ones");
 }
 
-std::vector<ComparedSide> sides_of(const Store& store, const Experiment& experiment,
-                                   const std::vector<std::string>& rows) {
-  std::vector<ComparedSide> sides;
-  for (const auto& row : rows) {
-    sides.push_back({.name = row,
-                     .row = row,
-                     .experiment = experiment.id,
-                     .table = experiment.table_id,
-                     .signature = experiment.signature,
-                     .db = store.path().string()});
-  }
-  return sides;
+ComparedSide side_of(const Store& store, const ComparedRow& row) {
+  return {.name = row.name,
+          .row = row.row,
+          .experiment = row.experiment().id,
+          .table = row.experiment().table_id,
+          .signature = row.experiment().signature,
+          .db = store.path().string()};
 }
 
-}  // namespace
-
-std::string leaderboard_warning(const Experiment& experiment, const std::string& split) {
-  if (!experiment.table.leaderboard || split != experiment.shown_split()) return {};
-  return fmt::format(
-      "Verdicts against {0} in {1} are those of the leaderboard, which also looks at the sign in every run and at equal "
-      "evaluations; `harness table {2} --part leaderboard` names with each the metrics in which the winner is worse.",
-      experiment.effective.baseline, experiment.table.selection.metric, experiment.table_id);
-}
-
+/// Where the experiment's leaderboard says less of a resolved difference than better or worse, the report
+/// says so, too. prefix: of the rows' names there.
 void heed_leaderboard(ScoreReader& scores, const Experiment& experiment, const std::string& prefix,
                       ComparisonReport& report) {
   const auto& questions = report.families.leaderboard;
@@ -182,14 +124,8 @@ void heed_leaderboard(ScoreReader& scores, const Experiment& experiment, const s
   }
 }
 
-std::vector<std::string> compared_methods(const StoredReproduction& experiment) {
-  auto known = experiment.methods;
-  const bool has_base =
-      experiment.spec.value("kind", "") != "training" && experiment.spec.value("starting_weights", true);
-  if (has_base) known.insert(known.begin(), kBaseMethod);
-  return known;
-}
-
+/// Every difference of the table on a split, in its order, and the families in which differences of its rows
+/// are judged. Their p-values alone are needed: no bootstrap. of_checkpoints: those over prompts.
 Families table_families(ScoreReader& scores, const Experiment& experiment,
                         const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& split,
                         bool of_checkpoints) {
@@ -203,13 +139,15 @@ Families table_families(ScoreReader& scores, const Experiment& experiment,
         std::back_inserter(records));
   }
   if (of_checkpoints) claim_checkpoints_only(records);
-  Families families{.table = questions_of(records), .rows = compared_methods(experiment)};
+  Families families{.table = questions_of(records), .rows = row_names(experiment)};
   if (split == experiment.shown_split())
     families.leaderboard =
         leaderboard_questions(experiment.table, experiment.effective.baseline, families.table);
   return families;
 }
 
+/// Adds the families that the table has besides, where they judge something that is asked for: they take
+/// time.
 void add_other_families(ScoreReader& scores, const Experiment& experiment,
                         const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& split,
                         std::span<const TableQuestion> asked, bool of_checkpoints, Families& families) {
@@ -225,55 +163,150 @@ void add_other_families(ScoreReader& scores, const Experiment& experiment,
   }
 }
 
-ComparisonReport compare_within(Store& store, const Experiment& experiment, const CompareQuestion& question) {
-  auto report = begin_report(question);
-  require_methods(store, question, experiment);
-  const auto checkpoints = evaluated_checkpoints(store, experiment);
-  const bool over_training = experiment.is_training();
-  const auto known = over_training ? names_of(experiment.table.columns) : metrics_of(store, checkpoints);
-  const auto named = over_training ? known : named_by_table(experiment.table, known);
-  report.metrics = chosen_metrics(store, experiment, question, checkpoints, named, known);
-  require_sensible_effect(question.effect, experiment.table, report.metrics);
-  report.split = chosen_split(question, experiment, checkpoints);
-  report.warnings = warnings_of(experiment, report.split);
-  if (auto note = fuller_note(store, experiment); !note.empty()) report.warnings.push_back(std::move(note));
-  if (over_training) report.unit = kSeedUnit;
-  std::ranges::move(copies_notes(checkpoints, report.split), std::back_inserter(report.warnings));
-  ScoreReader scores(store);
-  if (!over_training)
-    std::ranges::move(runs_alike_notes(scores, experiment, checkpoints, report.split),
-                      std::back_inserter(report.warnings));
-  report.has_images = std::ranges::any_of(
-      question.rows(), [&](const std::string& row) { return is_of_images(experiment, row); });
-  report.images_only = experiment.backbone == kImagesBackbone;
-  report.table = experiment.table_id;
-  report.experiment = experiment.id;
-  report.more_runs = experiment.more_runs();
-  report.sides = sides_of(store, experiment, question.rows());
-  const bool of_checkpoints = question.claim == claim_name(Claim::kCheckpoints);
-  report.families = table_families(scores, experiment, checkpoints, report.split, of_checkpoints);
-  std::vector<ComparisonRecord> asked;
-  std::vector<Better> better;
-  std::vector<std::pair<std::string, std::string>> arms;
-  for (const auto& method : question.methods) {
-    arms.emplace_back(question.baseline, method);
-    std::ranges::move(compare_methods(scores, experiment, checkpoints, question.baseline, method,
-                                      report.split, report.metrics, report.bootstrap),
-                      std::back_inserter(asked));
+/// Throws Error for a row of a training table, which has no evaluations.
+void require_evaluations(const ComparedRow& row) {
+  if (!row.experiment().is_training()) return;
+  throw Error(fmt::format("experiment {} (table {}) shows statistics of the training, which are compared "
+                          "within one experiment",
+                          row.experiment().id, row.experiment().table_id),
+              row.name, fmt::format("name rows of experiment {} alone", row.experiment().id));
+}
+
+/// The families of the baseline's table, whose rows are called so here: a prefix and their names.
+Families families_here(ScoreReader& scores, const MeasuredExperiment& of, const std::string& prefix,
+                       const std::vector<ComparisonRecord>& asked, const std::string& split,
+                       bool of_checkpoints) {
+  auto families = table_families(scores, of.experiment, of.checkpoints, split, of_checkpoints);
+  auto own = questions_of(asked);
+  std::erase_if(own, [&](const auto& question) { return !question.method.starts_with(prefix); });
+  for (auto& question : own) {
+    question.baseline.erase(0, prefix.size());
+    question.method.erase(0, prefix.size());
   }
-  if (!over_training) {
-    auto note = end_note(scores, experiment, checkpoints, arms, report.split, report.metrics);
+  add_other_families(scores, of.experiment, of.checkpoints, split, own, of_checkpoints, families);
+  for (auto* questions : {&families.table, &families.leaderboard, &families.panel, &families.pairs}) {
+    for (auto& question : *questions) {
+      question.baseline.insert(0, prefix);
+      question.method.insert(0, prefix);
+    }
+  }
+  for (auto& row : families.rows) row.insert(0, prefix);
+  return families;
+}
+
+/// The rows' evaluations under the names that they have here; of rows of other experiments those of the
+/// baseline's seeds.
+std::vector<EvaluatedCheckpoint> compared_checkpoints(const std::vector<ComparedRow>& rows) {
+  std::vector<EvaluatedCheckpoint> checkpoints;
+  for (const auto& row : rows) {
+    for (auto checkpoint : row.of->checkpoints) {
+      const auto is_pair = [&](const auto& other) { return other.seed == checkpoint.seed; };
+      if (checkpoint.method != row.row) continue;
+      if (!row.is_beside(rows.front()) &&
+          std::ranges::none_of(rows.front().selected(checkpoint.split), is_pair))
+        continue;
+      checkpoint.method = row.name;
+      checkpoints.push_back(std::move(checkpoint));
+    }
+  }
+  return checkpoints;
+}
+
+/// "3:" of a row that is "3:dual" here.
+std::string prefix_of(const ComparedRow& row) {
+  return row.name.substr(0, row.name.size() - row.row.size());
+}
+
+/// What the report says of its rows.
+void describe(ScoreReader& scores, const std::vector<ComparedRow>& rows, ComparisonReport& report) {
+  const auto& baseline = rows.front();
+  const auto& home = baseline.experiment();
+  const auto is_in_table = [&](const ComparedRow& row) { return row.is_beside(baseline); };
+  if (std::ranges::count_if(rows, is_in_table) > 1) report.table = home.table_id;
+  if (are_of_one_experiment(rows)) report.experiment = home.id;
+  if (home.is_training()) report.unit = kSeedUnit;
+  report.more_runs = home.more_runs();
+  report.images_only = home.backbone == kImagesBackbone;
+  report.has_images = std::ranges::any_of(
+      rows, [](const ComparedRow& row) { return is_of_images(row.experiment(), row.row); });
+  for (const auto& row : rows) {
+    report.sides.push_back(side_of(scores.store(), row));
+    const auto is_it = [&](const ComparedRow& other) { return other.is_beside(row); };
+    if (&*std::ranges::find_if(rows, is_it) != &row) continue;
+    const bool judges = is_in_table(row) && !report.table.empty();
+    std::ranges::move(warnings_of(scores, *row.of, report.split, judges),
+                      std::back_inserter(report.warnings));
+  }
+  report.warnings = distinct_of(report.warnings, std::identity());
+}
+
+/// Each method with the baseline in each metric, as far as the claim that is asked for goes; what else the
+/// report says of them, and the families that they are judged in.
+std::vector<ComparisonRecord> compare_asked(ScoreReader& scores, const std::vector<ComparedRow>& rows,
+                                            const CompareQuestion& question, ComparisonReport& report) {
+  const auto& baseline = rows.front();
+  const auto& home = baseline.experiment();
+  const auto checkpoints = compared_checkpoints(rows);
+  const auto compare = [&](const ComparedRow& method, const std::string& split,
+                           const BootstrapSettings& settings) {
+    return compare_rows(scores, {home, baseline.row, baseline.name},
+                        {method.experiment(), method.row, method.name}, checkpoints, split, report.metrics,
+                        settings);
+  };
+  std::vector<ComparisonRecord> asked;
+  std::vector<std::pair<std::string, std::string>> arms;
+  for (const auto& method : rows | std::views::drop(1)) {
+    arms.emplace_back(baseline.name, method.name);
+    const bool is_foreign = !method.is_beside(baseline);
+    if (is_foreign) {
+      auto terms = require_comparable(scores.store(), baseline, method, report.split, report.metrics);
+      std::ranges::move(terms.differences, std::back_inserter(report.differences));
+      report.pairings.push_back(std::move(terms.pairing));
+    }
+    std::ranges::move(compare(method, report.split, report.bootstrap), std::back_inserter(asked));
+    if (is_foreign && report.split != "validation")
+      std::ranges::move(compare(method, "validation", {.resamples = 0}),
+                        std::back_inserter(report.validation));
+  }
+  if (!home.is_training()) {
+    auto note = end_note(scores, home, checkpoints, arms, report.split, report.metrics);
     if (!note.empty()) report.warnings.push_back(std::move(note));
   }
-  require_claim(store, experiment, question, asked);
+  require_claim(scores.store(), rows, question, asked);
+  const bool of_checkpoints = question.claim == claim_name(Claim::kCheckpoints);
   if (of_checkpoints) claim_checkpoints_only(asked);
-  add_other_families(scores, experiment, checkpoints, report.split, questions_of(asked), of_checkpoints,
-                     report.families);
-  for (const auto& record : asked) better.push_back(experiment.better(record.metric));
-  if (!over_training && report.split != "validation")
-    report.validation = records_of(stored_comparisons(store, experiment, "validation"), "validation");
+  if (report.table.empty())
+    report.families.table = questions_of(asked);
+  else
+    report.families =
+        families_here(scores, *baseline.of, prefix_of(baseline), asked, report.split, of_checkpoints);
+  return asked;
+}
+
+}  // namespace
+
+ComparisonReport make_report(Store& store, std::vector<ComparedRow> rows, const CompareQuestion& question) {
+  const auto& baseline = rows.front();
+  const auto& home = baseline.experiment();
+  const bool is_across = !are_of_one_experiment(rows), over_training = home.is_training();
+  for (auto& row : rows) {
+    if (is_across) require_evaluations(row);
+    if (!is_across) row.name = row.row;
+  }
+  auto report = begin_report(question);
+  report.baseline = baseline.name;
+  report.split = chosen_split(rows, question);
+  report.metrics = chosen_metrics(store, rows, question);
+  require_sensible_effect(question.effect, home.table, report.metrics);
+  ScoreReader scores(store);
+  describe(scores, rows, report);
+  const auto asked = compare_asked(scores, rows, question, report);
+  if (!is_across && !over_training && report.split != "validation")
+    report.validation = records_of(stored_comparisons(store, home, "validation"), "validation");
+  std::vector<Better> better;
+  for (const auto& record : asked) better.push_back(home.better(record.metric));
   add_comparisons(asked, better, report);
-  heed_leaderboard(scores, experiment, "", report);
+  heed_leaderboard(scores, home, prefix_of(baseline), report);
   return report;
 }
 

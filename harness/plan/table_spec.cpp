@@ -883,8 +883,7 @@ std::pair<std::string, std::string> name_and_place(const std::string& text, cons
                 "choose another: commas separate rows");
   const auto before_colon = name.substr(0, name.find(':'));
   const bool is_plain =
-      before_colon == name ||
-      (before_colon != "with" && before_colon.find_first_not_of("0123456789") != std::string::npos);
+      before_colon == name || before_colon.find_first_not_of("0123456789") != std::string::npos;
   refuse_unless(is_plain, fmt::format("{} cannot be a row's name", in_quotes(name)), option,
                 "choose another: compare takes what is before a colon for an experiment");
   return {std::move(name), text.substr(equals + 1)};

@@ -140,16 +140,13 @@ Pilot pilot_of(Store& store, const Experiment& experiment, const PilotChoice& ch
 
 /// The newest that fits, with two runs per method or more, or with one.
 std::optional<Experiment> newest(Store& store, const PilotChoice& choice, bool several_runs) {
-  const auto fits = [](const std::string& wanted, const std::string& own) {
-    return wanted.empty() || wanted == own;
-  };
-  for (auto& record : store.reproductions()) {
-    if (record.table_id != choice.table || !fits(choice.backbone, record.backbone) ||
-        !fits(choice.scale, record.scale) || (record.seeds.size() > 1) != several_runs)
-      continue;
-    if (Experiment experiment(std::move(record)); experiment.judges_methods()) return experiment;
-  }
-  return std::nullopt;
+  const auto records = store.reproductions();
+  const auto* found = last_that_fits(
+      records, {.table = choice.table, .backbone = choice.backbone, .scale = choice.scale},
+      [&](const auto& record) {
+        return (record.seeds.size() > 1) == several_runs && Experiment(record).judges_methods();
+      });
+  return found == nullptr ? std::nullopt : std::make_optional<Experiment>(*found);
 }
 
 // Out of what ships

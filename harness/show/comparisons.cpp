@@ -37,6 +37,31 @@ Better recorded_direction(const Experiment& experiment, const std::string& metri
   return metric.starts_with("cer") ? Better::kDown : Better::kUp;
 }
 
+/// Where runs of a row of images are alike in the metric (runs_alike), nothing is said of methods: the result
+/// is that of fewer than kFewestRuns runs.
+void heed_runs_alike(ScoreReader& scores, const RowOf& row,
+                     const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& split,
+                     const std::string& metric, PairedComparison& result) {
+  if (!is_of_images(row.experiment, row.row)) return;
+  const auto alike = runs_alike(scores, checkpoints, row.name, split, metric);
+  if (alike.seeds.empty()) return;
+  result.seeds = std::min({result.seeds, alike.different, kFewestRuns - 1});
+  result.crossed.reset();
+  result.ci_seeds.reset();
+}
+
+/// One metric's part of end_note; empty where the pairs do not tie there.
+std::string end_ties_text(const std::string& metric, const std::string& baseline, const std::string& method,
+                          std::span<const PairedValue> pairs) {
+  const auto found = ties_at_an_end(pairs);
+  if (!found) return {};
+  return fmt::format("{} of {} \u2212 {}: {} of {} pairs tie at {:.4g}, the {} value", metric, method,
+                     baseline, found->ties, found->pairs, found->value,
+                     found->lowest && found->highest ? "only"
+                     : found->lowest                 ? "lowest"
+                                                     : "highest");
+}
+
 }  // namespace
 
 Movement mean_movement(Store& store, const Experiment& experiment, const std::string& row) {
@@ -49,7 +74,7 @@ Movement mean_movement(Store& store, const Experiment& experiment, const std::st
   return {.lambda_center = mean("lambda_center", false), .velocity = mean("velocity_movement", true)};
 }
 
-std::optional<std::string> movement_note(const Movement& a, const Movement& b) {
+static std::optional<std::string> movement_note(const Movement& a, const Movement& b) {
   const auto is_unequal = [](double x, double y) {
     constexpr double kUnequal = 3;
     return std::max(x, y) > kUnequal * std::min(x, y);
@@ -164,17 +189,6 @@ bool is_of_images(const Experiment& experiment, const std::string& row) {
   return !is_base_row(experiment, row) && !experiment.is_training() && experiment.table.arm(row).is_images();
 }
 
-void heed_runs_alike(ScoreReader& scores, const Experiment& experiment,
-                     const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& row,
-                     const std::string& split, const std::string& metric, PairedComparison& result) {
-  if (!is_of_images(experiment, row)) return;
-  const auto alike = runs_alike(scores, checkpoints, row, split, metric);
-  if (alike.seeds.empty()) return;
-  result.seeds = std::min({result.seeds, alike.different, kFewestRuns - 1});
-  result.crossed.reset();
-  result.ci_seeds.reset();
-}
-
 std::vector<std::string> runs_alike_notes(ScoreReader& scores, const Experiment& experiment,
                                           const std::vector<EvaluatedCheckpoint>& checkpoints,
                                           const std::string& split) {
@@ -196,61 +210,54 @@ std::vector<std::string> runs_alike_notes(ScoreReader& scores, const Experiment&
   return notes;
 }
 
-std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experiment& experiment,
-                                              const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                              const std::string& baseline, const std::string& method,
-                                              const std::string& split,
-                                              const std::vector<std::string>& metrics,
-                                              const BootstrapSettings& settings, Outcomes outcomes) {
+std::vector<ComparisonRecord> compare_rows(ScoreReader& scores, const RowOf& baseline, const RowOf& method,
+                                           const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                           const std::string& split, const std::vector<std::string>& metrics,
+                                           const BootstrapSettings& settings, Outcomes outcomes) {
+  const auto& experiment = baseline.experiment;
   const bool over_training = experiment.is_training();
   const auto rows = over_training ? training_rows(scores.store(), experiment) : std::vector<TableRow>{};
+  const auto is_given = [](const RowOf& row) { return is_of_images(row.experiment, row.row); };
   std::vector<PairedMetric> pairs;
   for (const auto& metric : metrics) {
-    pairs.push_back(
-        {.pairs = over_training ? seed_pairs(rows, baseline, method, metric)
-                                : paired_values(scores, checkpoints, baseline, method, split, metric),
-         .better = experiment.better(metric),
-         .runs_are_paired = !is_of_images(experiment, baseline) && !is_of_images(experiment, method)});
+    pairs.push_back({.pairs = over_training ? seed_pairs(rows, baseline.name, method.name, metric)
+                                            : paired_values(scores, checkpoints, baseline.name, method.name,
+                                                            split, metric),
+                     .better = experiment.better(metric),
+                     .runs_are_paired = !is_given(baseline) && !is_given(method)});
   }
   for (auto& metric : pairs) {
     if (outcomes == Outcomes::kByPrompt && !metric.runs_are_paired) keep_samples_of_all_runs(metric.pairs);
   }
   auto results = compare_paired(pairs, settings);
-  const auto note = movement_note(mean_movement(scores.store(), experiment, baseline),
-                                  mean_movement(scores.store(), experiment, method));
+  const auto note = movement_note(mean_movement(scores.store(), experiment, baseline.row),
+                                  mean_movement(scores.store(), method.experiment, method.row));
   std::vector<ComparisonRecord> records;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
-    results[i].judges_methods = experiment.judges_methods();
+    results[i].judges_methods = experiment.judges_methods() && method.experiment.judges_methods();
     if (outcomes == Outcomes::kByPrompt && !pairs[i].runs_are_paired) {
       count_by_cluster(pairs[i], settings.confidence, results[i]);
-      for (const auto& row : {baseline, method})
-        heed_runs_alike(scores, experiment, checkpoints, row, split, metrics[i], results[i]);
+      for (const auto* row : {&baseline, &method})
+        heed_runs_alike(scores, *row, checkpoints, split, metrics[i], results[i]);
     }
     records.push_back({.split = split,
                        .metric = metrics[i],
-                       .baseline = baseline,
-                       .method = method,
+                       .baseline = baseline.name,
+                       .method = method.name,
                        .result = std::move(results[i]),
                        .note = note});
   }
   return records;
 }
 
-std::string end_ties_text(const std::string& metric, const std::string& baseline, const std::string& method,
-                          std::span<const PairedValue> pairs) {
-  const auto found = ties_at_an_end(pairs);
-  if (!found) return {};
-  return fmt::format("{} of {} \u2212 {}: {} of {} pairs tie at {:.4g}, the {} value", metric, method,
-                     baseline, found->ties, found->pairs, found->value,
-                     found->lowest && found->highest ? "only"
-                     : found->lowest                 ? "lowest"
-                                                     : "highest");
-}
-
-std::string end_note(std::vector<std::string> ties) {
-  std::erase(ties, "");
-  if (ties.empty()) return {};
-  return fmt::format("At its floor or ceiling a metric cannot tell rows apart. {}.", join(ties, "; "));
+std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experiment& experiment,
+                                              const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                              const std::string& baseline, const std::string& method,
+                                              const std::string& split,
+                                              const std::vector<std::string>& metrics,
+                                              const BootstrapSettings& settings, Outcomes outcomes) {
+  return compare_rows(scores, {experiment, baseline}, {experiment, method}, checkpoints, split, metrics,
+                      settings, outcomes);
 }
 
 std::string end_note(ScoreReader& scores, const Experiment& experiment,
@@ -264,7 +271,9 @@ std::string end_note(ScoreReader& scores, const Experiment& experiment,
       ties.push_back(end_ties_text(metric, baseline, method,
                                    paired_values(scores, checkpoints, baseline, method, split, metric)));
   }
-  return end_note(std::move(ties));
+  std::erase(ties, "");
+  if (ties.empty()) return {};
+  return fmt::format("At its floor or ceiling a metric cannot tell rows apart. {}.", join(ties, "; "));
 }
 
 static std::vector<std::pair<std::string, std::string>> arms_of(const std::string& baseline,

@@ -40,7 +40,6 @@ Movement mean_movement(Store& store, const Experiment& experiment, const std::st
 
 /// What is noted where one of two rows moved more than three times as far as the other, in what both have.
 inline constexpr const char* kUnequalMovement = "unequal movement";
-std::optional<std::string> movement_note(const Movement& a, const Movement& b);
 
 /// Whether the images of a row were drawn elsewhere: nobody knows here what its runs have in common with
 /// those of another row, and they are not paired.
@@ -52,18 +51,25 @@ enum class Outcomes {
   kByPlace    ///< as an earlier version recorded them, which paired runs by their order
 };
 
-/// Where runs of a row of images are alike in the metric (runs_alike), nothing is said of methods: the result
-/// is that of fewer than kFewestRuns runs.
-void heed_runs_alike(ScoreReader& scores, const Experiment& experiment,
-                     const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& row,
-                     const std::string& split, const std::string& metric, PairedComparison& result);
-
 /// A sentence a row of images and runs of it that are alike, with the metrics.
 std::vector<std::string> runs_alike_notes(ScoreReader& scores, const Experiment& experiment,
                                           const std::vector<EvaluatedCheckpoint>& checkpoints,
                                           const std::string& split);
 
-/// One comparison a metric, as `compare` and the table make them.
+/// A row of an experiment; `name`: what checkpoints and comparisons call it.
+struct RowOf {
+  const Experiment& experiment;
+  std::string row, name = row;
+};
+
+/// One comparison per metric of two rows, also of two experiments: the baseline's gives the directions.
+std::vector<ComparisonRecord> compare_rows(ScoreReader& scores, const RowOf& baseline, const RowOf& method,
+                                           const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                           const std::string& split, const std::vector<std::string>& metrics,
+                                           const BootstrapSettings& settings = {},
+                                           Outcomes outcomes = Outcomes::kByPrompt);
+
+/// The same of two rows of one experiment.
 std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experiment& experiment,
                                               const std::vector<EvaluatedCheckpoint>& checkpoints,
                                               const std::string& baseline, const std::string& method,
@@ -72,14 +78,9 @@ std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experim
                                               const BootstrapSettings& settings = {},
                                               Outcomes outcomes = Outcomes::kByPrompt);
 
-/// Where nearly all pairs tie at a metric's lowest or highest value, so that it cannot tell rows apart:
-/// "ocr_reward of b \u2212 a: 107 of 111 pairs tie at 0, the lowest value". Empty elsewhere.
-std::string end_ties_text(const std::string& metric, const std::string& baseline, const std::string& method,
-                          std::span<const PairedValue> pairs);
-/// The sentence of all these, of which some may be empty; empty where all are.
-std::string end_note(std::vector<std::string> ties);
-/// The same of an experiment's rows in those of the metrics that have a good direction; `arms`: pairs of
-/// baseline and method.
+/// Where nearly all pairs of a row tie at the lowest or highest value of a metric with a good direction, so
+/// that it cannot tell rows apart: "ocr_reward of b \u2212 a: 107 of 111 pairs tie at 0, the lowest value".
+/// Empty elsewhere. `arms`: pairs of baseline and method, as `checkpoints` call them.
 std::string end_note(ScoreReader& scores, const Experiment& experiment,
                      const std::vector<EvaluatedCheckpoint>& checkpoints,
                      const std::vector<std::pair<std::string, std::string>>& arms, const std::string& split,

@@ -10,7 +10,6 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "results/query/experiments.h"
 #include "results/schema/schema.h"
 #include "results/store/rows.h"
 #include "results/store/seeds.h"
@@ -51,21 +50,6 @@ void each_field(auto& effective, auto visit) {
   visit("weights_sha256", effective.weights_sha256);
   visit("notes", effective.notes);
   visit("metrics_known", effective.metrics_known);
-}
-
-/// In how many ways a record is not what the filter asks for.
-int misfits(const StoredReproduction& record, const ExperimentFilter& filter) {
-  const auto differs = [](const std::string& wanted, const std::string& own) {
-    return !wanted.empty() && wanted != own ? 1 : 0;
-  };
-  return differs(filter.table, record.table_id) + differs(filter.backbone, record.backbone) +
-         differs(filter.scale, record.scale) + differs(filter.prompts, prompts_of(record)) +
-         (filter.experiment && record.id != *filter.experiment ? 1 : 0) +
-         (!filter.seeds.empty() && record.seeds != filter.seeds ? 1 : 0);
-}
-
-bool fits(const StoredReproduction& record, const ExperimentFilter& filter) {
-  return misfits(record, filter) == 0;
 }
 
 /// The experiments that come nearest to what was asked for, the last ones first, one a line.
@@ -124,21 +108,24 @@ std::string description_of(const ExperimentFilter& filter) {
               nearest_experiments(records, filter));
 }
 
+std::optional<Experiment> experiment_of(const StoredReproduction* record) {
+  return record == nullptr ? std::nullopt : std::make_optional<Experiment>(*record);
+}
+
 /// The last experiment of another table with this backbone and the same scale, methods, seeds and --set, and
 /// with the same weights where the backbone is the same.
 std::optional<Experiment> made_alike(const std::vector<StoredReproduction>& records, const std::string& table,
                                      const std::string& backbone, const Experiment& first) {
-  for (const auto& r : records) {
-    if (r.table_id != table || r.backbone != backbone || r.scale != first.scale || r.seeds != first.seeds ||
-        r.methods != first.methods)
-      continue;
-    Experiment other(r);
-    if (other.effective.baseline != first.effective.baseline) continue;
+  const auto is_alike = [&](const StoredReproduction& record) {
+    if (record.methods != first.methods) return false;
+    const Experiment other(record);
     const bool same_weights =
         backbone != first.backbone || other.effective.weights_sha256 == first.effective.weights_sha256;
-    if (same_weights && other.effective.set == first.effective.set) return other;
-  }
-  return std::nullopt;
+    return same_weights && other.effective.baseline == first.effective.baseline &&
+           other.effective.set == first.effective.set;
+  };
+  return experiment_of(last_that_fits(
+      records, {.table = table, .backbone = backbone, .scale = first.scale, .seeds = first.seeds}, is_alike));
 }
 
 bool holds_all(const auto& more, const auto& fewer) {
@@ -237,11 +224,9 @@ bool is_fuller(const Experiment& fuller, const Experiment& other) {
 
 std::optional<Experiment> fuller_experiment(const std::vector<StoredReproduction>& records,
                                             const Experiment& experiment) {
-  for (const auto& record : records) {
-    if (record.table_id != experiment.table_id) continue;
-    if (Experiment other(record); is_fuller(other, experiment)) return other;
-  }
-  return std::nullopt;
+  return experiment_of(last_that_fits(records, {.table = experiment.table_id}, [&](const auto& record) {
+    return is_fuller(Experiment(record), experiment);
+  }));
 }
 
 std::string fuller_note(Store& store, const Experiment& experiment) {
@@ -253,21 +238,17 @@ std::string fuller_note(Store& store, const Experiment& experiment) {
       fuller->id, counted(fuller->methods.size(), "method"), counted(fuller->seeds.size(), "seed"));
 }
 
-Experiment find_experiment(Store& store, const ExperimentFilter& filter) {
-  auto records = store.reproductions();
-  const auto last =
-      std::ranges::find_if(records, [&](const StoredReproduction& record) { return fits(record, filter); });
-  if (last == records.end()) refuse(store, records, filter);
-  const auto has_all = [&](const StoredReproduction& record) {
-    return fits(record, filter) && std::ranges::all_of(filter.methods, [&](const std::string& method) {
-             return method == kBaseMethod || std::ranges::count(record.methods, method) > 0;
-           });
-  };
-  const auto wanted = std::ranges::find_if(records, has_all);
-  Experiment chosen(wanted == records.end() ? *last : *wanted);
+Experiment find_experiment(Store& store, ExperimentFilter filter) {
+  const auto records = store.reproductions();
+  const auto* wanted = last_that_fits(records, filter);
+  const bool names_rows = !filter.rows.empty();
+  filter.rows.clear();
+  if (wanted == nullptr) wanted = last_that_fits(records, filter);
+  if (wanted == nullptr) refuse(store, records, filter);
+  Experiment chosen(*wanted);
   // Of two on the same runs the one with fewer methods would adjust p-values for fewer differences, and the
   // one with fewer seeds is a choice among them.
-  if (filter.experiment || filter.methods.empty() || !filter.seeds.empty()) return chosen;
+  if (filter.experiment || !names_rows || !filter.seeds.empty()) return chosen;
   return fuller_experiment(records, chosen).value_or(chosen);
 }
 
@@ -292,7 +273,7 @@ std::vector<Experiment> find_collected(Store& store, const Collection& collectio
   }
   const auto newest = find_experiment(store, filter);
   for (const auto& record : records) {
-    if (!fits(record, filter)) continue;
+    if (misfits(record, filter) > 0) continue;
     std::vector<Experiment> found;
     found.emplace_back(record);
     for (std::size_t i = 1; i < collection.tables.size(); ++i) {

@@ -9,6 +9,7 @@
 #include "harness/plan/collection.h"
 #include "harness/plan/metric_catalogue.h"
 #include "harness/plan/table_spec.h"
+#include "results/query/experiments.h"
 #include "results/store/store.h"
 #include "results/verdict/guardrails.h"
 
@@ -61,15 +62,6 @@ struct Experiment : StoredReproduction {
 /// What stands where other tables name a split.
 inline constexpr const char* kTrainingSplit = "train";
 
-/// Which experiment a command looks at; what is unset does not matter, and the last one that fits is taken.
-struct ExperimentFilter {
-  std::string table, backbone, scale, prompts;
-  std::vector<std::int64_t> seeds;
-  std::optional<std::int64_t> experiment;  ///< reproductions.id
-  /// One that has all of these is taken before any other, however old it is.
-  std::vector<std::string> methods = {};
-};
-
 /// A run of an experiment under the name of its row.
 struct ExperimentRun {
   std::string id, row, method;  ///< method: kBaseMethod for the starting weights
@@ -90,9 +82,9 @@ std::optional<Experiment> fuller_experiment(const std::vector<StoredReproduction
 /// That there is one, whose verdicts are those to quote; empty where there is none.
 std::string fuller_note(Store& store, const Experiment& experiment);
 
-/// The last experiment that fits; where methods are asked for, one that is_fuller takes its place. Throws
-/// Error (status 2) with the nearest table, or what there is.
-Experiment find_experiment(Store& store, const ExperimentFilter& filter);
+/// The last experiment that fits: one that has all rows asked for before any other, however old it is, and in
+/// its place one that is_fuller. Throws Error (status 2) with the nearest table, or what there is.
+Experiment find_experiment(Store& store, ExperimentFilter filter);
 
 /// The last experiment that fits of the collection's first table for which every other table has one with the
 /// backbone that belongs beside it (Collection::backbone_beside), the same weights of it, scale, methods,

@@ -299,7 +299,7 @@ class Errors(Case):
             (lambda: workspace.training(9), "no completed experiment fits --experiment 9"),
             (lambda: workspace.metrics(metric="nope"), 'experiment 1 has no metric "nope"; there are: '),
             (lambda: workspace.images(0, split="nope"), 'was not evaluated on a split "nope"; there are: '),
-            (lambda: workspace.compare("base", "nope"), 'experiment 1 has no method "nope"; known: base, '),
+            (lambda: workspace.compare("base", "nope"), 'experiment 1 has no row "nope"; known: base, '),
             (lambda: workspace.paired("base", "nope"), 'unknown method "nope"; there are: base, '),
             (lambda: workspace.table(nope=1), 'unknown option "--nope"'),
             (lambda: workspace.query("DELETE FROM runs"), "a query is one SELECT"),

@@ -25,8 +25,13 @@ class PieceWriter {
 
   PieceWriter& add(std::string_view text) {
     constexpr std::size_t kPiece = 1 << 16;
+    while (pending_.size() + text.size() >= kPiece) {
+      const auto rest = kPiece - pending_.size();
+      pending_ += text.substr(0, rest);
+      text.remove_prefix(rest);
+      hand_on();
+    }
     pending_ += text;
-    if (pending_.size() >= kPiece) hand_on();
     return *this;
   }
   void hand_on() {
@@ -48,29 +53,14 @@ enum class Digits {
   kExact   ///< the fewest that read back as the same number
 };
 
-/// The end of a piece of `text` from `begin`: between two characters, if its bytes are UTF-8.
-std::size_t piece_end(std::string_view text, std::size_t begin) {
-  constexpr std::size_t kText = 1 << 12, kLongestCharacter = 4;
-  auto end = std::min(text.size(), begin + kText);
-  const auto first = end - std::min(end - begin, kLongestCharacter);
-  while (end < text.size() && end > first && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return end > first ? end : std::min(text.size(), begin + kText);
-}
-
-/// The text of a value in pieces that end between characters: NULL is none, a BLOB its hexadecimal digits.
-void in_pieces(const SqlValue& value, Digits digits, const std::function<void(std::string_view)>& take) {
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) return take(fmt::to_string(*integer));
+/// A value as a text: NULL is none, a BLOB its hexadecimal digits.
+std::string text_of(const SqlValue& value, Digits digits) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return fmt::to_string(*integer);
   if (const auto* real = std::get_if<double>(&value))
-    return take(digits == Digits::kShort ? fmt::format("{:.6g}", *real) : fmt::format("{}", *real));
-  const auto* blob = std::get_if<Blob>(&value);
-  const auto* text = blob != nullptr ? &blob->bytes : std::get_if<std::string>(&value);
-  const std::string_view bytes = text != nullptr ? *text : std::string_view();
-  for (std::size_t begin = 0; begin < bytes.size();) {
-    const auto end = piece_end(bytes, begin);
-    const auto piece = bytes.substr(begin, end - begin);
-    blob != nullptr ? take(hexadecimal(piece)) : take(piece);
-    begin = end;
-  }
+    return digits == Digits::kShort ? fmt::format("{:.6g}", *real) : fmt::format("{}", *real);
+  if (const auto* blob = std::get_if<Blob>(&value)) return hexadecimal(blob->bytes);
+  const auto* text = std::get_if<std::string>(&value);
+  return text == nullptr ? "" : *text;
 }
 
 using Shown = std::string (*)(std::string_view);
@@ -79,12 +69,12 @@ using Shown = std::string (*)(std::string_view);
 /// text that takes more than kWidestCell columns cut, with "…" at its end.
 std::string short_cell(const SqlValue& value, Shown shown) {
   std::string made;
-  if (const auto* blob = std::get_if<Blob>(&value)) {
+  if (const auto* blob = std::get_if<Blob>(&value))
     made = hexadecimal(std::string_view(blob->bytes).substr(0, kWidestCell));
-  } else if (!std::holds_alternative<std::string>(value)) {
-    in_pieces(value, Digits::kShort, [&](std::string_view text) { made = text; });
-  }
-  if (const auto* stored = std::get_if<std::string>(&value)) made = shown_target(*stored);
+  else if (const auto* stored = std::get_if<std::string>(&value))
+    made = shown_target(*stored);
+  else
+    made = text_of(value, Digits::kShort);
   return shown(cut_to_width(made, kWidestCell));
 }
 
@@ -169,45 +159,34 @@ void write_table(const ResultSet& rows, PieceWriter& out, int width) {
 /// A GitHub table.
 void write_markdown(const ResultSet& rows, PieceWriter& out, int /*width*/) {
   const auto columns = columns_of(rows, 3, markdown_cell);
-  std::string rule = "|";
-  for (const auto& [width, right] : columns)
-    rule += fmt::format(" {:-<{}}{} |", "", width - 1, right ? ':' : '-');
-  write_lines(rows, rule + "\n", out, [&](const auto& values) {
-    out.add("|");
-    for (std::size_t i = 0; i < columns.size(); ++i)
-      out.add(" ")
-          .add(padded(short_cell(values[i], markdown_cell), columns[i].width, columns[i].right))
-          .add(" |");
-    out.add("\n");
+  const auto row_of = [&](const auto& cell) {
+    std::vector<std::string> cells;
+    for (std::size_t i = 0; i < columns.size(); ++i) cells.push_back(cell(i));
+    return markdown_row(cells);
+  };
+  const auto dashes = [&](std::size_t i) {
+    return fmt::format("{:-<{}}{}", "", columns[i].width - 1, columns[i].right ? ':' : '-');
+  };
+  write_lines(rows, row_of(dashes), out, [&](const auto& values) {
+    out.add(row_of([&](std::size_t i) {
+      return padded(short_cell(values[i], markdown_cell), columns[i].width, columns[i].right);
+    }));
   });
 }
 
-bool is_plain(std::string_view text) {
-  return !text.empty() && text.find_first_of("\",\r\n") == std::string_view::npos && text.front() != ' ' &&
-         text.back() != ' ';
-}
-
-void write_field(const SqlValue& value, PieceWriter& out) {
-  const auto* text = std::get_if<std::string>(&value);
-  const auto* blob = std::get_if<Blob>(&value);
-  const bool quoted = (text != nullptr && !is_plain(*text)) || (blob != nullptr && blob->bytes.empty());
-  if (quoted) out.add("\"");
-  in_pieces(value, Digits::kExact, [&](std::string_view piece) {
-    for (auto quote = piece.find('"'); quoted && quote != std::string_view::npos; quote = piece.find('"')) {
-      out.add(piece.substr(0, quote + 1)).add("\"");
-      piece.remove_prefix(quote + 1);
-    }
-    out.add(piece);
-  });
-  if (quoted) out.add("\"");
+/// Quoted, too, where a reader might take a text for none or cut its blanks off.
+std::string csv_cell(const SqlValue& value) {
+  if (std::holds_alternative<std::monostate>(value)) return "";
+  const auto text = text_of(value, Digits::kExact);
+  const bool is_bare = !text.empty() && text.front() != ' ' && text.back() != ' ';
+  return is_bare ? csv_field(text) : csv_quoted(text);
 }
 
 /// RFC 4180 with '\n'; an empty text is "".
 void write_csv(const ResultSet& rows, PieceWriter& out, int /*width*/) {
   write_lines(rows, "", out, [&](const auto& values) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (i > 0) out.add(",");
-      write_field(values[i], out);
+      out.add(i > 0 ? "," : "").add(csv_cell(values[i]));
     }
     out.add("\n");
   });
@@ -244,18 +223,11 @@ void require_sayable(const ResultSet& rows) {
   }
 }
 
-void write_value(const SqlValue& value, PieceWriter& out) {
-  if (std::holds_alternative<std::monostate>(value)) {
-    out.add("null");
-  } else if (const auto* real = std::get_if<double>(&value)) {
-    out.add(nlohmann::json(*real).dump());
-  } else if (std::holds_alternative<std::int64_t>(value)) {
-    in_pieces(value, Digits::kExact, [&](std::string_view text) { out.add(text); });
-  } else {
-    out.add("\"");
-    in_pieces(value, Digits::kExact, [&](std::string_view text) { out.add(json_escaped(text)); });
-    out.add("\"");
-  }
+std::string json_value(const SqlValue& value) {
+  if (std::holds_alternative<std::monostate>(value)) return "null";
+  if (const auto* real = std::get_if<double>(&value)) return nlohmann::json(*real).dump();
+  const auto text = text_of(value, Digits::kExact);
+  return std::holds_alternative<std::int64_t>(value) ? text : fmt::format("\"{}\"", json_escaped(text));
 }
 
 /// A row as a compact object, its keys in the order of the columns: `first` before the first, `next` before
@@ -267,8 +239,7 @@ void write_objects(const ResultSet& rows, const char* first, const char* next, P
   for (std::size_t row = 0; row < rows.rows.size() && out.is_wanted(); ++row) {
     out.add(row > 0 ? next : first).add("{");
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      out.add(i > 0 ? "," : "").add(keys[i]);
-      write_value(rows.rows[row][i], out);
+      out.add(i > 0 ? "," : "").add(keys[i]).add(json_value(rows.rows[row][i]));
     }
     out.add("}");
   }
@@ -287,11 +258,9 @@ void write_jsonl(const ResultSet& rows, PieceWriter& out, int /*width*/) {
   out.add(rows.rows.empty() ? "" : "\n");
 }
 
-void write_cell(const SqlValue& value, PieceWriter& out) {
-  LatexText latex;
-  in_pieces(value, Digits::kShort, [&](std::string_view piece) {
-    out.add(latex.next(invalid_utf8_at(piece) ? printable(piece) : std::string(piece)));
-  });
+std::string latex_cell(const SqlValue& value) {
+  const auto text = text_of(value, Digits::kShort);
+  return latex_text(invalid_utf8_at(text) ? printable(text) : text);
 }
 
 /// A tabular with booktabs rules.
@@ -302,8 +271,7 @@ void write_latex(const ResultSet& rows, PieceWriter& out, int /*width*/) {
   out.add("% needs \\usepackage{booktabs}\n\\begin{tabular}{" + alignment + "}\n\\toprule\n");
   write_lines(rows, "\\midrule\n", out, [&](const auto& values) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (i > 0) out.add(" & ");
-      write_cell(values[i], out);
+      out.add(i > 0 ? " & " : "").add(latex_cell(values[i]));
     }
     out.add(" \\\\\n");
   });

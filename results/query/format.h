@@ -24,10 +24,11 @@ std::vector<std::string> query_format_names();
 QueryFormat query_format(std::string_view name);
 
 /// The rows as a text that ends with a newline (nothing for JSONL without rows), handed on in pieces: beside
-/// the rows no more than one piece is in memory. csv, json and jsonl have every value whole and every digit
-/// of a number; table, md and latex show six. table and md have GenEval targets in words. NULL is null in
-/// JSON and nothing elsewhere; a BLOB is its hexadecimal digits. Throws Error before the first piece where
-/// the format cannot say a value. `width`: of the terminal, to which `table` cuts long texts; 0: none.
+/// the rows no more than one piece and one value are in memory. csv, json and jsonl have every value whole
+/// and every digit of a number; table, md and latex show six. table and md have GenEval targets in words.
+/// NULL is null in JSON and nothing elsewhere; a BLOB is its hexadecimal digits. Throws Error before the
+/// first piece where the format cannot say a value. `width`: of the terminal, to which `table` cuts long
+/// texts; 0: none.
 void write_rows(const ResultSet& rows, QueryFormat format, const TakePiece& take, int width = 0);
 
 }  // namespace harness

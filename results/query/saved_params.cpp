@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -70,29 +72,26 @@ const std::map<std::string_view, const char*> kStored = {
     {"seed", "SELECT DISTINCT seed FROM runs ORDER BY 1"},
     {"experiment", "SELECT id FROM reproductions ORDER BY id"}};
 
-/// The last one of this number (?1), table, prompt set, method and baseline, where they are not empty.
-constexpr auto kFittingExperiment = R"sql(
-  SELECT id FROM reproductions AS e
-  WHERE ?1 IN ('', CAST(id AS TEXT)) AND ?2 IN ('', table_id)
-    AND ?3 IN ('', json_extract(spec, '$.effective.prompt_set.name'))
-    AND (?4 = '' OR ?4 IN (SELECT arm FROM reproduction_runs WHERE reproduction_id = e.id))
-    AND (?5 = '' OR ?5 IN (SELECT arm FROM reproduction_runs WHERE reproduction_id = e.id))
-    AND EXISTS (SELECT 1 FROM reproduction_evaluations WHERE reproduction_id = e.id)
-  ORDER BY recency DESC LIMIT 1)sql";
 constexpr const char* kChoosing[] = {"experiment", "table", "prompts", "method", "baseline"};
 
-constexpr auto kExperimentsInWords = R"sql(
-  SELECT format('%d: %s %s (%s)', id, table_id, scale, CASE
-    WHEN EXISTS (SELECT 1 FROM reproduction_evaluations WHERE reproduction_id = e.id) THEN (
-      SELECT group_concat(arm, ', ')
-      FROM (SELECT DISTINCT arm FROM reproduction_runs WHERE reproduction_id = e.id ORDER BY arm))
-    ELSE 'no evaluations' END)
+// The last one first; of its evaluations, one.
+constexpr auto kExperiments = R"sql(
+  SELECT *,
+         (SELECT json_group_array(json_array(run_id, arm)) FROM reproduction_runs WHERE reproduction_id = e.id) AS runs,
+         (SELECT json_group_array(evaluation_id) FROM (
+            SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = e.id LIMIT 1)) AS evaluations
   FROM reproductions AS e ORDER BY recency DESC)sql";
 
-/// What is measured in place of a metric of the experiment's table; empty if it is measured itself.
-std::string stand_in(const StoredReproduction& e, const std::string& metric) {
-  const auto path = Json::json_pointer("/backbones") / e.backbone / "stands_in" / metric;
-  return e.spec.contains(path) ? e.spec.at(path).get<std::string>() : "";
+bool has_evaluations(const StoredReproduction& experiment) {
+  return !experiment.evaluations.empty();
+}
+
+/// "3: sd35-ocr default (base, dual, ratio-norm)"
+std::string short_words(const StoredReproduction& e) {
+  std::set<std::string> rows;
+  for (const auto& [_, row] : e.runs) rows.insert(row);
+  return fmt::format("{}: {} {} ({})", e.id, e.table_id, e.scale,
+                     has_evaluations(e) ? fmt::format("{}", fmt::join(rows, ", ")) : "no evaluations");
 }
 
 /// What the checkpoints were selected by.
@@ -165,22 +164,25 @@ class SavedValuesMaker {
   }
 
   StoredReproduction chosen_experiment() {
-    const auto found = texts_of(db_, kFittingExperiment, values_["experiment"], values_["table"],
-                                values_["prompts"], values_["method"], values_["baseline"]);
-    if (found.empty()) refuse_choice();
     StatementCache sql(db_);
-    return read_records<StoredReproduction>(
-               sql, "reproductions",
-               "SELECT *, '[]' AS evaluations, '[]' AS runs FROM reproductions WHERE id = ?1", found.front())
-        .front();
+    const auto records = read_records<StoredReproduction>(sql, "reproductions", kExperiments);
+    ExperimentFilter filter{.table = values_["table"],
+                            .prompts = values_["prompts"],
+                            .experiment = parse_number<std::int64_t>(values_["experiment"]),
+                            .rows = {values_["method"], values_["baseline"]}};
+    std::erase(filter.rows, "");
+    const auto* found = last_that_fits(records, filter, has_evaluations);
+    if (found == nullptr) refuse_choice(records);
+    return *found;
   }
 
-  [[noreturn]] void refuse_choice() {
-    const auto there = texts_of(db_, kExperimentsInWords);
-    if (there.empty()) {
+  [[noreturn]] void refuse_choice(const std::vector<StoredReproduction>& records) {
+    if (records.empty()) {
       throw Error("needs a completed experiment, and the database holds none", where_,
                   "let `harness reproduce` finish; results so far are in v_results and v_paired");
     }
+    Names there;
+    for (const auto& record : records) there.push_back(short_words(record));
     Names asked;
     for (const auto& param : query_.params) {
       const std::string name(param.name);
@@ -205,11 +207,7 @@ class SavedValuesMaker {
     if (metric.empty()) metric = selection_metric(experiment, known);
     if (holds(known, metric)) return;
     const auto where = where_ + ", -p metric";
-    if (const auto other = stand_in(experiment, metric); !other.empty()) {
-      throw Error(fmt::format("{} replaces {} in experiment {} (backbone {})", other, metric, experiment.id,
-                              experiment.backbone),
-                  where, fmt::format("give -p metric {}", other));
-    }
+    require_measured(experiment, metric, where, "-p metric");
     const auto reasons = texts_of(db_, kNotRun, experiment.id, metric);
     if (!reasons.empty()) {
       throw Error(fmt::format("{} was not run in experiment {}: {}", metric, experiment.id, reasons.front()),

@@ -132,14 +132,6 @@ std::string latex_text(std::string_view text) {
   return out;
 }
 
-std::string LatexText::next(std::string_view piece) {
-  const bool after_hyphen = hyphen_;
-  std::string out(after_hyphen ? "-" : "");
-  append_latex(out, piece, open_);
-  hyphen_ = out.ends_with('-');
-  return out.substr(after_hyphen ? 1 : 0);
-}
-
 std::string latex_prose(std::string_view text) {
   const auto parts = split(std::string(text), '`');
   if (parts.size() % 2 == 0) return latex_text(text);  // a backquote without its partner
@@ -243,8 +235,18 @@ std::string markdown_code(std::string_view text) {
   return fence.size() == 1 ? fence + line + fence : fence + " " + line + " " + fence;
 }
 
+std::string markdown_row(std::span<const std::string> cells) {
+  std::string line = "|";
+  for (const auto& cell : cells) line.append(" ").append(cell).append(" |");
+  return line + "\n";
+}
+
 std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  return csv_quoted(text);
+}
+
+std::string csv_quoted(std::string_view text) {
   return fmt::format("\"{}\"", boost::replace_all_copy(std::string(text), "\"", "\"\""));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,16 +11,6 @@ namespace harness {
 /// letters, arrows, dashes) as their commands, and any other character beyond Latin-1 as U+XXXX, because
 /// pdflatex stops at those it has no glyph for. The text must be UTF-8.
 std::string latex_text(std::string_view text);
-
-/// latex_text of a long text piece by piece, each cut between two characters.
-class LatexText {
- public:
-  std::string next(std::string_view piece);
-
- private:
-  bool open_ = false;    ///< a quotation is
-  bool hyphen_ = false;  ///< ends what came before
-};
 
 /// Sentences for pdflatex: latex_text, with signed numbers and "3.8e-5" set as mathematics and what stands
 /// between backquotes in typewriter type.
@@ -46,7 +37,12 @@ std::string markdown_prose(std::string_view text);
 /// A text as code, whatever backquotes it holds.
 std::string markdown_code(std::string_view text);
 
+/// A line of a Markdown table: "| a | b |\n".
+std::string markdown_row(std::span<const std::string> cells);
+
 /// A field of a CSV line (RFC 4180): quoted where it holds a comma, a quote or a line break.
 std::string csv_field(std::string_view text);
+/// The same, quoted whatever it holds.
+std::string csv_quoted(std::string_view text);
 
 }  // namespace harness

@@ -436,7 +436,7 @@ TEST(Compare, AtAScaleThatJudgesNothingNoNumberOfRunsAllowsAVerdictOnTheMethods)
 
 TEST(Compare, WhatCannotBeComparedIsRefusedWithWhatToDo) {
   const std::vector<std::pair<Words, Words>> refusals = {
-      {{"ratio-norm", "duel"}, {R"(no method "duel"; did you mean "dual"?)"}},
+      {{"ratio-norm", "duel"}, {R"(no row "duel"; did you mean "dual"?)"}},
       {{"ratio-nrom", "dual"}, {R"(did you mean "ratio-norm"?)"}},
       {{"ratio-norm", "dual", "dual"}, {"method dual is named twice"}},
       {{"ratio-norm", "dual", "--metric", "CER"}, {R"(did you mean "cer"?)"}},
@@ -473,7 +473,7 @@ TEST(Compare, TakesTheLastExperimentThatHasTheMethodsAskedForAndNamesIt) {
   EXPECT_THAT(place.run({"compare", "base", "ratio-norm"}).err, HasSubstr("experiment 1: table sd35-ocr"))
       << "with fewer methods Holm would adjust for fewer differences";
   place.fails(2, {"compare", "ratio-norm", "dual", "--experiment", "2"},
-              {R"(experiment 2 has no method "dual"; experiment 1 has both: --experiment 1)"});
+              {R"(experiment 2 has no row "dual"; experiment 1 has both: --experiment 1)"});
   place.ok({"table", "sd35-ocr"}, {"Experiment 1 holds these runs and more (2 methods on 1 seed)"});
 }
 

@@ -35,20 +35,20 @@ std::string layout(const ViewTable& table) {
       widths[i] = std::max(widths[i], display_width(cell_text(row.cells[i])));
     }
   }
-  std::string head = "|", line = "|", body;
+  std::vector<std::string> head;
+  std::string line = "|", body;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     const auto& column = table.columns[i];
-    head += fmt::format(" {} |", padded(escape(column.title), widths[i], column.numeric));
+    head.push_back(padded(escape(column.title), widths[i], column.numeric));
     line += rule(widths[i], column.numeric) + "|";
   }
   for (const auto& row : table.rows) {
-    body += "|";
-    for (std::size_t i = 0; i < row.cells.size(); ++i) {
-      body += fmt::format(" {} |", padded(cell_text(row.cells[i]), widths[i], table.columns[i].numeric));
-    }
-    body += "\n";
+    std::vector<std::string> cells;
+    for (std::size_t i = 0; i < row.cells.size(); ++i)
+      cells.push_back(padded(cell_text(row.cells[i]), widths[i], table.columns[i].numeric));
+    body += markdown_row(cells);
   }
-  return head + "\n" + line + "\n" + body;
+  return markdown_row(head) + line + "\n" + body;
 }
 
 std::string note_list(const std::vector<std::string>& notes) {
