@@ -110,10 +110,6 @@ std::vector<std::string> warnings_across(const std::vector<ComparedRow>& rows, c
     ScoreReader scores(*row.store);
     std::ranges::move(runs_alike_notes(scores, *row.experiment, row.checkpoints, split),
                       std::back_inserter(warnings));
-    const auto checkpoints = row.selected(split);
-    if (std::ranges::any_of(checkpoints, &EvaluatedCheckpoint::peeked))
-      warnings.push_back(fmt::format(
-          "Tested before a selection allowed it (by an option of early versions): {}.", row.side.name));
   }
   return distinct_of(warnings, std::identity());
 }

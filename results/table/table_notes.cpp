@@ -361,13 +361,7 @@ std::vector<std::string> never_clipped(const TableModel& model) {
 }
 
 Notes training_notes(const TableModel& model) {
-  const auto names_where = [&](auto holds) {
-    return texts_of(model.rows, [&](const TableRow& row) { return holds(row) ? row_name(model, row) : ""; });
-  };
-  return {listed(kPeekMark + std::string(" Tested at a checkpoint that selection did not choose") +
-                     for_operator(" (by an option of early versions)") + ": ",
-                 names_where([](const TableRow& row) { return row.peeked; })),
-          listed("Never clipped: ", never_clipped(model), ", ",
+  return {listed("Never clipped: ", never_clipped(model), ", ",
                  " (no ratio left the clip range in any off-policy update of the run)."),
           damping_note(model), norm_clip_note(model), lag_note(model)};
 }

@@ -242,7 +242,7 @@ TableModel noted_table() {
   model.rows = {model.rows[0], model.rows[0], model.rows[1], model.rows[1]};
   model.rows[1].seed = model.rows[3].seed = 43;
   model.rows[0].metrics["ocr_reward"] = fixture_summary(0.89, 3);
-  model.rows[1].never_clipped = model.rows[2].peeked = true;
+  model.rows[1].never_clipped = true;
   model.rows[0].ema_lag = 37.6;
   model.rows[1].ema_lag = 18.8;
   model.rows[2].ema_lag = 6.34;
