@@ -231,7 +231,10 @@ SalvagedEvents salvage_events(const std::filesystem::path& path) {
     const auto line = text.substr(begin, end - begin);
     if (is_whole(line)) {
       salvaged.events.push_back(parse_json(line.substr(kPrefix), path.string()));
-      if (is_event(salvaged.events.back())) continue;
+      if (is_event(salvaged.events.back())) {
+        salvaged.lines.push_back(std::string(line) + '\n');
+        continue;
+      }
       salvaged.events.pop_back();
     }
     ++salvaged.damaged_lines;

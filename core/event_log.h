@@ -107,6 +107,7 @@ std::optional<Json> last_start(const std::filesystem::path& log);
 /// Every line that can be read of a log that may be damaged anywhere, and how many cannot.
 struct SalvagedEvents {
   std::vector<Json> events;
+  std::vector<std::string> lines;  ///< of each event, with its line feed
   std::int64_t damaged_lines = 0;
 };
 SalvagedEvents salvage_events(const std::filesystem::path& path);

@@ -24,7 +24,7 @@ History history_at(const Workspace& source) {
                 "name a workspace: the folder of `reproduce --out`");
   if (!fs::exists(source.journal()))
     throw Error("holds no journal", source.folder.string(),
-                fmt::format("`harness db rebuild --journal --out {}` writes it, if this is a workspace",
+                fmt::format("`harness db rebuild --out {}` restores it from its copy, if this is a workspace",
                             source.folder.string()));
   if (const auto holder = WorkspaceLock::holder(source))
     throw Error(fmt::format("another harness works here ({})", *holder), source.folder.string(),

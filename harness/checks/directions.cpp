@@ -21,13 +21,11 @@ std::string direction_of_metric(const CheckedExperiment& experiment, const std::
   return known != nullptr ? known->better : experiment.table.better(metric);
 }
 
-/// Before experiments recorded what their metrics are, a column that stated no direction meant "higher".
 void check_columns(const CheckedExperiment& experiment, Findings& findings) {
-  const bool has_record = !experiment.recorded_metrics.empty();
   for (const auto& column : experiment.spec.value("columns", Json::array())) {
-    if (column.contains("std_of") || (has_record && !column.contains("better"))) continue;
+    if (column.contains("std_of") || !column.contains("better")) continue;
     const auto name = column.value("name", "");
-    const auto stated = column.value("better", "higher"), own = direction_of_metric(experiment, name);
+    const auto stated = column.at("better").get<std::string>(), own = direction_of_metric(experiment, name);
     const bool takes_no_side = experiment.table.is_training() && (stated == "none" || own == "none");
     const bool is_shown = experiment.table.is_training() || built_in_catalogue().find(name) != nullptr;
     if (stated == own || takes_no_side || !is_shown) continue;

@@ -144,21 +144,15 @@ Findings check_checkpoints(const CheckedExperiment& experiment, Fields&) {
 Findings check_artifacts(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint = "repeat the reproduce: it writes them again from the DB"};
   auto& store = experiment.store;
-  auto folder = experiment_folder(store, experiment);
-  const bool is_own = fs::exists(folder);
-  if (!is_own)
-    folder = store.path().parent_path() / experiment.table_id;  // of older versions, for all of a table
-  std::map<std::string, std::set<std::string>> sums;
+  const auto folder = experiment_folder(store, experiment);
   constexpr auto kSql =
-      "SELECT name, sha256 FROM artifacts WHERE table_id = ?1 AND (?2 = 0 OR reproduction_id = ?2)";
-  for (const auto& [name, sum] : rows_of<std::string, std::string>(store, kSql, experiment.table_id,
-                                                                   is_own ? experiment.id : std::int64_t{0}))
-    sums[name].insert(sum);
+      "SELECT name, sha256 FROM artifacts WHERE table_id = ?1 AND reproduction_id = ?2 ORDER BY name";
   std::size_t intact = 0;
-  for (const auto& [name, known] : sums) {
+  for (const auto& [name, sum] :
+       rows_of<std::string, std::string>(store, kSql, experiment.table_id, experiment.id)) {
     const auto file = folder / name;
     if (!fs::exists(file)) continue;  // written elsewhere, or taken away: no result is lost
-    if (known.contains(sha256_file(file))) {
+    if (sha256_file(file) == sum) {
       ++intact;
     } else {
       findings.add("{} was changed after harness wrote it", file.string());

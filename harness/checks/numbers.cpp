@@ -51,31 +51,9 @@ std::string key_of(const auto& comparison) {
                      comparison.split);
 }
 
-/// Rates were once stated with the paired t, which stands beside McNemar's test today.
-PairedComparison as_tested_by(const std::string& test, PairedComparison comparison) {
-  if (test == "paired-t" && comparison.test == "mcnemar-exact" && comparison.tests.t) {
-    comparison.p_value = comparison.tests.t->p_value;
-    comparison.test = test;
-  }
-  return comparison;
-}
-
-/// The numbers of a comparison computed now, as far as the stored one has them and by its test.
-ComparisonRow computed_row(const ComparisonRecord& record, const ComparisonRow& stored) {
-  ComparisonRecord computed = record;
-  computed.result = as_tested_by(stored.test, record.result);
-  if (!stored.claim) computed.result.crossed.reset();  // by a version that knew no claims about methods
-  return row_of(computed);
-}
-
 std::map<std::string, ComparisonRow> stored_comparisons(const CheckedExperiment& experiment) {
   std::map<std::string, ComparisonRow> stored;
-  std::map<std::string, bool> turned_metrics;
   for (auto& row : experiment.store.comparisons(experiment.id)) {
-    // What a table counted in a wrong direction is judged by the rule "directions".
-    const auto [turned, is_new] = turned_metrics.try_emplace(row.metric);
-    if (is_new) turned->second = counts_are_turned(experiment, row.metric);
-    if (turned->second) std::swap(row.wins, row.losses);
     auto key = key_of(row);
     stored[std::move(key)] = std::move(row);
   }
@@ -160,15 +138,6 @@ bool is_of_unfolded_texts(const CheckedExperiment& experiment) {
   return folded.size() < texts.size();
 }
 
-/// True if a version recorded the experiment that raised alarms without regard to the number of training
-/// runs.
-bool is_of_earlier_claims(const CheckedExperiment& experiment) {
-  return !rows_of<int>(experiment.store,
-                       "SELECT 1 FROM comparisons WHERE reproduction_id = ?1 AND claim IS NULL LIMIT 1",
-                       experiment.id)
-              .empty();
-}
-
 }  // namespace
 
 Findings check_metrics(const CheckedExperiment& experiment, Fields&) {
@@ -210,7 +179,7 @@ Findings compared_with_stored(const CheckedExperiment& experiment, Outcomes outc
     if (found == stored.end()) {
       findings.add("{}: is not in the DB", key);
     } else {
-      compare(key, computed_row(record, found->second), found->second, findings);
+      compare(key, row_of(record), found->second, findings);
       stored.erase(found);
     }
   }
@@ -240,12 +209,6 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
   };
   std::set<std::string> stored, computed;
   for (const auto& alarm : experiment.store.alarms(experiment.id)) stored.insert(name_of(alarm));
-  if (is_of_earlier_claims(experiment)) {
-    findings.summary = fmt::format(
-        "{} guardrail alarms, recorded by a version that raised them for one training run: not judged again",
-        stored.size());
-    return findings;
-  }
   if (!experiment.judges_methods() && !stored.empty()) {
     findings.summary =
         fmt::format("{} guardrail alarms of a version that raised them at scale {}: not judged again",

@@ -33,30 +33,17 @@ bool is_value(const std::optional<double>& recorded, const Choice& choice) {
   return recorded && choice.mean && std::abs(*recorded - *choice.mean) <= 1e-12;
 }
 
-/// A former version's selection, by the mean of the scores that were there, is one as long as it chose the
-/// same checkpoint.
 void check_choice(const CheckedRun& run, const StoredSelection& selection,
                   const std::vector<Candidate>& candidates, Findings& findings) {
   const auto& name = run.name;
-  const auto best = choose_checkpoint(candidates), by_scores_there = choose_by_scores_there(candidates);
+  const auto best = choose_checkpoint(candidates);
   const bool same = selection.step == best.step && selection.evaluation_id.value_or("") == best.evaluation;
-  const bool was_by_scores_there =
-      selection.step == by_scores_there.step && is_value(selection.value, by_scores_there);
-  if (!same && was_by_scores_there) {
-    const auto others =
-        best.mean ? fmt::format("checkpoint {} has the highest mean {}", best.step, selection.metric)
-                  : std::string("there is none");
-    return findings.add(
-        "{}: checkpoint {} was selected by the scores available then, {}; on the prompts that all "
-        "checkpoints have a score for, {}",
-        name, selection.step, missing_text(best, selection.metric), others);
-  }
   if (best.lacks_too_many()) findings.add("{}: {}", name, missing_text(best, selection.metric));
   if (!same) {
     findings.add("{}: checkpoint {} was selected, and {} has the highest mean {} on {}", name, selection.step,
                  best.step, selection.metric, selection.split);
   }
-  if (!is_value(selection.value, best) && !was_by_scores_there) {
+  if (!is_value(selection.value, best)) {
     findings.add("{}: the selection records a mean of {}, the rows have {}", name,
                  selection.value.value_or(NAN), best.mean.value_or(NAN));
   }
@@ -156,10 +143,9 @@ void check_order(const CheckedExperiment& experiment, const CheckedRun& run, con
 }
 
 void check_allowed(const CheckedExperiment& experiment, const CheckedEvaluation& test, Findings& findings) {
-  if (test.peek) findings.add("{}: was opened without a selection", test.name);
   const auto selection = test.selection_id ? experiment.store.selection(*test.selection_id) : std::nullopt;
   if (!selection) {
-    if (!test.peek) findings.add("{}: no selection allowed it", test.name);
+    findings.add("{}: no selection allowed it", test.name);
   } else if (formerly_selected(experiment.store, test.run_id) == test.step) {
     findings.add(
         "{}: {}", test.name,

@@ -27,15 +27,11 @@ SchemaObjects schema_objects(SQLite::Database& db) {
   return objects;
 }
 
-/// Tables, constraints and views as the DB's version makes them; the views of an older version are its own,
-/// and it is read through this one's. Somebody's further views and indexes change nothing; a trigger may.
+/// Tables, constraints and views as this version makes them. Somebody's further views and indexes change
+/// nothing; a trigger may.
 void compare_schema(SQLite::Database& db, Findings& findings) {
   SQLite::Database fresh(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-  const auto version = schema_version(db);
-  const bool is_older = version < current_schema().version();
-  auto schema = schema_until(current_schema(), version);
-  if (is_older) schema.views = "";
-  migrate(fresh, schema);
+  migrate(fresh, current_schema());
   const auto expected = schema_objects(fresh), found = schema_objects(db);
   for (const auto& [name, sql] : expected) {
     const auto ours = found.find(name);

@@ -14,33 +14,19 @@ namespace {
 
 struct Options {
   WorkspaceChoice place;
-  bool journal = false, force = false, json = false;
+  bool force = false, json = false;
 };
 
-void put_kept(const Json& made) {
-  if (!made.at("kept").is_null()) put("the old file is {}\n", made.at("kept").get<std::string>());
-}
-
-int write_journal(const Options& options) {
-  if (options.force)
-    throw Error("--force has no meaning with --journal: nothing is left out", "harness db rebuild");
-  const auto made = rebuild_journal(find_workspace(options.place));
-  return print_answer(options.json, made, [&] {
-    put("{}: written from the results DB\n", made.at("journal").get<std::string>());
-    put_kept(made);
-  });
-}
-
 int rebuild(const Options& options) {
-  if (options.journal) return write_journal(options);
-  const auto made = rebuild_database(find_workspace(options.place, Joining::kAllowed), options.force);
+  const auto made = rebuild_database(find_workspace(options.place), options.force);
   return print_answer(options.json, made, [&] {
+    for (const auto& text : made.at("notes")) tell("note: {}\n", text.get<std::string>());
     for (const auto& text : made.at("left_out")) tell("left out: {}\n", text.get<std::string>());
     put("{}: {}, {}, {}, from the logs\n", made.at("db").get<std::string>(),
         counted(made.at("runs").get<int>(), "run"),
         counted(made.at("evaluations").get<int>(), "finished evaluation"),
         counted(made.at("experiments").get<int>(), "experiment"));
-    put_kept(made);
+    if (!made.at("kept").is_null()) put("the old file is {}\n", made.at("kept").get<std::string>());
   });
 }
 
@@ -65,19 +51,15 @@ int check(const Options& options) {
 Command make_rebuild() {
   auto o = std::make_shared<Options>();
   Command command{"rebuild", "Rebuild the database from the journal and the event logs", R"(
-The new database replaces the old one in one step; the old file is kept as results.sqlite.bak-N. Nothing is
-replaced if a log is gone or damaged, unless --force is given. Runs of other workspaces that share the database
-are kept.
-
-If the journal is damaged or gone and the database is sound, --journal writes the journal from it; the old file
-is kept as journal.log.bak-N.
+The new database replaces the old one in one step; the old file is kept as results.sqlite.bak-N. A journal that is
+missing or damaged is restored from its copy, journal.log.copy, first. Nothing is replaced if a log is gone or
+damaged, unless --force is given. Without journal and copy, --force takes the run folders in by their event logs;
+the experiments are lost.
 Examples:
   harness db rebuild
-  harness db rebuild --journal
   harness db rebuild --out /data/runs --db /scratch/results.sqlite)"};
   add_workspace_options(command, o->place);
   add_json_option(command, o->json);
-  command.add("--journal", &o->journal, "write the journal from the database instead");
   command.add("--force", &o->force, "leave out what the logs no longer hold");
   command.run = [o] { return rebuild(*o); };
   return command;

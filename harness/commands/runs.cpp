@@ -71,7 +71,7 @@ void require_known(const Workspace& chosen, const std::function<void(Store&)>& a
     return;
   }
   const auto standing = known->standing(chosen.folder, read_journal(chosen.journal()));
-  if (standing.kind == JournalStanding::kOther) throw other_journal_error(chosen.db, chosen.folder, standing);
+  if (standing.is_foreign) throw *standing.refusal;
   allowed(*known);
 }
 
@@ -293,7 +293,7 @@ Command make_rm() {
   Command command{"rm", "Remove runs; their folders go to the trash", R"(
 Asks first, unless --yes is given. A run that a finished experiment rests on needs --force, which removes the
 experiment too; so does a run whose event logs are gone, which cannot be restored. A run that a process is
-working on, or that another workspace records, is never removed.
+working on is never removed.
 
 Folders go to OUT/.trash: `harness runs restore` brings runs and experiments back, `harness runs prune` deletes
 them for good. After an interruption, repeat the command.

@@ -155,8 +155,6 @@ Json paths_now(const Json& job, const RecordedJob& recorded, const VerifyOptions
                   "put them back; or repeat the command that made it with their new place, which it notes",
                   Status::kFailed);
   }
-  if (!paths.contains("text_cache"))
-    paths["text_cache"] = (recorded.folder / "text-cache").string();  // of old versions
   if (paths.contains("scorer")) paths["scorer"] = scorer_path().string();
   return paths;
 }

@@ -93,14 +93,6 @@ Choice choose_checkpoint(std::span<const Candidate> candidates) {
   return choice;
 }
 
-Choice choose_by_scores_there(std::span<const Candidate> candidates) {
-  Choice choice;
-  for (const auto& candidate : candidates)
-    offer(
-        candidate, [](const MetricValue&) { return true; }, choice);
-  return choice;
-}
-
 std::string second_view_rule(const std::string& rule) {
   return rule + " within nfe_total";
 }

@@ -43,9 +43,6 @@ struct Choice {
 /// earlier. A score that failed on one checkpoint counts for none: the means are of the same prompts.
 Choice choose_checkpoint(std::span<const Candidate> candidates);
 
-/// The checkpoint of the highest mean of whatever scores it has, as versions before this one selected.
-Choice choose_by_scores_there(std::span<const Candidate> candidates);
-
 /// The rule of a selection among the checkpoints within a cut: a table's second view (LeaderboardSpec). A
 /// checkpoint that it alone chose is no selected one elsewhere.
 std::string second_view_rule(const std::string& rule);

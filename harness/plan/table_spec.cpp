@@ -143,7 +143,7 @@ KnownColumn known_statistic(const ColumnSpec& column) {
   return known;
 }
 
-/// How columns are read: `metrics`, what is known of metrics; `source`, whether the table may be an old one.
+/// How columns are read: `metrics`, what is known of metrics; `source`, whether the table is a record.
 struct ColumnReading {
   TableKind kind;
   const MetricCatalogue& metrics;
@@ -186,8 +186,7 @@ void describe_column(Fields& fields, const KnownColumn& known, SpecSource source
   column.title = fields.optional<std::string>("title", known.info.title);
   column.decimals = fields.optional<int>("decimals", known.info.decimals);
   column.unit = fields.optional<std::string>("unit", known.info.unit);
-  const bool nobody_knows = source == SpecSource::kOldRecord && known.source.empty();
-  column.better = fields.optional<std::string>("better", nobody_knows ? "higher" : known.info.better);
+  column.better = fields.optional<std::string>("better", known.info.better);
   require_metric_unit(column.unit, fields.where());
   require_metric_direction(column.better, fields.where());
   require_decimals(column.decimals, fields.where());

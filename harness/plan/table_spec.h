@@ -215,10 +215,9 @@ TableSpec read_table_spec(const std::filesystem::path& file);
 /// The table with the first `validation + test` prompts divided in these sizes, by its own rule.
 TableSpec with_split(const TableSpec& spec, int validation, int test);
 
-/// Where a table's document comes from: a file, the record of an experiment, or one from before experiments
-/// recorded what their metrics are. Of a record a metric's own direction counts, whatever it states; of an
-/// old one whose metric nobody knows any more what it states, else "higher", as was done then.
-enum class SpecSource { kFile, kRecord, kOldRecord };
+/// Where a table's document comes from: a file, or the record of an experiment. Of a record a metric's own
+/// direction counts, whatever it states.
+enum class SpecSource { kFile, kRecord };
 
 /// The same of a document that was read from `file`. `metrics`: what the metrics are that it may name.
 TableSpec parse_table_spec(Json document, const std::filesystem::path& file,

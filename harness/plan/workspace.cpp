@@ -56,14 +56,14 @@ fs::path folder_with(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
-/// False if the DB was made from other journals (Store::standing); what cannot be read proves nothing.
+/// False if the DB is another workspace's (Store::standing); what cannot be read proves nothing.
 bool is_database_of(const fs::path& db, const Workspace& workspace) {
   std::error_code absent;
   if (is_same_file(db, workspace.folder / kDatabaseName) || !fs::exists(db, absent)) return true;
   try {
     Store store(db, OpenMode::kReadOnly);
     const auto journal = read_journal(workspace.journal());
-    return store.standing(workspace.folder, journal).kind != JournalStanding::kOther;
+    return !store.standing(workspace.folder, journal).is_foreign;
   } catch (const Error&) {
     return true;  // whoever opens them says what is wrong
   }
@@ -83,8 +83,9 @@ void require_no_record(const fs::path& file) {
     return fs::exists(place / name, unknown);
   };
   const auto name = file.filename().string();
-  const bool is_of_workspace = is_in(folder, "journal.log") &&
-                               (name.starts_with(kDatabaseName) || name == "journal.log" || name == ".lock");
+  const bool is_of_workspace =
+      is_in(folder, "journal.log") &&
+      (name.starts_with(kDatabaseName) || name.starts_with("journal.log") || name == ".lock");
   const bool is_of_job = is_in(folder, kEventLog) || is_in(folder.parent_path(), kEventLog);
   if (is_of_workspace || is_of_job)
     throw Error("is a record of a workspace", file.string(), "name another file to write");
@@ -92,7 +93,7 @@ void require_no_record(const fs::path& file) {
 
 bool is_taken_in_workspace(const std::string& name) {
   constexpr std::array<std::string_view, 3> kFolders = {"prompts", "text-cache", kExperimentsFolder};
-  // With what stands beside them for a time: results.sqlite-wal, results.sqlite.bak-1, journal.log.tmp.
+  // With what stands beside them for a time: results.sqlite-wal, results.sqlite.bak-1, journal.log.copy.
   constexpr std::array<std::string_view, 5> kBeginnings = {kDatabaseName, "journal.log", "continue.",
                                                            "submission.json", "."};
   return is_job_id(name) || std::ranges::find(kFolders, name) != kFolders.end() ||
@@ -123,7 +124,7 @@ std::string with_place(const std::string& text, const std::string& options) {
   return placed.append(copied, text.end());
 }
 
-Workspace find_workspace(const WorkspaceChoice& choice, Joining joining) {
+Workspace find_workspace(const WorkspaceChoice& choice) {
   if (choice.out) {
     require_path(*choice.out, "--out");
     require_folder(*choice.out);
@@ -145,16 +146,18 @@ Workspace find_workspace(const WorkspaceChoice& choice, Joining joining) {
   const auto beside = folder_with(workspace.db) / "journal.log";
   const bool is_at_anothers = fs::exists(beside) && !is_same_file(beside, workspace.journal());
   // A copy of a workspace has the same records, and its DB is all the same its own.
-  if (is_at_anothers || (joining == Joining::kRefused && !is_database_of(workspace.db, workspace))) {
-    throw Error(fmt::format("{} is not the results database of the workspace {}: it was not made from {}",
-                            *choice.db, *choice.out, workspace.journal().string()),
-                "--out, --db",
-                is_at_anothers
-                    ? fmt::format("give --out {} alone, or --db {} alone for the workspace in {}",
-                                  shell_word(*choice.out), shell_word(*choice.db),
-                                  fs::absolute(folder_with(*choice.db)).string())
-                    : fmt::format("`harness db rebuild{}` adds this workspace to a DB that several share",
-                                  workspace.options));
+  if (is_at_anothers || !is_database_of(workspace.db, workspace)) {
+    throw Error(
+        fmt::format("{} is not the results database of the workspace {}: it was not made from {}", *choice.db,
+                    *choice.out, workspace.journal().string()),
+        "--out, --db",
+        is_at_anothers
+            ? fmt::format("give --out {} alone, or --db {} alone for the workspace in {}",
+                          shell_word(*choice.out), shell_word(*choice.db),
+                          fs::absolute(folder_with(*choice.db)).string())
+            : fmt::format("a DB belongs to one workspace: give --out {} alone; `harness import` takes "
+                          "in what another workspace holds",
+                          shell_word(*choice.out)));
   }
   return workspace;
 }
@@ -183,7 +186,8 @@ JournalRuns runs_in_journal(const fs::path& journal) {
 
 bool has_records(const Workspace& workspace) {
   std::error_code absent;
-  if (fs::exists(workspace.journal(), absent)) return true;
+  if (fs::exists(workspace.journal(), absent) || fs::exists(copy_of_journal(workspace.journal()), absent))
+    return true;
   for (fs::directory_iterator at(workspace.folder, absent), end; !absent && at != end; at.increment(absent)) {
     std::error_code unknown;
     if (is_job_id(at->path().filename().string()) && fs::exists(at->path() / kJobFile, unknown)) return true;

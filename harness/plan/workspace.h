@@ -53,14 +53,11 @@ struct WorkspaceChoice {
 /// and names none: whoever knows the workspace completes what others say, run_cli their errors.
 std::string with_place(const std::string& text, const std::string& options);
 
-/// Whether a workspace may be given a DB that was not made from its journal (`db rebuild` joins them).
-enum class Joining { kRefused, kAllowed };
-
 /// The one workspace that a command works in. --out DIR: that folder with DIR/results.sqlite. --db FILE: the
-/// folder of that file. Both: that folder with its DB elsewhere, which several workspaces may share. Neither:
-/// runs/. Throws Error (status 2): an option is empty, no UTF-8 or no folder, or both are given and the DB
-/// holds the runs of another workspace, unless this one may join it. Only reads.
-Workspace find_workspace(const WorkspaceChoice& choice, Joining joining = Joining::kRefused);
+/// folder of that file. Both: that folder with its DB elsewhere. Neither: runs/. Throws Error (status 2): an
+/// option is empty, no UTF-8 or no folder, or both are given and the DB holds the runs of another workspace.
+/// Only reads.
+Workspace find_workspace(const WorkspaceChoice& choice);
 
 /// The folder itself, or the nearest one above it that is there.
 std::filesystem::path existing_part(std::filesystem::path folder);

@@ -130,20 +130,6 @@ SelectionRecord fixed_selection(const std::string& run, std::int64_t step) {
   return {.run_id = run, .step = step, .rule = kFixedRule};
 }
 
-void require_own_folders(const Plan& plan, Store& store) {
-  for (const auto& run : plan.runs) {
-    const auto known = store.run(run.job.id);
-    // A workspace that was moved or copied has its folders with it.
-    if (!known || fs::exists(run.job.folder / kJobFile)) continue;
-    if (!fs::exists(fs::path(known->folder) / kJobFile)) continue;
-    throw Error(fmt::format("run {} ({}) is recorded in this DB with another folder, {}", run.job.id,
-                            run.job.label, known->folder),
-                plan.workspace.db.string(),
-                fmt::format("go on there with --out {}, or name another file with --db",
-                            fs::path(known->folder).parent_path().string()));
-  }
-}
-
 PlanRunner::PlanRunner(const Plan& plan, Store& store, const Shares& shares)
     : plan_(plan), store_(store), shares_(shares) {
   if (plan_.inputs.has_evaluation()) store_.record_prompt_set(plan_.inputs.evaluation);
@@ -418,14 +404,7 @@ void PlanRunner::select(const RunPlan& run) {
   if (selections_.contains(run.job.id)) return;
   const auto candidates = candidates_of(run);
   if (candidates.empty()) return;
-  // A selection stays that a former version made of the scores that were there.
   const auto recorded = recorded_selection(plan_, run, store_);
-  const bool is_again = std::ranges::any_of(
-      candidates, [&](const Candidate& c) { return store_.was_scored_again(c.evaluation); });
-  if (recorded && !is_again && recorded->step == choose_by_scores_there(candidates).step) {
-    selections_[run.job.id] = {static_cast<int>(recorded->step), recorded->id};
-    return;
-  }
   const auto choice = choose_checkpoint(candidates);
   if (choice.lacks_too_many()) {
     if (!score_again(run, choice)) refuse_selection(run, choice);

@@ -136,9 +136,6 @@ std::optional<StepLists> second_view_steps(const Plan& plan, Store& store);
 std::optional<StoredSelection> recorded_second_view(const Plan& plan, const RunPlan& run,
                                                     const std::vector<int>& steps, Store& store);
 
-/// Throws Error if a run stands in another folder alone: two workspaces of one DB cannot both make it.
-void require_own_folders(const Plan& plan, Store& store);
-
 /// The evaluations of a plan (none of a training table) if all of it is done, else nothing. Only reads.
 std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store);
 

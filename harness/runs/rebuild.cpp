@@ -1,12 +1,11 @@
 #include "harness/runs/rebuild.h"
 
-#include <SQLiteCpp/Backup.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
-#include <set>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -24,9 +23,6 @@
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr const char* kWithoutJournal =
-    "repeat the reproduce command: finished jobs are read from their event logs";
 
 /// Beside a DB.
 fs::path folder_beside(const fs::path& db) {
@@ -89,11 +85,10 @@ Json path_or_null(const std::optional<fs::path>& path) {
   return path ? Json(path->string()) : Json();
 }
 
-/// A journal, or what can be read of a damaged one.
+/// A journal, or what is wrong with it.
 struct ReadJournal {
   JournalText text;
   std::optional<Error> damage;
-  std::int64_t damaged_lines = 0;
 };
 
 bool is_whole_record(const Json& record) {
@@ -114,14 +109,25 @@ ReadJournal read_damaged_journal(const fs::path& file) {
       journal.damage = Error("holds no complete record", file.string(), kJournalHint);
   } catch (const Error& error) {
     if (error.status() == Status::kFailed) throw;
-    auto salvaged = salvage_events(file);
-    const auto broken =
-        std::erase_if(salvaged.events, [](const Json& record) { return !is_whole_record(record); });
-    journal = {.text = {.records = std::move(salvaged.events), .marks = {}},
-               .damage = error,
-               .damaged_lines = salvaged.damaged_lines + static_cast<std::int64_t>(broken)};
+    journal.damage = error;
   }
   return journal;
+}
+
+/// Leaves the lines of a damaged journal that can be read; gives how many cannot.
+std::int64_t drop_damaged_lines(const fs::path& file) {
+  const auto salvaged = salvage_events(file);
+  auto damaged = salvaged.damaged_lines;
+  std::string lines;
+  for (std::size_t i = 0; i < salvaged.events.size(); ++i) {
+    if (is_whole_record(salvaged.events[i])) {
+      lines += salvaged.lines[i];
+    } else {
+      ++damaged;
+    }
+  }
+  write_file_atomically(file, lines);
+  return damaged;
 }
 
 void require_folder(const Workspace& workspace) {
@@ -158,64 +164,71 @@ OldDatabase open_old_database(const fs::path& db) {
   return old;
 }
 
-/// Runs of a DB that belong to other workspaces.
-std::vector<StoredRun> runs_of_others(Store& store, const std::set<std::string>& own) {
-  auto runs = store.runs();
-  std::erase_if(runs, [&](const StoredRun& run) { return own.contains(run.id); });
-  return runs;
-}
+/// A journal as a DB is made of it, and what else is known of it.
+struct MendedJournal {
+  JournalText text;
+  std::vector<std::string> notes, lost;  ///< what was restored; what is gone
+  bool is_salvaged = false;              ///< of a damaged one without a copy, whose id may be gone
+};
 
-Error truncated_error(const Workspace& workspace, const JournalText& journal,
-                      const JournalStanding& standing) {
-  return Error(fmt::format("is truncated: it holds {} bytes of the {} that the results DB knows",
-                           journal.end().bytes, standing.bytes),
-               workspace.journal().string(), kJournalHint);
-}
-
-void require_whole_journal(const Workspace& workspace, OldDatabase& old, const ReadJournal& journal,
-                           bool force) {
-  if (!journal.damage) return;
-  if (old.is_sound && !old.store->own_runs(workspace.folder, journal.text).empty()) throw *journal.damage;
-  if (force) return;
-  throw Error(
-      journal.damage->problem(), journal.damage->where(),
-      "restore it from a copy; there is no intact results DB to write it from. --force makes the DB of the "
-      "lines that can be read");
-}
-
-/// Refuses a DB of another workspace, and a journal that is less than the DB.
-void require_fit(const Workspace& workspace, OldDatabase& old, const JournalText& journal,
-                 const std::set<std::string>& own) {
-  const auto standing = old.store->standing(workspace.folder, journal);
-  const bool is_shared_file = !fs::equivalent(folder_beside(workspace.db), workspace.folder);
-  if (standing.kind == JournalStanding::kOther && !(is_shared_file && own.empty()))
-    throw other_journal_error(workspace.db, workspace.folder, standing);
-  if (standing.kind == JournalStanding::kAhead) throw truncated_error(workspace, journal, standing);
-  if (!old.is_sound) return;
-  const auto unknown = old.store->unknown_to(journal, own);
-  if (unknown.empty()) return;
-  throw Error(fmt::format("does not hold {}, which the results DB has", join(unknown, ", ")),
-              workspace.journal().string(), kJournalHint);
-}
-
-/// A workspace of an earlier version has no journal, and one may have been deleted: what the DB holds becomes
-/// one.
-JournalText journal_from(const Workspace& workspace, OldDatabase& old) {
-  if (!fs::exists(workspace.db)) {
-    throw Error("holds neither a journal nor a results database", workspace.folder.string(),
-                has_records(workspace) ? kWithoutJournal : "name the workspace with --out");
+/// Reads the workspace's journal, after its copy has taken its place where it is missing, truncated or
+/// damaged. Without a copy that can be read a damaged one loses its damaged lines, by `force`.
+MendedJournal mended_journal(const Workspace& workspace, bool force) {
+  const auto file = workspace.journal(), copy = copy_of_journal(file);
+  MendedJournal mended;
+  if (auto restored = restore_journal(file); !restored.empty()) mended.notes.push_back(std::move(restored));
+  if (const auto read = read_damaged_journal(file); read.damage) {
+    const auto copied = read_damaged_journal(copy);
+    const bool is_copy_whole = !copied.damage && !copied.text.empty();
+    if (!is_copy_whole && !force) {
+      throw Error(
+          read.damage->problem(), read.damage->where(),
+          "restore it from a backup, as its copy cannot be read either; --force makes the DB of the lines "
+          "that can be read");
+    }
+    const auto kept = keep_file(file);
+    if (is_copy_whole) {
+      write_file_atomically(file, read_file(copy));
+      mended.notes.push_back(fmt::format("{} was damaged; it was restored from {}, and the damaged one is {}",
+                                         file.string(), copy.filename().string(), kept->string()));
+    } else {
+      mended.is_salvaged = true;
+      mended.lost.push_back(
+          fmt::format("{} of {}", counted(drop_damaged_lines(file), "damaged line"), file.string()));
+    }
   }
-  if (!old.store)
-    throw Error("has no journal, and none can be made from the DB, which cannot be read",
-                workspace.folder.string(), fmt::format("move the DB away and {}", kWithoutJournal));
-  old.store->write_journal(workspace.journal(), {});
-  return read_journal(workspace.journal());
+  mended.text = read_journal(file);
+  if (mended.text.empty())
+    mended.lost.push_back(fmt::format(
+        "{}: it is missing, and so is its copy; the experiments that it recorded are lost", file.string()));
+  return mended;
 }
 
-/// The rows of other workspaces as they are; those of this one are rebuilt.
-void keep_others(Store& old, Store& made, const std::set<std::string>& own) {
-  guarded(made.path(), [&] { SQLite::Backup(made.database(), old.database()).executeStep(); });
-  for (const auto& run : own) made.forget(run);
+/// What a sound DB holds and the journal does not.
+std::vector<std::string> lost_with_journal(const Workspace& workspace, OldDatabase& old,
+                                           const MendedJournal& journal) {
+  if (!old.store) return {};
+  const auto standing = old.store->standing(workspace.folder, journal.text);
+  if (standing.is_foreign && !journal.is_salvaged) throw *standing.refusal;
+  if (!old.is_sound) return {};
+  auto lost = old.store->unknown_to(journal.text);
+  for (auto& text : lost) text += ": the journal does not record it";
+  return lost;
+}
+
+/// Takes in the run folders that the journal does not record.
+void take_in_folders(const Workspace& workspace, ReplayReport& report) {
+  auto store = open_workspace(workspace, [](const std::string&) {});
+  for (const auto& run : unknown_run_folders(store, workspace)) {
+    try {
+      const auto adopted = adopt_runs(store, workspace, {run});
+      std::erase_if(report.left_out, [&](const auto& text) { return text.starts_with("run " + run + ":"); });
+      ++report.runs;
+      for (const auto& one : adopted) report.evaluations += one.at("evaluations").get<std::int64_t>();
+    } catch (const Error& error) {
+      report.left_out.push_back(fmt::format("run {}: {}", run, error.what()));
+    }
+  }
 }
 
 void require_whole(const std::vector<std::string>& left_out, const Workspace& workspace) {
@@ -258,26 +271,14 @@ std::optional<JournalText> journal_to_compare(const Workspace& workspace, Store&
     checked.add(error);
     return std::nullopt;
   };
-  auto read = read_damaged_journal(workspace.journal());
-  auto& journal = read.text;
-  if (read.damage && !(journal.empty() && store.runs().empty())) return blame(*read.damage);
-  if (journal.empty()) {
-    // A DB of an earlier version names no journal.
-    const bool names_one = store.standing(workspace.folder, journal).is_shared;
-    if (names_one && !store.own_runs(workspace.folder, journal).empty())
-      return blame(Error("is gone, and the DB was written with it; rows were not compared with the logs",
-                         workspace.journal().string(),
-                         "`harness db rebuild --journal` writes it from the results DB"));
-    checked.notes.push_back(fmt::format(
-        "rows were not compared with the logs: there is no {}; the next reproduce writes it from the DB, or "
-        "`harness db rebuild --journal`",
-        workspace.journal().string()));
-    return std::nullopt;
-  }
+  if (can_be_restored(workspace.journal()))
+    return blame(Error("is missing or has lost its end", workspace.journal().string(),
+                       "`harness db rebuild` restores it from its copy, as the next reproduce does"));
+  auto [journal, damage] = read_damaged_journal(workspace.journal());
+  if (damage) return blame(*damage);
   const auto standing = store.standing(workspace.folder, journal);
-  if (standing.kind == JournalStanding::kOther)
-    throw other_journal_error(workspace.db, workspace.folder, standing);
-  if (standing.kind == JournalStanding::kAhead) return blame(truncated_error(workspace, journal, standing));
+  if (standing.is_foreign) throw *standing.refusal;
+  if (standing.refusal) return blame(*standing.refusal);
   if (standing.kind == JournalStanding::kBehind && standing.known > 0) {
     const auto more = journal.records.size() - standing.known;
     checked.notes.push_back(fmt::format(
@@ -314,26 +315,16 @@ void check_rows(const Workspace& workspace, Store& store, Checked& checked) {
   if (!keeps_others_out(workspace, lock, checked)) return;
   const auto journal = journal_to_compare(workspace, store, checked);
   if (!journal) return;
-  const auto own = store.own_runs(workspace.folder, *journal);
-  const auto others = runs_of_others(store, own);
   const ScratchDatabase scratch(scratch_folder(workspace), ".check-", ".sqlite");
   // Closed before it is compared: on a network file system an open one keeps other connections out.
   const auto report = Store(scratch.path(), OpenMode::kReadWrite)
                           .replay(workspace.folder, *journal, {.ends = log_ends(store)});
   for (const auto& text : report.left_out) checked.add(text, kRebuildHint);
-  const auto compared = others.empty() ? std::nullopt : std::optional(own);
   try {
-    for (const auto& text : RowDiff(store, scratch.path()).summary("the logs", compared))
+    for (const auto& text : RowDiff(store, scratch.path()).summary("the logs"))
       checked.add(text, kRebuildHint);
   } catch (const Error& error) {
     checked.add(error);
-  }
-  if (!others.empty()) {
-    checked.notes.push_back(fmt::format(
-        "{} {} of other workspaces that share this DB: not compared (such as {}, folder {}); name that "
-        "workspace with --out to check it",
-        counted(std::ssize(others), "run"), others.size() == 1 ? "is" : "are", others.front().id,
-        others.front().folder));
   }
   checked.rows_compared = checked.notes.size() == notes_before;
 }
@@ -398,75 +389,32 @@ Store open_workspace(const Workspace& workspace, const std::function<void(const 
 Json rebuild_database(const Workspace& workspace, bool force) {
   require_folder(workspace);
   require_results_file(workspace.db);
+  if (!has_records(workspace) && !fs::exists(workspace.db))
+    throw Error("holds neither a journal nor a results database", workspace.folder.string(),
+                "name the workspace with --out");
   const WorkspaceLock lock(workspace);
   auto old = open_old_database(workspace.db);
-  auto journal = read_damaged_journal(workspace.journal());
-  require_whole_journal(workspace, old, journal, force);
-  if (journal.text.empty()) journal.text = journal_from(workspace, old);
-  const auto own = old.store ? old.store->own_runs(workspace.folder, journal.text) : std::set<std::string>();
-  if (old.store && !journal.damage) require_fit(workspace, old, journal.text, own);
-  const auto others = old.store ? runs_of_others(*old.store, own) : std::vector<StoredRun>();
+  auto journal = mended_journal(workspace, force);
+  std::ranges::move(lost_with_journal(workspace, old, journal), std::back_inserter(journal.lost));
   const ScratchDatabase scratch(folder_beside(workspace.db), workspace.db.filename().string() + ".new-", "");
   ReplayReport report;
   {
     Store made(scratch.path(), OpenMode::kReadWrite);
-    if (!others.empty() && old.is_sound) keep_others(*old.store, made, own);
     report = made.replay(workspace.folder, journal.text);
-    if (journal.damage) {
-      report.left_out.push_back(fmt::format("{} of {}", counted(journal.damaged_lines, "damaged line"),
-                                            workspace.journal().string()));
-    }
-    if (!old.is_sound) {
-      for (const auto& run : others)
-        report.left_out.push_back(
-            fmt::format("run {} of another workspace: its folder is {}", run.id, run.folder));
-    }
+    report.left_out.insert(report.left_out.begin(), journal.lost.begin(), journal.lost.end());
     for (auto& text : made.check()) report.left_out.push_back(std::move(text));
     if (!force) require_whole(report.left_out, workspace);
     old.store.reset();
-    if (journal.damage) {
-      keep_file(workspace.journal());
-      made.write_journal(workspace.journal(), journal.text);
-    } else {
-      made.settle_numbers(workspace.journal(), report);
-    }
   }
   const auto kept = take_place(scratch.path(), workspace.db);
+  if (!journal.lost.empty()) take_in_folders(workspace, report);
   return {{"db", workspace.db.string()},
           {"kept", path_or_null(kept)},
           {"runs", report.runs},
           {"evaluations", report.evaluations},
           {"experiments", report.experiments},
-          {"left_out", report.left_out}};
-}
-
-Json rebuild_journal(const Workspace& workspace) {
-  require_folder(workspace);
-  const WorkspaceLock lock(workspace);
-  { const Store there(workspace.db, OpenMode::kReadOnly); }  // refuses a missing or empty one
-  Store store(workspace.db, OpenMode::kReadWrite);
-  if (const auto problems = store.check(); !problems.empty()) {
-    throw Error(fmt::format("is damaged itself: {}", join(problems, "; ")), workspace.db.string(),
-                kRebuildHint, Status::kFailed);
-  }
-  const auto journal = read_damaged_journal(workspace.journal());
-  const auto standing = store.standing(workspace.folder, journal.text);
-  if (!journal.damage) {
-    if (standing.kind == JournalStanding::kOther)
-      throw other_journal_error(workspace.db, workspace.folder, standing);
-    if (standing.kind == JournalStanding::kBehind || standing.kind == JournalStanding::kStale) {
-      throw Error(fmt::format("lacks what {} holds", workspace.journal().string()), workspace.db.string(),
-                  "the journal is intact: `harness db rebuild` rebuilds the DB from it", Status::kFailed);
-    }
-  }
-  const auto kept = keep_file(workspace.journal());
-  try {
-    store.write_journal(workspace.journal(), journal.text);
-  } catch (...) {
-    if (kept) fs::remove(*kept);
-    throw;
-  }
-  return {{"journal", workspace.journal().string()}, {"kept", path_or_null(kept)}};
+          {"left_out", report.left_out},
+          {"notes", journal.notes}};
 }
 
 Json check_database(const Workspace& workspace, bool files) {

@@ -15,14 +15,12 @@ namespace harness {
 Store open_workspace(const Workspace& workspace, const std::function<void(const std::string&)>& say);
 
 /// Rebuilds the results DB from OUT/journal.log and the event logs, and takes its place in one step; the old
-/// file stays as results.sqlite.bak-N, rows of other workspaces are kept. `force`: also where logs are gone
-/// or damaged. Gives {"db", "kept" (path or null), "runs", "evaluations", "experiments", "left_out": [text]}.
-/// Throws Error, the old DB as it was.
+/// file stays as results.sqlite.bak-N. A journal that is missing, truncated or damaged is first restored from
+/// its copy. `force`: also where logs are gone or damaged, or the journal and its copy are; run folders that
+/// the journal then does not record are taken in by their event logs. Gives {"db", "kept" (path or null),
+/// "runs", "evaluations", "experiments", "left_out": [text], "notes": [text]}. Throws Error, the old DB as it
+/// was.
 Json rebuild_database(const Workspace& workspace, bool force);
-
-/// Rewrites OUT/journal.log from a sound DB; a damaged one stays as journal.log.bak-N. Gives {"journal",
-/// "kept" (path or null)}.
-Json rebuild_journal(const Workspace& workspace);
 
 /// What is wrong with a workspace's DB, logs and images: {"db", "version", "findings": [text], "notes":
 /// [text], "rows_compared" (bool), "hint" (what mends it, or null)}. Changes nothing. Throws Error (status 2)

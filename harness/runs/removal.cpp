@@ -10,6 +10,7 @@
 #include "harness/runs/trash.h"
 #include "harness/show/run_report.h"
 #include "results/store/journal.h"
+#include "results/store/journal_history.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -21,38 +22,6 @@ constexpr const char* kRm = "harness runs rm";
 bool is_stray(const Workspace& workspace, const std::string& id) {
   const bool is_name = !id.empty() && id.find('/') == std::string::npos && id.front() != '.';
   return is_name && fs::exists(workspace.run_folder(id) / kJobFile);
-}
-
-/// True for a DB in its workspace's own folder.
-bool is_at_home(const Workspace& workspace) {
-  std::error_code absent;
-  return fs::equivalent(fs::absolute(workspace.db).parent_path(), workspace.folder, absent);
-}
-
-[[noreturn]] void refuse_foreign(const Removal& removal, const fs::path& place, const Workspace& workspace) {
-  // A DB that lies with one workspace is not to be named together with another.
-  const auto db = is_at_home(workspace) ? std::string() : " --db " + workspace.db.string();
-  throw Error(fmt::format("run {} belongs to the workspace {}, not to {}", removal.text(), place.string(),
-                          workspace.folder.string()),
-              kRm, fmt::format("remove it there: --out {}{}", place.string(), db), Status::kFailed);
-}
-
-/// What has rows is this workspace's own unless its folder is elsewhere, where another journal records it.
-void require_own_rows(const Removal& removal, const Workspace& workspace, bool force) {
-  const auto ours = runs_in_journal(workspace.journal());
-  if (ours.mentioned.contains(removal.id)) return;
-  // A copied workspace has the folder that was recorded elsewhere, whatever became of its journal.
-  if (is_at_home(workspace) && fs::exists(workspace.run_folder(removal.id) / kJobFile)) return;
-  const fs::path recorded = removal.run->folder;
-  const auto elsewhere = recorded.parent_path();
-  std::error_code absent;
-  if (fs::exists(recorded / kJobFile) && !fs::equivalent(recorded, removal.folder, absent))
-    refuse_foreign(removal, elsewhere, workspace);
-  if (force || !fs::exists(workspace.journal()) || fs::exists(removal.folder)) return;
-  throw Error(fmt::format("run {} was not made in the workspace {}: its folder was recorded as {}",
-                          removal.text(), workspace.folder.string(), removal.run->folder),
-              kRm, "name the workspace that it was made in with --out; --force takes its rows alone away",
-              Status::kFailed);
 }
 
 /// A folder without rows of a run that the journal records is no stray: its rows were lost.
@@ -72,6 +41,28 @@ void require_free(const Removal& removal) {
     throw Error(fmt::format("run {} is held by a living process", removal.text()), entry.path().string(),
                 "wait for it, or stop it", Status::kFailed);
   }
+}
+
+/// What the journal says of a run.
+std::vector<Json> records_of_run(const History& history, const std::string& run) {
+  std::vector<Json> records;
+  for (const auto& entry : history.entries) {
+    if (entry.record.value("run", std::string()) == run) records.push_back(entry.record);
+  }
+  return records;
+}
+
+/// What the journal says of the experiment of this number.
+std::vector<Json> records_of_experiment(const History& history, Store& store, std::int64_t number) {
+  std::vector<Json> records;
+  const auto found = std::ranges::find_if(history.entries, [&](const HistoryEntry& entry) {
+    return type_of(entry.record) == "experiment" && store.number_of_experiment(entry.record) == number;
+  });
+  if (found == history.entries.end()) return records;
+  for (const auto& entry : history.entries) {
+    if (entry.experiment == found->experiment) records.push_back(entry.record);
+  }
+  return records;
 }
 
 /// How far the event logs of a run's jobs were read, by path in its folder.
@@ -120,11 +111,7 @@ std::vector<Removal> find_removals(Store& store, const Workspace& workspace,
 }
 
 void require_removable(const Removal& removal, const Workspace& workspace, bool force) {
-  if (removal.run) {
-    require_own_rows(removal, workspace, force);
-  } else {
-    require_no_rows(removal, workspace);
-  }
+  if (!removal.run) require_no_rows(removal, workspace);
   require_free(removal);
   if (force) return;
   if (!removal.lost_logs.empty()) {
@@ -164,16 +151,17 @@ std::optional<std::string> remove_run(Store& store, const Workspace& workspace, 
     store.forget(removal.id);
     return std::nullopt;
   }
+  const auto history = history_of(read_journal(workspace.journal()).records);
   const auto entry = prepare_trash(workspace, {.run = removal.id,
                                                .label = removal.label(),
                                                .removed = utc_now(),
                                                .from = fs::absolute(removal.folder).string(),
                                                .by = by,
-                                               .records = store.records_of_run(removal.id),
+                                               .records = records_of_run(history, removal.id),
                                                .logs = logs_of(store, removal.id)});
   for (const auto& e : removal.experiments) {
     const auto id = e.at("experiment").get<std::int64_t>();
-    if (const auto records = store.records_of_experiment(id); !records.empty())
+    if (const auto records = records_of_experiment(history, store, id); !records.empty())
       keep_experiment(workspace, id, records);
   }
   store.forget(removal.id);

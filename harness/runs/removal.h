@@ -31,9 +31,9 @@ Removal removal_of(Store& store, const Workspace& workspace, const std::string& 
 std::vector<Removal> find_removals(Store& store, const Workspace& workspace,
                                    const std::vector<std::string>& ids);
 
-/// Throws Error (Status::kFailed): the run is another workspace's, or one that the journal records and the DB
-/// lacks, or a living process holds a log of it; or, without `force`, its rows could not be brought back, or
-/// a finished experiment rests on it.
+/// Throws Error (Status::kFailed): the run is one that the journal records and the DB lacks, or a living
+/// process holds a log of it; or, without `force`, its rows could not be brought back, or a finished
+/// experiment rests on it.
 void require_removable(const Removal& removal, const Workspace& workspace, bool force);
 
 /// "run 0562654bf1b14d57 (ratio-norm, seed 42) is used by sd35-ocr (experiment 1, scale smoke)": what

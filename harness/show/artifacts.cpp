@@ -29,54 +29,11 @@ bool all_intact(const std::map<std::string, std::string>& recorded, const fs::pa
          });
 }
 
-/// The experiment whose table.json lies in `folder`, if it is one of this DB.
-std::optional<std::int64_t> experiment_in(Store& store, const fs::path& folder) {
-  const auto file = folder / "table.json";
-  if (!fs::is_regular_file(file)) return std::nullopt;
-  return rows_of<std::optional<std::int64_t>>(
-             store, "SELECT max(reproduction_id) FROM artifacts WHERE name = 'table.json' AND sha256 = ?1",
-             sha256_file(file))
-      .front();
-}
-
-/// True for the names that tables, grids and figures are written under.
-bool is_artifact(const std::string& name) {
-  const auto is_of = [&](const FigureInfo& figure) {
-    return name.starts_with(figure.name + ".") || name.starts_with(figure.name + "-");
-  };
-  return std::ranges::any_of(table_formats(), [&](const auto& format) { return format.file == name; }) ||
-         std::ranges::any_of(known_figures(), is_of);
-}
-
-/// True for a folder as older versions made it: with the table of an experiment, or with artifacts alone.
-bool is_old_folder(Store& store, const fs::path& folder) {
-  if (fs::is_symlink(folder) || !fs::is_directory(folder)) return false;
-  if (experiment_in(store, folder)) return true;
-  bool has_files = false;
-  std::error_code failure;
-  for (const auto& entry : fs::directory_iterator(folder, failure)) {
-    if (!entry.is_regular_file() || !is_artifact(entry.path().filename().string())) return false;
-    has_files = true;
-  }
-  return has_files;
-}
-
 /// True where a link replaces nothing: there is no such file, or it is a link to an experiment's folder.
 bool is_free(const fs::path& link) {
   const auto status = fs::symlink_status(link);
   if (!fs::exists(status)) return true;
   return fs::is_symlink(status) && fs::read_symlink(link).parent_path() == kExperimentsFolder;
-}
-
-/// A folder as older versions made it becomes that of its experiment. Returns what a user should know of it.
-std::string move_old_folder(Store& store, const std::string& table, const fs::path& folder) {
-  const auto number = experiment_in(store, folder);
-  const auto experiments = folder.parent_path() / kExperimentsFolder;
-  auto place = experiments / fmt::format("{}-{}", number ? fmt::format("{}", *number) : "earlier", table);
-  for (int i = 2; fs::exists(place); ++i) place = experiments / fmt::format("earlier-{}-{}", i, table);
-  make_folder(experiments);
-  fs::rename(folder, place);
-  return fmt::format("the folder {} of an older version is now {}", folder.string(), place.string());
 }
 
 /// The experiment that a table's link leads to.
@@ -147,8 +104,6 @@ std::optional<std::string> link_table(Store& store, const Experiment& experiment
     return fmt::format("{} cannot be a link here ({}); the files are in {}", link.string(), reason,
                        experiment_folder(store, experiment).string());
   };
-  std::optional<std::string> moved;
-  if (is_old_folder(store, link)) moved = move_old_folder(store, experiment.table_id, link);
   if (!is_free(link)) return refusal("a file, folder or link of yours has its name");
   const auto linked = linked_experiment(store, link);
   if (linked && linked->id == experiment.id) return std::nullopt;
@@ -163,7 +118,7 @@ std::optional<std::string> link_table(Store& store, const Experiment& experiment
   fs::create_directory_symlink(target, aside, failure);
   if (!failure) fs::rename(aside, link, failure);
   if (failure) return refusal(failure.message());
-  if (!linked) return moved;
+  if (!linked) return std::nullopt;
   return fmt::format("{} now leads to experiment {}; the files of experiment {} are in {}", link.string(),
                      experiment.id, linked->id, experiment_folder(store, *linked).string());
 }

@@ -39,9 +39,8 @@ std::map<std::string, std::string> write_grid(const Grid& grid, const PicturePla
                                               const GridFiles& files);
 
 /// Makes WORKSPACE/TABLE a link to the experiment's folder, unless it leads to one that differs in nothing
-/// but more methods or seeds. A folder that is in its place, as older versions made them, becomes that of its
-/// experiment; anything else in its place stays there and there is no link. Returns what a user should know
-/// of it.
+/// but more methods or seeds. Anything else in its place stays there, and there is no link. Returns what a
+/// user should know of it.
 std::optional<std::string> link_table(Store& store, const Experiment& experiment);
 
 /// Writes the tables of a collection and adds their paths to `whole.artifacts`.

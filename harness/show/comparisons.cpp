@@ -22,21 +22,6 @@ constexpr auto kMeanOverRuns = R"sql(
       WHERE member.reproduction_id = ?1 AND member.arm = ?2 AND name = ?3 AND (?4 OR on_policy = 0)
       GROUP BY member.run_id))sql";
 
-/// The direction in which wins and losses of a recorded comparison were counted. Before experiments recorded
-/// what their metrics are, that was a column's own (higher, unless it stated one), else the guardrail rule's,
-/// else lower for edit rates.
-Better recorded_direction(const Experiment& experiment, const std::string& metric) {
-  if (!experiment.recorded_metrics.empty()) return experiment.better(metric);
-  for (const auto& column : experiment.spec.value("columns", Json::array())) {
-    if (column.value("name", "") == metric) return better_from_name(column.value("better", "higher"));
-  }
-  if (const auto rule = experiment.guardrail_rule) {
-    const auto found = std::ranges::find(rule->metrics, metric, &GuardrailMetric::name);
-    if (found != rule->metrics.end()) return found->better;
-  }
-  return metric.starts_with("cer") ? Better::kDown : Better::kUp;
-}
-
 /// Where runs of a row of images are alike in the metric (runs_alike), nothing is said of methods: the result
 /// is that of fewer than kFewestRuns runs.
 void heed_runs_alike(ScoreReader& scores, const RowOf& row,
@@ -102,11 +87,6 @@ std::vector<TableColumn> columns_of(const TableSpec& spec) {
   return columns;
 }
 
-bool counts_are_turned(const Experiment& experiment, const std::string& metric) {
-  const bool counted_down = recorded_direction(experiment, metric) == Better::kDown;
-  return counted_down != (experiment.better(metric) == Better::kDown);
-}
-
 std::vector<TableComparison> stored_comparisons(Store& store, const Experiment& experiment,
                                                 const std::string& split) {
   std::vector<TableComparison> comparisons;
@@ -118,9 +98,7 @@ std::vector<TableComparison> stored_comparisons(Store& store, const Experiment& 
                            .restates = restated_by(row.metric),
                            .values = comparison_of(row).result,
                            .unequal_movement = row.note == kUnequalMovement});
-    auto& values = comparisons.back().values;
-    values.judges_methods = experiment.judges_methods();
-    if (counts_are_turned(experiment, row.metric)) std::swap(values.wins, values.losses);
+    comparisons.back().values.judges_methods = experiment.judges_methods();
   }
   return comparisons;
 }

@@ -16,9 +16,6 @@ namespace harness {
 /// The columns of a table as its file says.
 std::vector<TableColumn> columns_of(const TableSpec& spec);
 
-/// True if an earlier version, with a table's wrong direction, took the metric's wins for losses.
-bool counts_are_turned(const Experiment& experiment, const std::string& metric);
-
 /// Pairs of baseline and method: every method with the baseline, then, if evaluated, the starting weights.
 std::vector<std::pair<std::string, std::string>> compared_arms(const Experiment& experiment);
 /// The same of a table that is yet to be made.
@@ -102,8 +99,8 @@ std::vector<std::string> named_by_table(const TableSpec& spec, std::vector<std::
 /// Leaves out what guards only: metrics that the table does not name.
 void keep_named_metrics(const Experiment& experiment, std::vector<TableComparison>& comparisons);
 
-/// Adds what the DB does not keep: tests, the runs' own differences, and all that a version without claims
-/// about methods recorded nothing of. `draws_seeds`: also the interval with seeds drawn.
+/// Adds what the DB does not keep: tests and the runs' own differences. `draws_seeds`: also the interval with
+/// seeds drawn.
 void complete_comparisons(ScoreReader& scores, const Experiment& experiment, const std::string& split,
                           std::vector<TableComparison>& shown, bool draws_seeds = true);
 

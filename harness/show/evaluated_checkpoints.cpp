@@ -88,7 +88,7 @@ std::optional<std::int64_t> chosen_step(Store& store, const Experiment& experime
 void leave_to_second_view(Store& store, const Experiment& experiment, Checkpoints& checkpoints) {
   std::map<std::string, std::optional<std::int64_t>> chosen;
   for (auto& c : checkpoints) {
-    if (c.split != "test" || is_base_row(experiment, c.method) || c.peeked) continue;
+    if (c.split != "test" || is_base_row(experiment, c.method)) continue;
     if (!chosen.contains(c.run_id)) {
       const auto candidates = candidates_of(experiment, checkpoints, c.run_id, [](int) { return true; });
       chosen[c.run_id] =
@@ -241,7 +241,7 @@ std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Exper
   // Selected: a test evaluation that a selection allowed; elsewhere the checkpoint that it came from, by the
   // experiment's own metric: another table may choose another one of the same run's.
   constexpr auto kSql = R"sql(
-    SELECT e.id, r.id, entry.arm, e.split, r.seed, c.step, e.peek,
+    SELECT e.id, r.id, entry.arm, e.split, r.seed, c.step,
            e.selection_id IS NOT NULL OR EXISTS (
              SELECT 1 FROM selections s
              WHERE s.checkpoint_id = c.id AND e.split <> 'test' AND s.evaluation_id = e.id
@@ -255,7 +255,7 @@ std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Exper
   const auto& selection = experiment.table.selection;
   auto checkpoints =
       rows_as<EvaluatedCheckpoint, std::string, std::string, std::string, std::string, std::int64_t, int,
-              bool, bool>(store, kSql, experiment.id, selection.metric, selection.rule, kFixedRule);
+              bool>(store, kSql, experiment.id, selection.metric, selection.rule, kFixedRule);
   if (experiment.table.has_second_view()) leave_to_second_view(store, experiment, checkpoints);
   const auto key = [&](const EvaluatedCheckpoint& c) {
     return std::tuple(rank(experiment, c.method), c.seed, c.split, c.step);

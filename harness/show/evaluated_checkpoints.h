@@ -17,7 +17,7 @@ struct EvaluatedCheckpoint {
   std::string evaluation_id, run_id, method, split;
   std::int64_t seed = 0;
   int step = 0;
-  bool peeked = false, selected = false;
+  bool selected = false;
   /// The id of the evaluation of an earlier seed of its row with the same images, or with the same value of
   /// every metric on every image; empty: none. Both are of one training run, which counts once.
   std::string copy_of = {};

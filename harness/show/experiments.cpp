@@ -21,20 +21,16 @@ namespace {
 constexpr const char* kPlace = "reproductions.spec";
 
 MetricCatalogue recorded_metrics_of(const Effective& effective) {
-  if (effective.metrics_known.empty()) return {};
   return MetricCatalogue::from_json(effective.metrics_known,
                                     fmt::format("{}: effective.metrics_known", kPlace));
 }
 
-/// Where nothing was recorded of its metrics, they are what they are in this build.
 TableSpec table_of(const StoredReproduction& record, const MetricCatalogue& recorded) {
   Json document = record.spec;
   document.erase("effective");
   document.erase("equal_rows");  // of records of 0.1.0
-  const bool is_training = document.value("kind", std::string()) == "training";
-  const auto& metrics = recorded.empty() && !is_training ? built_in_catalogue() : recorded;
-  const auto source = recorded.empty() ? SpecSource::kOldRecord : SpecSource::kRecord;
-  return for_backbone(parse_table_spec(std::move(document), kPlace, metrics, source), record.backbone);
+  return for_backbone(parse_table_spec(std::move(document), kPlace, recorded, SpecSource::kRecord),
+                      record.backbone);
 }
 
 /// Those that a record may lack and that stand in it as they are.

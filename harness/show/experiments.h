@@ -28,7 +28,7 @@ struct Effective {
   Json set = Json::object();        ///< those of --set
   std::string weights_sha256 = {};
   std::vector<std::string> notes = {};
-  Json metrics_known = Json::array();  ///< what its metrics are; empty in records from before they did so
+  Json metrics_known = Json::array();  ///< what its metrics are
   Json guardrails = {};                ///< the rule; null where nothing guards
 
   /// As recorded; throws Error naming the place where it is none.
@@ -40,7 +40,7 @@ struct Effective {
 struct Experiment : StoredReproduction {
   TableSpec table;
   Effective effective;
-  MetricCatalogue recorded_metrics;  ///< empty for one that was recorded before experiments did so
+  MetricCatalogue recorded_metrics;
   std::optional<GuardrailRule> guardrail_rule;
 
   explicit Experiment(StoredReproduction record);

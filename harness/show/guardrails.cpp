@@ -47,7 +47,6 @@ std::vector<TableQuestion> panel_questions(ScoreReader& scores, const Experiment
                                            const std::string& split, bool of_checkpoints) {
   if (!experiment.guardrail_rule) return {};
   auto comparisons = stored_comparisons(scores.store(), experiment, split);
-  // Early versions stored no intervals over runs.
   complete_comparisons(scores, experiment, split, comparisons, false);
   if (of_checkpoints)
     for (auto& comparison : comparisons) comparison.values.judges_methods = false;

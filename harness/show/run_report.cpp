@@ -151,7 +151,7 @@ Json checkpoints_of(Store& store, const std::string& run) {
   constexpr auto kSql = R"sql(
     SELECT c.step, c.path, c.lambda_late, c.clip_fraction, e.split, e.state, e.n, m.name, avg(m.value),
            count(*) - count(m.value),
-           EXISTS (SELECT 1 FROM v_selections WHERE checkpoint_id = c.id), e.peek,
+           EXISTS (SELECT 1 FROM v_selections WHERE checkpoint_id = c.id),
            (SELECT value FROM train_stats AS s
             WHERE s.run_id = c.run_id AND s.update_index = c.step AND s.name = 'ema_lag'),
            (SELECT value FROM train_stats AS s
@@ -169,9 +169,9 @@ Json checkpoints_of(Store& store, const std::string& run) {
   using Whole = std::optional<std::int64_t>;
   Json rows = Json::array();
   for (const auto& [step, path, lambda_late, clip_fraction, split, state, n, metric, mean, missing, selected,
-                    peek, ema_lag, ema_start_share, evaluation, tables] :
-       rows_of<std::int64_t, Text, Real, Real, Text, Text, Whole, Text, Real, std::int64_t, bool, bool, Real,
-               Real, Text, Text>(store, kSql, run)) {
+                    ema_lag, ema_start_share, evaluation, tables] :
+       rows_of<std::int64_t, Text, Real, Real, Text, Text, Whole, Text, Real, std::int64_t, bool, Real, Real,
+               Text, Text>(store, kSql, run)) {
     if (rows.empty() || rows.back().at("step") != step ||
         rows.back().at("evaluation") != or_null(evaluation)) {
       rows.push_back({{"step", step},
@@ -186,7 +186,6 @@ Json checkpoints_of(Store& store, const std::string& run) {
                       {"state", or_null(state)},
                       {"n", or_null(n)},
                       {"selected", selected},
-                      {"peek", peek},
                       {"n_missing", 0},
                       {"metrics", Json::object()}});
     }

@@ -120,7 +120,6 @@ TableRow table_row(ScoreReader& scores, const EvaluatedCheckpoint& evaluated, co
   row.seed = evaluated.seed;
   row.checkpoint = evaluated.step;
   row.split = evaluated.split;
-  row.peeked = evaluated.peeked;
   const auto evaluation = store.evaluation(evaluated.evaluation_id).value();
   row.n = evaluation.n;
   std::set<ImageKey> missing;
@@ -201,8 +200,7 @@ void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, co
     for (const auto& [metric, reason] : not_run.items()) model.not_run[metric] = reason;
     if (checkpoint.split != split || !checkpoint.copy_of.empty()) continue;
     const bool is_base = is_base_row(experiment, checkpoint.method);
-    const bool is_of_second_view =
-        experiment.table.has_second_view() && !checkpoint.selected && !checkpoint.peeked;
+    const bool is_of_second_view = experiment.table.has_second_view() && !checkpoint.selected;
     const bool shown =
         is_base || checkpoint.selected || model.every_checkpoint || (split == "test" && !is_of_second_view);
     if (!shown) continue;

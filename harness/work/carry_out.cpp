@@ -244,7 +244,6 @@ std::vector<Prepared> prepare(const WorkOptions& options, Plans& plans, Store& s
     for (const auto& sentence : check.outside) progress.say("note: " + sentence);
     require_nobody_at_work(options, plan, progress);
     require_free_memory(options, plan, store, prepared.back().resources);
-    require_own_folders(plan, store);
     const auto jobs = planned_jobs(plan, options.fresh ? nullptr : &store, Rates());
     needs.push_back(disk_need(plan, jobs, prepared.back().resources));
   }

@@ -1,5 +1,6 @@
 #include "results/schema/database_file.h"
 
+#include <SQLiteCpp/Backup.h>
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -60,6 +61,17 @@ void refuse_newer(std::int64_t version, const Schema& schema, const fs::path& pa
   if (version <= schema.version()) return;
   throw Error(fmt::format("has schema version {}, this program knows {}", version, schema.version()),
               path.string(), "use the newer program that made it, or name another file with --db");
+}
+
+void require_known_version(int version, const Schema& schema, const fs::path& path) {
+  refuse_newer(version, schema, path);
+  if (version >= schema.oldest()) return;
+  throw Error(
+      fmt::format(
+          "has schema version {}, of a program before harness 0.1.0, which is the oldest that this one "
+          "reads",
+          version),
+      path.string(), kRebuildHint);
 }
 
 /// False for a missing or empty file. Throws for one that is not SQLite's, another program's or newer. Read
@@ -145,10 +157,7 @@ bool is_blank(SQLite::Database& db) {
 void bring_up_to_date(SQLite::Database& db, const Schema& schema, const fs::path& path) {
   const bool blank = is_blank(db);
   const int version = schema_version(db);
-  refuse_newer(version, schema, path);
-  if (version == 0 && !blank) {
-    throw Error("has tables but no schema version", path.string(), kRebuildHint);
-  }
+  if (!blank) require_known_version(version, schema, path);
   if (version == schema.version()) return;
   migrate(db, schema);
   // So that the file's own header says the version, which other builds read without opening the DB. Without a
@@ -156,52 +165,37 @@ void bring_up_to_date(SQLite::Database& db, const Schema& schema, const fs::path
   db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
-bool is_readable(const Schema& schema, int from) {
-  return std::ranges::all_of(schema.migrations, [from](const Migration& step) {
-    return step.version <= from || *step.sql == '\0' || step.for_readers != nullptr;
-  });
+/// A private copy of a DB of an older version, brought up to date; the file stays as it is.
+std::unique_ptr<SQLite::Database> migrated_copy(SQLite::Database& db, const Schema& schema) {
+  // Without a name SQLite keeps it in a temporary file of its own.
+  auto copy = std::make_unique<SQLite::Database>("", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+  SQLite::Backup(*copy, db).executeStep();
+  harden(*copy);
+  migrate(*copy, schema);
+  return copy;
 }
 
-/// The views of this build, which hide the file's until the connection ends, over what they need.
-void make_views_of_connection(SQLite::Database& db, const Schema& schema, int from) {
-  constexpr std::string_view kCreate = "CREATE VIEW ", kHere = "CREATE TEMP VIEW ";
-  std::string views = schema.views;
-  for (auto at = views.find(kCreate); at != std::string::npos; at = views.find(kCreate, at + kHere.size()))
-    views.replace(at, kCreate.size(), kHere);
-  db.exec("PRAGMA temp_store = MEMORY");
-  for (const auto& step : schema.migrations) {
-    if (step.version > from && step.for_readers != nullptr) db.exec(step.for_readers);
-  }
-  db.exec(views);
-}
-
-void require_current(SQLite::Database& db, const Schema& schema, const fs::path& path) {
+void prepare_to_read(std::unique_ptr<SQLite::Database>& db, const Schema& schema, const fs::path& path) {
   // Reads the first table page, too: without it a damaged file would be noticed by the first query only.
-  if (is_blank(db)) throw Error("has no tables yet", path.string(), "run `harness reproduce`");
-  const int version = schema_version(db);
-  refuse_newer(version, schema, path);
-  if (version == schema.version()) return;
-  if (is_readable(schema, version)) return make_views_of_connection(db, schema, version);
-  throw Error(fmt::format("has schema version {}, this program needs {}", version, schema.version()),
-              path.string(), "any command that writes, such as `harness reproduce`, brings it up to date");
+  if (is_blank(*db)) throw Error("has no tables yet", path.string(), "run `harness reproduce`");
+  const int version = schema_version(*db);
+  require_known_version(version, schema, path);
+  if (version < schema.version()) db = migrated_copy(*db, schema);
+  db->exec("PRAGMA query_only = ON");
 }
 
-void prepare(SQLite::Database& db, OpenMode mode, const std::optional<std::string>& network,
+void prepare(std::unique_ptr<SQLite::Database>& db, OpenMode mode, const std::optional<std::string>& network,
              const Schema& schema, const fs::path& path) {
-  harden(db);
+  harden(*db);
   // Before anything is read: it decides whether a WAL's index may live in this process's own memory.
-  if (network) db.execAndGet("PRAGMA locking_mode = EXCLUSIVE");
-  if (mode == OpenMode::kReadOnly) {
-    require_current(db, schema, path);
-    db.exec("PRAGMA query_only = ON");
-    return;
-  }
-  db.exec("PRAGMA synchronous = FULL");
-  db.exec("PRAGMA foreign_keys = ON");
+  if (network) db->execAndGet("PRAGMA locking_mode = EXCLUSIVE");
+  if (mode == OpenMode::kReadOnly) return prepare_to_read(db, schema, path);
+  db->exec("PRAGMA synchronous = FULL");
+  db->exec("PRAGMA foreign_keys = ON");
   // Tables first and the WAL then, so that the header of even an interrupted creation is either blank or
   // ours.
-  bring_up_to_date(db, schema, path);
-  set_journal(db, network ? "delete" : "wal");
+  bring_up_to_date(*db, schema, path);
+  set_journal(*db, network ? "delete" : "wal");
 }
 
 std::string network_notice(const std::string& name, const fs::path& path) {
@@ -271,7 +265,7 @@ OpenedDatabase open_database(const fs::path& path, OpenMode mode, const std::opt
   if (!is_there) make_folder(fs::absolute(path).parent_path());
   try {
     OpenedDatabase opened{.db = connect(path, mode), .notice = {}};
-    prepare(*opened.db, mode, network, schema, path);
+    prepare(opened.db, mode, network, schema, path);
     if (network) opened.notice = network_notice(*network, path);
     return opened;
   } catch (const SQLite::Exception& failure) {

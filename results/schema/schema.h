@@ -17,27 +17,22 @@ inline constexpr const char* kRebuildHint =
 /// file.
 inline constexpr std::uint32_t kApplicationId = 0x4c6d6248;
 
-/// One step of the schema's history: the statements that lead from version - 1 to `version`. Released steps
-/// never change.
+/// One step of the schema's history: the statements that lead from version - 1 to `version`, the first from
+/// nothing. Released steps never change.
 struct Migration {
   int version;
   const char* sql;
-  /// TEMP tables and views that show a connection which only reads an older DB what `sql` would make of it;
-  /// nothing: such a DB cannot be read. Views read from them.
-  const char* for_readers = nullptr;
 };
 
 /// Everything that a DB is built from. The views hold no data and are made anew by every migration, so that a
 /// changed view needs a new version number but no statements.
 struct Schema {
-  std::span<const Migration> migrations;  ///< versions 1, 2, ... without a gap
+  std::span<const Migration> migrations;  ///< without a gap
   const char* views;                      ///< CREATE VIEW statements
 
+  int oldest() const { return migrations.empty() ? 0 : migrations.front().version; }
   int version() const { return migrations.empty() ? 0 : migrations.back().version; }
 };
-
-/// The steps up to `version`, with the views of `schema`.
-Schema schema_until(const Schema& schema, int version);
 
 /// The schema of this build; results/SCHEMA.md describes it.
 const Schema& current_schema();
@@ -45,9 +40,9 @@ const Schema& current_schema();
 /// PRAGMA user_version.
 int schema_version(SQLite::Database& db);
 
-/// Brings `db` (empty, or of an older version) to schema.version() in one transaction: all steps or none, and
-/// leaves foreign keys on. Throws SQLite::Exception if a statement fails, Error (Status::kFailed) if a row
-/// would point nowhere; the DB then is as before.
+/// Brings `db` (empty, or of schema.oldest() or later) to schema.version() in one transaction: all steps or
+/// none, and leaves foreign keys on. Throws SQLite::Exception if a statement fails, Error (Status::kFailed)
+/// if a row would point nowhere; the DB then is as before.
 void migrate(SQLite::Database& db, const Schema& schema);
 
 }  // namespace harness

@@ -2,7 +2,7 @@
 
 namespace harness {
 
-extern const char kSchemaVersion1[];  ///< tables and indices (schema_v1.cpp)
+extern const char kSchemaVersion9[];  ///< tables and indices of 0.1.0 (schema_v9.cpp)
 extern const char kViews[];           ///< of the current version (schema_views.cpp)
 
 }  // namespace harness

@@ -34,7 +34,7 @@ ComparisonRow row_of(const ComparisonRecord& comparison) {
                     .ci95 = r.ci,
                     .note = comparison.note};
   copy_numbers(r, row);
-  if (comparison.has_claim) row.claim = claim_name(claim_of_runs(r));
+  row.claim = claim_name(claim_of_runs(r));
   if (!r.crossed) return row;
   row.runs = r.crossed->runs;
   row.runs_se = r.crossed->standard_error;
@@ -50,8 +50,7 @@ ComparisonRecord comparison_of(const ComparisonRow& row) {
                               .baseline = row.baseline,
                               .method = row.method,
                               .result = {},
-                              .note = row.note,
-                              .has_claim = row.claim.has_value()};
+                              .note = row.note};
   auto& r = comparison.result;
   copy_numbers(row, r);
   r.ci = row.ci95;

@@ -12,41 +12,27 @@
 namespace harness {
 namespace {
 
-// What names a table of either DB. The store's own stand for themselves, so that one of an older version is
-// read through the TEMP views that stand before its tables.
-constexpr const char *kHere = "", *kOther = "other.";
+// What names a table of either DB.
+constexpr const char *kHere = "main.", *kOther = "other.";
 
 struct Rows {
   const char* table;
   std::string columns;
-  std::string own;        ///< which of these rows belong to the runs ?1 (a JSON list); {0}: kHere or kOther
-  std::string from = {};  ///< likewise; empty: the table
+  std::string from = {};  ///< {0}: kHere or kOther; empty: the table
 };
-
-constexpr auto kOwnRun = "run_id IN (SELECT value FROM json_each(?1))";
-constexpr auto kOwnEvaluation = R"sql(evaluation_id IN (
-  SELECT e.id FROM {0}evaluations AS e JOIN {0}checkpoints AS c ON c.id = e.checkpoint_id
-  WHERE c.run_id IN (SELECT value FROM json_each(?1))))sql";
-constexpr auto kExperiments = R"sql( IN (
-  SELECT r.id FROM {0}reproductions AS r WHERE NOT EXISTS (
-    SELECT 1 FROM {0}reproduction_runs AS m
-    WHERE m.reproduction_id = r.id AND m.run_id NOT IN (SELECT value FROM json_each(?1)))))sql";
 
 /// What the rows of each table say, without the ids of this DB.
 const std::vector<Rows>& all_rows() {
   const std::string experiment = "reproduction_id, ";
-  const auto own_experiment = std::string("reproduction_id") + kExperiments;
   const auto nth = fmt::format(", row_number() OVER (PARTITION BY {}) AS nth", select_list<EventRow>());
   static const std::vector<Rows> kRows = {
-      {"prompt_sets", select_list<PromptSet>(), "sha256 IN (SELECT sha256 FROM other.prompt_sets)"},
+      {"prompt_sets", select_list<PromptSet>()},
       {"prompts", "s.sha256 AS prompt_set, " + select_list<Prompt>(),
-       "prompt_set IN (SELECT sha256 FROM other.prompt_sets)",
        "{0}prompts AS p JOIN {0}prompt_sets AS s ON s.id = p.prompt_set_id"},
-      {"runs", select_list<StoredRun>({{"arm", ""}, {"created", ""}, {"finished", ""}}),
-       "id IN (SELECT value FROM json_each(?1))"},
-      {"table_runs", "table_id, run_id, scale, arm", kOwnRun},
-      {"checkpoints", select_list<CheckpointRecord>(), kOwnRun},
-      {"train_stats", select_list<TrainStat>(), kOwnRun},
+      {"runs", select_list<StoredRun>({{"arm", ""}, {"created", ""}, {"finished", ""}})},
+      {"table_runs", "table_id, run_id, scale, arm"},
+      {"checkpoints", select_list<CheckpointRecord>()},
+      {"train_stats", select_list<TrainStat>()},
       {"evaluations",
        select_list<StoredEvaluation>({{"id", "e.id"},
                                       {"table_id", ""},
@@ -60,41 +46,35 @@ const std::vector<Rows>& all_rows() {
                                         SELECT key, value FROM json_each(e.not_run) ORDER BY key)) AS not_run)sql"},
                                       {"finished", ""}}) +
            ", s.rule AS selection_rule, s.metric AS selection_metric, s.candidates AS selection_candidates",
-       kOwnRun,
        R"sql({0}evaluations AS e JOIN {0}checkpoints AS c ON c.id = e.checkpoint_id
              JOIN {0}prompt_sets AS p ON p.id = e.prompt_set_id
              LEFT JOIN {0}selections AS s ON s.id = e.selection_id)sql"},
-      {"table_evaluations", "table_id, evaluation_id, scale", kOwnEvaluation},
-      {"samples", select_list<SampleRow>({{"prompt_id", "position"}}), kOwnEvaluation,
+      {"table_evaluations", "table_id, evaluation_id, scale"},
+      {"samples", select_list<SampleRow>({{"prompt_id", "position"}}),
        "{0}samples AS s JOIN {0}prompts AS p ON p.id = s.prompt_id"},
-      {"metrics", select_list<MetricRow>({{"prompt_id", "position"}}), kOwnEvaluation,
+      {"metrics", select_list<MetricRow>({{"prompt_id", "position"}}),
        "{0}metrics AS m JOIN {0}prompts AS p ON p.id = m.prompt_id"},
-      {"detections", select_list<DetectionRow>({{"prompt_id", "position"}}), kOwnEvaluation,
+      {"detections", select_list<DetectionRow>({{"prompt_id", "position"}}),
        "{0}detections AS d JOIN {0}prompts AS p ON p.id = d.prompt_id"},
-      {"selections", select_list<SelectionRecord>({{"run_id", "s.run_id"}}), kOwnRun,
+      {"selections", select_list<SelectionRecord>({{"run_id", "s.run_id"}}),
        "{0}selections AS s JOIN {0}checkpoints AS c ON c.id = s.checkpoint_id"},
-      {"jobs", select_list<JobRecord>({{"folder", ""}}) + ", " + select_list<JobStatus>() + ", folder",
-       kOwnRun},
-      {"events", select_list<EventRow>() + nth,
-       "job_id IN (SELECT j.id FROM {0}jobs AS j WHERE j.run_id IN (SELECT value FROM json_each(?1)))"},
+      {"jobs", select_list<JobRecord>({{"folder", ""}}) + ", " + select_list<JobStatus>() + ", folder"},
+      {"events", select_list<EventRow>() + nth},
       {"reproductions",
-       "id, " + select_list<ReproductionRecord>({{"evaluations", ""}, {"runs", ""}}) + ", finished, digest",
-       std::string("id") + kExperiments},
-      {"reproduction_runs", "reproduction_id, run_id, arm", own_experiment},
-      {"reproduction_evaluations", "reproduction_id, evaluation_id", own_experiment},
-      {"comparisons", experiment + select_list<ComparisonRow>(), own_experiment},
-      {"alarms", experiment + select_list<AlarmRecord>(), own_experiment},
-      {"artifacts", select_list<StoredArtifact>(), own_experiment}};
+       "id, " + select_list<ReproductionRecord>({{"evaluations", ""}, {"runs", ""}}) + ", finished, digest"},
+      {"reproduction_runs", "reproduction_id, run_id, arm"},
+      {"reproduction_evaluations", "reproduction_id, evaluation_id"},
+      {"comparisons", experiment + select_list<ComparisonRow>()},
+      {"alarms", experiment + select_list<AlarmRecord>()},
+      {"artifacts", select_list<StoredArtifact>()}};
   return kRows;
 }
 
-/// The rows of one DB: all, or those that belong to the runs.
-std::string select_of(const Rows& rows, const char* db, bool only_own = false) {
+/// The rows of one DB.
+std::string select_of(const Rows& rows, const char* db) {
   const auto from =
       rows.from.empty() ? fmt::format("{}{}", db, rows.table) : fmt::format(fmt::runtime(rows.from), db);
-  const auto all = fmt::format("SELECT {} FROM {}", rows.columns, from);
-  if (!only_own) return all;
-  return fmt::format("SELECT * FROM ({}) WHERE {}", all, fmt::format(fmt::runtime(rows.own), db));
+  return fmt::format("SELECT {} FROM {}", rows.columns, from);
 }
 
 /// Of one job: its rows of one DB, each with its name before the rest.
@@ -122,11 +102,8 @@ std::string value_text(const SQLite::Column& value) {
 }
 
 void compare_side(SQLite::Database& db, const Rows& rows, const char* left, const char* right,
-                  const std::optional<std::string>& runs, const std::string& name,
-                  std::vector<std::string>& found) {
-  SQLite::Statement statement(db, fmt::format("{} EXCEPT {}", select_of(rows, left, runs.has_value()),
-                                              select_of(rows, right, runs.has_value())));
-  if (statement.getBindParameterCount() > 0) statement.bind(1, *runs);
+                  const std::string& name, std::vector<std::string>& found) {
+  SQLite::Statement statement(db, fmt::format("{} EXCEPT {}", select_of(rows, left), select_of(rows, right)));
   std::int64_t count = 0;
   std::string first;
   while (statement.executeStep()) {
@@ -136,15 +113,6 @@ void compare_side(SQLite::Database& db, const Rows& rows, const char* left, cons
     found.push_back(fmt::format("{}: {} {} only in {}, such as {}", rows.table, count,
                                 count == 1 ? "row is" : "rows are", name, first));
   }
-}
-
-/// Whether the DB itself has it: a name that it lacks would be that of the other's.
-bool has_table(SQLite::Database& db, const char* name) {
-  SQLite::Statement known(
-      db,
-      "SELECT 1 FROM (SELECT name FROM main.sqlite_schema UNION ALL SELECT name FROM temp.sqlite_schema) WHERE name = ?1");
-  known.bind(1, name);
-  return known.executeStep();
 }
 
 }  // namespace
@@ -167,18 +135,16 @@ RowDiff::~RowDiff() {
   store_.database().tryExec("DETACH other");
 }
 
-std::vector<std::string> RowDiff::summary(const std::string& name_of_other,
-                                          const std::optional<std::set<std::string>>& runs) {
-  const auto list = runs ? std::optional(canonical_json(Json(*runs))) : std::nullopt;
+std::vector<std::string> RowDiff::summary(const std::string& name_of_other) {
   return guarded(store_.path(), [&] {
     std::vector<std::string> found;
     for (const auto& rows : all_rows()) {
-      if (!has_table(store_.database(), rows.table)) {
+      if (!store_.database().tableExists(rows.table)) {
         found.push_back(fmt::format("{}: the DB has no such table", rows.table));
         continue;
       }
-      compare_side(store_.database(), rows, kHere, kOther, list, "the DB", found);
-      compare_side(store_.database(), rows, kOther, kHere, list, name_of_other, found);
+      compare_side(store_.database(), rows, kHere, kOther, "the DB", found);
+      compare_side(store_.database(), rows, kOther, kHere, name_of_other, found);
     }
     return found;
   });

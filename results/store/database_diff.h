@@ -3,8 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -41,10 +39,8 @@ class RowDiff {
   RowDiff(const RowDiff&) = delete;
   RowDiff& operator=(const RowDiff&) = delete;
 
-  /// Rows that only one of the two holds, one line a table and side: how many, and the first. `runs`: only
-  /// what belongs to these runs, of a DB that several workspaces share.
-  std::vector<std::string> summary(const std::string& name_of_other,
-                                   const std::optional<std::set<std::string>>& runs = {});
+  /// Rows that only one of the two holds, one line a table and side: how many, and the first.
+  std::vector<std::string> summary(const std::string& name_of_other);
 
   std::vector<DifferentRow> rows(const RowsOfJob& of, const std::string& id);
 

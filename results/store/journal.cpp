@@ -1,11 +1,18 @@
 #include "results/store/journal.h"
 
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <fstream>
 
+#include "core/descriptor.h"
+#include "core/file_error.h"
+#include "core/files.h"
 #include "core/sha256.h"
 #include "results/store/record_type.h"
 
@@ -33,6 +40,23 @@ Journal::Journal(const std::filesystem::path& file) : file_(file), log_(file) {
   for (const auto& record : text.records) remember(record, record.value("at", std::string()));
   id_ = text.id();
   end_ = text.end();
+  copied_ = end_.bytes;
+  const auto copied = copy_of_journal(file);
+  const auto whole = read_file(file);
+  if (!std::filesystem::exists(copied) || read_file(copied) != whole) write_file_atomically(copied, whole);
+}
+
+void Journal::copy() {
+  const auto path = copy_of_journal(file_);
+  std::ifstream file(file_, std::ios::binary);
+  std::string bytes(end_.bytes - copied_, '\0');
+  file.seekg(static_cast<std::streamoff>(copied_));
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  const Descriptor copy(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  const auto written = ::pwrite(copy.get(), bytes.data(), bytes.size(), static_cast<off_t>(copied_));
+  if (!file || written < 0) throw file_error("cannot write", path, errno);
+  if (static_cast<std::size_t>(written) < bytes.size()) throw file_error("cannot write", path, ENOSPC);
+  copied_ = end_.bytes;
 }
 
 void Journal::remember(const Json& record, const std::string& at) {
@@ -57,27 +81,38 @@ std::optional<LogMark> Journal::append(const Json& record, const std::string& at
 
 std::optional<LogMark> Journal::append_all(const std::vector<std::pair<Json, std::string>>& records) {
   std::vector<Json> lines;
-  bool decides = false;
   for (const auto& [record, at] : records) {
     if (is_last(record)) continue;
     lines.push_back(record);
     lines.back()["at"] = at;
-    decides = decides || record_kind(record).is_decision;
   }
   if (lines.empty()) return std::nullopt;
   end_ = log_.append_all(std::move(lines));
-  if (decides) log_.sync();  // it must not be lost with the power
+  log_.sync();  // the DB must not know more than what a power cut leaves
+  copy();
   for (const auto& [record, at] : records) remember(record, at);
   if (id_.empty()) id_ = read_journal(file_).id();
   return end_;
 }
 
-Journal::~Journal() {
-  try {
-    log_.sync();
-  } catch (const Error&) {
-    // It is written; only a power cut could still lose the end of it.
-  }
+std::filesystem::path copy_of_journal(const std::filesystem::path& file) {
+  return file.string() + ".copy";
+}
+
+bool can_be_restored(const std::filesystem::path& file) {
+  const auto copy = copy_of_journal(file);
+  if (!std::filesystem::exists(copy)) return false;
+  if (!std::filesystem::exists(file)) return true;
+  const auto copied = read_file(copy), there = read_file(file);
+  return there.size() < copied.size() && copied.starts_with(there);
+}
+
+std::string restore_journal(const std::filesystem::path& file) {
+  if (!can_be_restored(file)) return {};
+  const auto* state = std::filesystem::exists(file) ? "had lost its end" : "was missing";
+  const auto copy = copy_of_journal(file);
+  write_file_atomically(file, read_file(copy));
+  return fmt::format("{} {}; it was restored from {}", file.string(), state, copy.filename().string());
 }
 
 void require_whole_record(const Json& record, const std::filesystem::path& file, std::size_t line) {

@@ -14,12 +14,13 @@
 namespace harness {
 
 /// What `harness` itself decided in a workspace, in order (core/EVENTS.md). Together with the event logs of
-/// the run folders it is all that the DB is made of. Its lines are written before the DB commits.
+/// the run folders it is all that the DB is made of. Its lines are on the disk before the DB commits, and in
+/// a copy beside the file.
 class Journal {
  public:
-  /// Opens or creates the file and holds its lock for life. Throws as EventLogWriter does.
+  /// Opens or creates the file and holds its lock for life; makes the copy equal to it. Throws as
+  /// EventLogWriter does.
   explicit Journal(const std::filesystem::path& file);
-  ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
@@ -34,8 +35,6 @@ class Journal {
 
   /// What tells this journal from any other; empty before the first record.
   const std::string& id() const { return id_; }
-  /// Behind its last record.
-  LogMark end() const { return end_; }
 
  private:
   struct Last {
@@ -43,11 +42,14 @@ class Journal {
   };
   void remember(const Json& record, const std::string& at);
   bool is_last(const Json& record) const;
+  /// Brings the copy up to the end of the journal.
+  void copy();
 
   std::map<std::string, Last> last_;  ///< by type and key
   std::filesystem::path file_;
   std::string id_;
   LogMark end_;
+  std::uint64_t copied_ = 0;  ///< bytes of the journal that the copy holds
   EventLogWriter log_;
 };
 
@@ -66,9 +68,18 @@ struct JournalText {
 /// All records of a journal. A missing file has none. Throws Error at a damaged line.
 JournalText read_journal(const std::filesystem::path& file);
 
-/// What mends a journal that is damaged or truncated.
+/// JOURNAL.copy: what Journal writes beside a journal.
+std::filesystem::path copy_of_journal(const std::filesystem::path& file);
+
+/// True for a journal that is missing or has lost its end, of which the copy has more.
+bool can_be_restored(const std::filesystem::path& file);
+
+/// Puts the copy in the place of such a journal. Returns what the user should be told; empty of any other.
+std::string restore_journal(const std::filesystem::path& file);
+
+/// What mends a journal that is damaged.
 inline constexpr const char* kJournalHint =
-    "`harness db rebuild --journal` rewrites it from the results DB, and keeps the old file";
+    "`harness db rebuild` restores it from its copy, journal.log.copy, and keeps a damaged one";
 
 /// UTC, ISO 8601 with milliseconds, as the DB's `created` and `finished`.
 std::string utc_text(double seconds_since_1970);
@@ -99,10 +110,6 @@ Json journal_job_state(const std::string& run_id, const std::string& job_id, Job
                        const std::optional<std::string>& failure);
 Json journal_shown_again(std::int64_t reproduction_id);
 Json journal_forget(const std::string& run_id);
-/// From here on the number means the experiment of this digest.
-Json journal_number(std::int64_t reproduction_id, const std::string& digest);
-/// Numbers of experiments up to this one were given.
-Json journal_last_number(std::int64_t reproduction_id);
 
 /// What a record tells, of any type that journal_record takes.
 template <class Record>

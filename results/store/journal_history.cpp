@@ -23,9 +23,6 @@ class Reading {
   History read() {
     for (std::size_t i = records_.size(); i-- > 0;) look_ahead(i);
     for (std::size_t i = 0; i < records_.size(); ++i) take(i);
-    for (const auto& [number, digest] : current_) {
-      if (digest) history_.meaning[number] = *digest;
-    }
     for (auto& entry : history_.entries) {
       if (type_of(entry.record) != "experiment") continue;
       const auto given = given_.find(*entry.experiment);
@@ -111,7 +108,7 @@ class Reading {
     current_[number] = std::nullopt;
     if (found.is_gone) return;
     current_[number] = found.digest;
-    history_.numbers.emplace(found.digest, number);
+    history_.experiments.insert(found.digest);
     keep(place, found.digest);
   }
 
@@ -120,7 +117,7 @@ class Reading {
   }
 
   void take_number(std::int64_t number, const std::string& digest) {
-    current_[number] = history_.numbers.contains(digest) ? std::optional(digest) : std::nullopt;
+    current_[number] = history_.experiments.contains(digest) ? std::optional(digest) : std::nullopt;
     given_[digest] = number;
   }
 

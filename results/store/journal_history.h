@@ -30,15 +30,14 @@ struct History {
   std::vector<HistoryEntry> entries;  ///< none of them says that numbers moved, or that a run was taken away
   std::vector<std::pair<std::size_t, std::string>> forgotten;  ///< place in the journal, and the run
   std::set<std::string> runs;                                  ///< that were recorded
-  std::map<std::string, std::int64_t> numbers;  ///< digest of each experiment -> the number it had first
-  std::map<std::int64_t, std::string> meaning;  ///< number -> digest of the experiment that has it at the end
-  std::int64_t last_number = 0;                 ///< the greatest that any experiment ever had
-  std::vector<std::string> orphans;             ///< records of experiments that the journal does not hold
+  std::set<std::string> experiments;                           ///< likewise: their digests
+  std::int64_t last_number = 0;                                ///< the greatest that any experiment ever had
+  std::vector<std::string> orphans;  ///< records of experiments that the journal does not hold
 };
 
-/// Numbers of experiments may mean one thing here and another there: a program before this one, when its DB
-/// was moved away, began again at 1. A record that names an experiment means the last one before it that had
-/// the number. Throws Error for a record that is not whole.
+/// A number may mean one experiment here and another there: one that was cut off leaves it to the next, and
+/// records of type "number" of former versions moved it. A record that names an experiment means the last one
+/// before it that had the number. Throws Error for a record that is not whole.
 History history_of(const std::vector<Json>& records);
 
 }  // namespace harness

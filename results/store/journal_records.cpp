@@ -91,17 +91,16 @@ Json comparison_json(const ComparisonRecord& comparison) {
     data.erase(column);
   }
   data.erase("claim");  // follows from the rest
-  if (comparison.has_claim) data["runs"] = std::move(runs);
+  data["runs"] = std::move(runs);
   return data;
 }
 
 ComparisonRecord comparison_from(Json data, const std::string& where) {
   Fields fields(data, where);
-  const bool has_claim = fields.has("runs");
-  const Json runs = has_claim ? fields.get("runs") : Json();
+  const Json runs = fields.get("runs");
   for (const auto& [key, column] : kRunsFields)
     data[column] = runs.is_null() ? Json() : Fields(runs, where + ": runs").get(key);
-  data["claim"] = has_claim ? Json("") : Json();
+  data["claim"] = "";
   return comparison_of(record_of<ComparisonRow>({data, where}));
 }
 
@@ -195,15 +194,6 @@ Json journal_shown_again(std::int64_t reproduction_id) {
 
 Json journal_forget(const std::string& run_id) {
   return {{"type", "forget"}, {"run", run_id}};
-}
-
-Json journal_number(std::int64_t reproduction_id, const std::string& digest) {
-  return make("number", fmt::format("{}", reproduction_id), "",
-              {{"id", reproduction_id}, {"digest", digest}});
-}
-
-Json journal_last_number(std::int64_t reproduction_id) {
-  return make("last_number", "", "", {{"id", reproduction_id}});
 }
 
 template <class Record>

@@ -37,28 +37,27 @@ struct RecordKind {
   bool has_key;           ///< a later one of the same key replaces it
   bool is_of_run;         ///< has the field "run"
   bool is_of_experiment;  ///< tells more of the experiment of its number
-  bool is_decision;       ///< repeating a command does not find it again: it must not be lost with the power
 };
 
 inline constexpr std::array<RecordKind, 16> kRecordTypes = {{
     // clang-format off
-    //                               name            key    of run of exp. decision
-    {RecordType::kPromptSet,        "prompt_set",       true,  false, false, false},
-    {RecordType::kRun,              "run",              true,  true,  false, false},
-    {RecordType::kCheckpoint,       "checkpoint",       true,  true,  false, false},
-    {RecordType::kEvaluation,       "evaluation",       true,  true,  false, false},
-    {RecordType::kSelection,        "selection",        true,  true,  false, true},
-    {RecordType::kNotRun,           "not_run",          true,  true,  false, false},
-    {RecordType::kJob,              "job",              true,  true,  false, false},
-    {RecordType::kJobState,         "job_state",        false, true,  false, true},
-    {RecordType::kExperiment,       "experiment",       true,  false, false, true},
-    {RecordType::kExperimentAgain,  "experiment_again", false, false, true,  false},
-    {RecordType::kComparisons,      "comparisons",      true,  false, true,  true},
-    {RecordType::kAlarms,           "alarms",           true,  false, true,  true},
-    {RecordType::kArtifact,         "artifact",         true,  false, true,  false},
-    {RecordType::kNumber,           "number",           true,  false, false, true},
-    {RecordType::kLastNumber,       "last_number",      true,  false, false, false},
-    {RecordType::kForget,           "forget",           false, true,  false, true}
+    //                               name            key    of run of exp.
+    {RecordType::kPromptSet,        "prompt_set",       true,  false, false},
+    {RecordType::kRun,              "run",              true,  true,  false},
+    {RecordType::kCheckpoint,       "checkpoint",       true,  true,  false},
+    {RecordType::kEvaluation,       "evaluation",       true,  true,  false},
+    {RecordType::kSelection,        "selection",        true,  true,  false},
+    {RecordType::kNotRun,           "not_run",          true,  true,  false},
+    {RecordType::kJob,              "job",              true,  true,  false},
+    {RecordType::kJobState,         "job_state",        false, true,  false},
+    {RecordType::kExperiment,       "experiment",       true,  false, false},
+    {RecordType::kExperimentAgain,  "experiment_again", false, false, true},
+    {RecordType::kComparisons,      "comparisons",      true,  false, true},
+    {RecordType::kAlarms,           "alarms",           true,  false, true},
+    {RecordType::kArtifact,         "artifact",         true,  false, true},
+    {RecordType::kNumber,           "number",           true,  false, false},
+    {RecordType::kLastNumber,       "last_number",      true,  false, false},
+    {RecordType::kForget,           "forget",           false, true,  false}
     // clang-format on
 }};
 

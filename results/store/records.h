@@ -103,7 +103,7 @@ struct EvaluationRecord {
   Json config = Json::object();    ///< the job's identity
   /// The selection that allowed it; nothing for a validation split or a peek.
   std::optional<std::int64_t> selection_id = {};
-  bool peek = false;  ///< a test split without a selection, by an option of early versions
+  bool peek = false;  ///< a test split without a selection: never, and still in the format of 0.1.0
 };
 
 struct StoredEvaluation : EvaluationRecord {
@@ -197,7 +197,6 @@ struct ComparisonRecord {
   std::string split = {}, metric = {}, baseline = {}, method = {};
   PairedComparison result = {};
   std::optional<std::string> note = {};  ///< for instance "unequal movement"
-  bool has_claim = true;                 ///< false: of a version that told no claims apart
 };
 
 /// What the DB and the journal keep of a comparison: a row of `comparisons`. The numbers over training runs
@@ -211,7 +210,7 @@ struct ComparisonRow {
   std::optional<double> t = {}, p_value = {};
   std::string test = {};
   std::optional<std::string> note = {};
-  std::optional<std::string> claim = {};  ///< nothing: of a version that told no claims apart
+  std::string claim = {};
   std::optional<std::int64_t> runs = {};
   std::optional<double> runs_se = {}, runs_df = {};
   std::optional<Interval> runs_ci95 = {};
@@ -291,25 +290,19 @@ struct ReplayRange {
 struct ReplayReport {
   std::int64_t runs = 0, evaluations = 0, experiments = 0;
   std::vector<std::string> left_out = {};  ///< one line each: what, and why
-  /// Number and digest of experiments whose number means another one at the journal's end, or none.
-  std::map<std::int64_t, std::string> numbers = {};
 };
 
 /// How a DB stands to the journal of a workspace.
 struct JournalStanding {
   enum Kind {
-    kNew,       ///< the journal holds nothing yet
-    kSame,      ///< the DB knows it to its end
-    kBehind,    ///< the DB lacks the records from `known` on; all of them if it holds no run
-    kAhead,     ///< the DB knows more of it than the file holds: its end was lost
-    kUnmarked,  ///< a DB of a version before 5, which holds every experiment of the journal
-    kStale,     ///< the same, but it lacks some
-    kOther      ///< the DB was never written with this journal
+    kSame,    ///< the DB knows it to its end
+    kBehind,  ///< the DB lacks the records from `known` on; all of them if it holds no run
+    kRefused  ///< the DB holds what the journal does not
   };
-  Kind kind = kNew;
-  std::size_t known = 0;    ///< records of the journal that the DB knows
-  std::uint64_t bytes = 0;  ///< the same in bytes
-  bool is_shared = false;   ///< the DB was also written with other journals
+  Kind kind = kSame;
+  std::size_t known = 0;              ///< records of the journal that the DB knows
+  bool is_foreign = false;            ///< refused as the DB of another workspace
+  std::optional<Error> refusal = {};  ///< why
 };
 
 /// What one call of Store::ingest brought.

@@ -154,8 +154,7 @@ class Replay {
       return;
     }
     gone_.erase(*entry.experiment);
-    impl_.write(
-        [&] { impl_.carry_out(journal_record(reproduction, free_number(entry.number, entry.highest))); });
+    impl_.write([&] { impl_.carry_out(journal_record(reproduction, entry.number)); });
   }
 
   void of_experiment(const HistoryEntry& entry) {
@@ -174,13 +173,6 @@ class Replay {
     } else {
       apply(journal_shown_again(*id));
     }
-  }
-
-  /// The number that an experiment had, or the next one where another experiment of this DB has it.
-  std::int64_t free_number(std::int64_t wanted, std::int64_t highest) {
-    constexpr auto kSql = "SELECT count(*) FROM reproductions WHERE id = ?1";
-    if (impl_.first<std::int64_t>(kSql, wanted) == 0) return wanted;
-    return std::max(highest + 1, impl_.next_reproduction_id());
   }
 
   void carry_out(const Json& record) {
@@ -239,18 +231,6 @@ class Replay {
   std::vector<Json> states_;
 };
 
-/// Experiments whose number means another one, or none, at the end of the journal.
-std::map<std::int64_t, std::string> unsettled_numbers(std::map<std::int64_t, std::string> experiments,
-                                                      const History& history) {
-  std::erase_if(experiments, [&](const auto& experiment) {
-    const auto& [number, digest] = experiment;
-    if (!history.numbers.contains(digest)) return true;  // of another workspace
-    const auto meaning = history.meaning.find(number);
-    return meaning != history.meaning.end() && meaning->second == digest;
-  });
-  return experiments;
-}
-
 }  // namespace
 
 ReplayReport Store::replay(const fs::path& workspace, const JournalText& journal, const ReplayRange& range) {
@@ -285,7 +265,6 @@ ReplayReport Store::replay(const fs::path& workspace, const JournalText& journal
     report.runs = impl_->first<std::int64_t>("SELECT count(*) FROM runs");
     report.evaluations = impl_->first<std::int64_t>("SELECT count(*) FROM evaluations WHERE state = 'done'");
     report.experiments = impl_->first<std::int64_t>("SELECT count(*) FROM reproductions");
-    report.numbers = unsettled_numbers(impl_->experiments(), history);
     return report;
   });
 }

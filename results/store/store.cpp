@@ -46,7 +46,6 @@ SQLite::Database& Store::database() {
 }
 
 void Store::record_prompt_set(const PromptSet& set) {
-  // Also one that is known: another workspace of this DB may have recorded it, and its journal is not ours.
   impl_->write([&] { impl_->carry_out(journal_record(set)); });
 }
 
@@ -141,13 +140,6 @@ void Store::show_again(std::int64_t reproduction_id) {
     const auto shown = reproduction(reproduction_id);
     if (shown) impl_->carry_out(journal_shown_again(reproduction_id), shown->finished);
   });
-}
-
-std::map<std::int64_t, std::string> Store::Impl::experiments() {
-  Query row(sql["SELECT id, digest FROM reproductions"]);
-  std::map<std::int64_t, std::string> known;
-  while (row.step()) known[row.integer(0)] = row.text(1);
-  return known;
 }
 
 void Store::record_comparisons(std::int64_t reproduction_id, std::span<const ComparisonRecord> comparisons) {

@@ -37,8 +37,9 @@ class Store {
   const std::string& notice() const;
 
   /// From now on what is recorded here also goes into `file`, so that the DB can be rebuilt (replay). First
-  /// each of the two gets what only the other holds. Returns what the user should be told of it. Throws Error
-  /// (status 2) if the DB is not of this journal, and as EventLogWriter does.
+  /// the DB gets what only the journal holds, and the journal what it has lost from its copy. Returns what
+  /// the user should be told of it. Throws Error (status 2) if the DB is not of this journal, and as
+  /// EventLogWriter does.
   std::vector<std::string> keep_journal(const std::filesystem::path& file);
 
   /// The connection, for the SELECTs of tables, figures and grids.
@@ -99,26 +100,12 @@ class Store {
   /// How this DB and the journal of a workspace fit. Only reads.
   JournalStanding standing(const std::filesystem::path& workspace, const JournalText& journal);
 
-  /// The runs of this DB that belong to a workspace and not to another one that shares the DB.
-  std::set<std::string> own_runs(const std::filesystem::path& workspace, const JournalText& journal);
+  /// Runs and experiments that a journal does not hold: it is not the whole record then.
+  std::vector<std::string> unknown_to(const JournalText& journal);
 
-  /// Own runs and experiments that a journal does not hold: it is not the whole record then.
-  std::vector<std::string> unknown_to(const JournalText& journal, const std::set<std::string>& own);
-
-  /// Writes a journal of what the DB holds of the workspace that `file` lies in, replacing the file.
-  /// `before`: what could be read of that.
-  void write_journal(const std::filesystem::path& file, const JournalText& before);
-
-  /// Writes into a journal that this DB was made from which experiment each number means.
-  void settle_numbers(const std::filesystem::path& file, const ReplayReport& report);
-
-  /// What the journal would say of a run with all that was measured on it, or of an experiment.
-  std::vector<Json> records_of_run(const std::string& run_id);
-  std::vector<Json> records_of_experiment(std::int64_t reproduction_id);
-
-  /// Carries such records out, reading the event logs in `workspace`; they go into the journal again. All or
-  /// nothing: throws Error (Status::kFailed) naming what the logs do not complete. `then`: runs before all of
-  /// it is committed, which it prevents by throwing.
+  /// Carries records of a journal out, reading the event logs in `workspace`; they go into the journal again.
+  /// All or nothing: throws Error (Status::kFailed) naming what the logs do not complete. `then`: runs before
+  /// all of it is committed, which it prevents by throwing.
   void take_back(const std::vector<Json>& records, const std::filesystem::path& workspace,
                  const std::function<void()>& then = {});
 
@@ -170,9 +157,5 @@ class Store {
  private:
   std::unique_ptr<Impl> impl_;
 };
-
-/// The DB at `db` does not belong to the journal of this workspace (JournalStanding::kOther).
-Error other_journal_error(const std::filesystem::path& db, const std::filesystem::path& workspace,
-                          const JournalStanding& standing);
 
 }  // namespace harness

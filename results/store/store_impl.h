@@ -92,17 +92,6 @@ struct Store::Impl {
   /// "3 images of 4", "3 values of ocr of 4": what an evaluation holds another number of than its N; nothing
   /// if it is whole. `asked`: a metric that its job asks for, and that was run, counts without any value.
   std::optional<std::string> held_instead(const std::string& evaluation_id, bool asked);
-  /// True if an experiment rests on `own` runs alone.
-  bool is_of(std::int64_t experiment, const std::set<std::string>& own);
-
-  /// Appends everything that the DB holds of `own` runs and the file does not, in an order in which every
-  /// record finds what it rests on. Those of the runs `recorded` there that the DB lacks were removed since.
-  void export_into(Store& store, Journal& file, const std::set<std::string>& own,
-                   const std::set<std::string>& recorded);
-
-  /// The experiments that are recorded: number and digest.
-  std::map<std::int64_t, std::string> experiments();
-
   // Inside a transaction of the caller:
 
   /// What a record makes of the DB; the only writer of what the journal holds (journal_apply.cpp).

@@ -195,12 +195,6 @@ std::string target_note(const TableModel& model) {
   return {};
 }
 
-std::string peek_note(const TableModel& model) {
-  return listed(
-      kPeekMark + std::string(" Tested at a checkpoint that selection did not choose: "),
-      texts_of(model.rows, [&](const TableRow& row) { return row.peeked ? row_name(model, row) : ""; }));
-}
-
 /// By method: "dual", or "dual in 2 of 8 runs".
 std::string clip_note(const TableModel& model) {
   const auto methods = texts_of(methods_of(model), [&](const std::string& method) -> std::string {
@@ -250,8 +244,7 @@ std::vector<TableNote> result_notes(const TableModel& model) {
   std::vector<TableNote> notes{
       {backbone_note(model)}, {paper_note(model)},  {join(texts_of(model.columns, stand_in_note), " ")},
       legend_note(model),     {by_tag_note(model)}, {no_steps_note(model)},
-      not_run_note(model),    missing_note(model),  {target_note(model)},
-      {peek_note(model)},     {clip_note(model)},   {damping_note(model)}};
+      not_run_note(model),    missing_note(model),  {target_note(model)},      {clip_note(model)},   {damping_note(model)}};
   notes.insert(notes.end(), model.notes.begin(), model.notes.end());
   // That other verdicts are to be quoted stands below the differences where no results are shown.
   notes.push_back({.text = model.fuller_note,

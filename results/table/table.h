@@ -66,7 +66,6 @@ struct TableRow {
   /// Of such a training: mean ||v - v_ref||^2 at the checkpoint, over the elements of the velocity.
   std::optional<double> velocity_movement = {};
   bool never_clipped = false;  ///< no ratio left the clip range in any off-policy update of the run
-  bool peeked = false;         ///< tested without having been selected
   bool selected = true;        ///< false: shown beside the selected checkpoint of its run
   /// By metric: samples without a value because their prompt quotes no text, which is no failure.
   std::map<std::string, std::int64_t> without_target = {};

@@ -45,7 +45,7 @@ ViewRow run_row(const TableModel& model, const TableRow& run, RowKind kind, bool
   const bool is_ours = kind == RowKind::kOurs;
   const bool is_chosen = model.every_checkpoint && run.selected && is_ours;
   const ViewRow row{kind,
-                    {{.text = run.method, .marks = run.peeked ? kPeekMark : ""},
+                    {{run.method},
                      {number_or_blank(run.seed)},
                      {run.split},
                      {fmt::format("{}", run.n)},
@@ -79,12 +79,11 @@ ViewRow pooled_row(const TableModel& model, const std::vector<TableRow>& rows, c
   for (const auto& row : rows) {
     if (row.method == method) runs.push_back(&row);
   }
-  const bool peeked = std::ranges::any_of(runs, [](const TableRow* row) { return row->peeked; });
   const bool same_n =
       std::ranges::all_of(runs, [&](const TableRow* row) { return row->n == runs.front()->n; });
   auto row = with_metrics(
       {kind,
-       {{.text = method, .marks = peeked ? kPeekMark : ""},
+       {{method},
         {fmt::format("{}", runs.size())},
         {runs.front()->split},
         {same_n ? fmt::format("{}", runs.front()->n) : ""},

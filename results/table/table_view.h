@@ -133,7 +133,6 @@ inline constexpr const char* kChosenHere =
 inline constexpr const char* kPaperRowTitle = "\u21b3 paper";
 inline constexpr const char* kIncompleteMark = "#";
 inline constexpr const char* kDiffersMark = "\u2020";          ///< dagger
-inline constexpr const char* kPeekMark = "\u2021";             ///< double dagger
 inline constexpr const char* kUnequalMovementMark = "\u00a7";  ///< section sign
 inline constexpr const char* kSelectedMark = "\u00b6";         ///< pilcrow
 

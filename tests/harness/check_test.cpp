@@ -382,15 +382,15 @@ TEST_F(Checks, AWrongRuleFileIsStatus2WithTheNearestName) {
   fs::remove_all(rules);
 }
 
-/// The workspace's DB as a build of schema version 4 would have left it: its tables with their rows, no
+/// The workspace's DB as 0.1.0 would have left it: its tables with their rows, no
 /// views.
-void make_version_4(const fs::path& workspace) {
+void make_version_9(const fs::path& workspace) {
   const auto file = workspace / "results.sqlite", newer = workspace / "newer.sqlite";
   fs::rename(file, newer);
   {
     SQLite::Database db(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-    migrate(db, {.migrations = current_schema().migrations.first(4), .views = ""});
-    ASSERT_EQ(schema_version(db), 4);
+    migrate(db, {.migrations = current_schema().migrations.first(1), .views = ""});
+    ASSERT_EQ(schema_version(db), 9);
     std::vector<std::string> tables;
     SQLite::Statement names(
         db, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'");
@@ -411,7 +411,7 @@ void make_version_4(const fs::path& workspace) {
 
 TEST_F(Checks, ADbOfAnOlderVersionIsReadThroughThisOnesViews) {
   const auto workspace = copy();
-  make_version_4(workspace);
+  make_version_9(workspace);
   const auto checked = place().run(check(workspace));
   EXPECT_EQ(failed(checked), std::set<std::string>{"database"});
   EXPECT_THAT(checked.out, HasSubstr("harness db rebuild")) << "of what it lacks the logs have more";

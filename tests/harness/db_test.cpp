@@ -15,7 +15,7 @@ using DbCheck = SmokeTest;
 using CheckedDb = MadeTest;
 using RebuiltDb = MadeTest;
 using DbAndJournal = MadeTest;
-using SharedDb = SmokeTest;
+using DbElsewhere = SmokeTest;
 using DamagedJournal = MadeTest;
 using LogThatIsGone = SmokeTest;
 using DeletedRows = MadeTest;
@@ -111,18 +111,6 @@ TEST_F(DbRebuild, AFailedJobIsFailedAgainWithItsReason) {
   EXPECT_THAT(before, HasSubstr("failed"));
   ok({"db", "rebuild"});
   EXPECT_EQ(failures(), before);
-}
-
-TEST_F(RebuiltDb, AWorkspaceOfAnEarlierVersionGetsItsJournalFromItsDb) {
-  fs::remove(journal);
-  change(db, "DELETE FROM journals");
-  const auto checked = expect_sound();
-  EXPECT_THAT(checked.err, HasSubstr("there is no runs/journal.log"));
-  const auto table = place.run({"table"}).out, rows = place.metric_rows();
-  ok({"db", "rebuild"});
-  EXPECT_EQ(place.run({"table"}).out, table);
-  EXPECT_EQ(place.metric_rows(), rows);
-  expect_sound();
 }
 
 TEST_F(RebuiltDb, ADamagedLogIsNamedAndLeftOutOnlyByForce) {
@@ -273,7 +261,7 @@ TEST_F(DbCheck, FindingsAreTheAnswerAndStandardErrorHasOneLineOfSummaryAndHint) 
   };
   for (const auto& [file, bytes, finding, hint] :
        {Case{db, damaged, "is damaged", "`harness db rebuild`"},
-        Case{journal, records.substr(0, records.size() / 2), "", "`harness db rebuild --journal`"}}) {
+        Case{journal, records.substr(0, records.size() / 2), "", "`harness db rebuild`"}}) {
     write_file_atomically(db, whole);
     write_file_atomically(journal, records);
     write_file_atomically(file, bytes);
@@ -316,40 +304,6 @@ std::set<std::string> experiments(Workplace& place, const Words& where = {}) {
   return names;
 }
 
-/// A DB as a version before this one left it: it does not say with which journal it was written.
-void unmark(const fs::path& db) {
-  change(db, "DELETE FROM journals");
-}
-
-/// What a program that did not read the journal first appended to it after its DB was moved away: experiments
-/// and states of jobs, numbered from 1, without what it had recorded in the same words before. `commands` are
-/// what it was asked for.
-void poison(Workplace& place, const std::vector<Words>& commands) {
-  const auto runs = place.folder() / "runs";
-  const auto journal = runs / "journal.log", before = place.folder() / "before.log";
-  fs::rename(journal, before);
-  fs::remove(runs / "results.sqlite");
-  for (const auto& command : commands) place.ok(command);
-  std::map<std::string, std::string> last;
-  const auto told = [](Json record) {
-    record.erase("at");
-    record.erase("time");
-    return record.dump();
-  };
-  for (const auto& record : read_journal(before).records)
-    last[record.at("type").get<std::string>() + " " + record.value("key", std::string())] = told(record);
-  const auto after = read_journal(journal).records;
-  fs::rename(before, journal);
-  EventLogWriter log(journal);
-  for (const auto& record : after) {
-    auto& known = last[record.at("type").get<std::string>() + " " + record.value("key", std::string())];
-    if (record.contains("key") && known == told(record)) continue;
-    known = told(record);
-    log.append(record);
-  }
-  unmark(runs / "results.sqlite");
-}
-
 TEST_F(DbAndJournal, ADbThatIsGoneOrEmptyIsMadeFromTheLogsBeforeReproduceGoesOn) {
   ok(smoke({"--methods", "ratio-norm,dual", "--set", "dual.beta_max=5"}));
   const auto before = experiments(place);
@@ -378,39 +332,6 @@ TEST_F(DbAndJournal, ADamagedDbSaysThatRebuildMendsItAndReadersOfAMissingOneToo)
   EXPECT_THAT(place.run({"table"}).err, HasSubstr("`harness db rebuild`"));
 }
 
-TEST_F(DbAndJournal, AJournalThatAnEarlierVersionBeganAnewIsRebuiltWithItsWholeHistory) {
-  ok(smoke({"--methods", "ratio-norm"}));
-  ok(smoke({"--seeds", "43"}));
-  const auto before = experiments(place);
-  poison(place, {kSmoke});
-  ASSERT_EQ(experiments(place).size(), 1U);
-  fails(2, kSmoke, {"lacks experiments", "`harness db rebuild"});
-  const auto checked = fails(1, {"db", "check"}, {}, {"reproductions: 2 rows are only in the logs"});
-  EXPECT_THAT(checked.out, Not(HasSubstr("FOREIGN KEY")));
-  ok({"db", "rebuild"});
-  EXPECT_EQ(experiments(place), before);
-  expect_sound();
-  ok(kSmoke);
-  expect_sound();
-}
-
-TEST_F(DbAndJournal, AnExperimentWhoseNumberWasGivenTwiceGetsOneOfItsOwn) {
-  ok(smoke({"--methods", "ratio-norm"}));
-  const auto before = experiments(place);
-  poison(place, {smoke({"--methods", "dual"}), kSmoke});
-  ok({"db", "rebuild"});
-  const auto found = experiments(place);
-  EXPECT_EQ(found.size(), 3U);
-  EXPECT_TRUE(std::ranges::includes(found, before)) << "the first ones keep their numbers";
-  expect_sound();
-  // What comes after it names the numbers of the new DB.
-  ok(smoke({"--methods", "dual"}));
-  EXPECT_EQ(experiments(place), found);
-  expect_sound();
-  ok({"db", "rebuild"});
-  EXPECT_EQ(experiments(place), found);
-}
-
 TEST_F(DbAndJournal, TheDbOfAnotherWorkspaceIsRefusedByWhateverWrites) {
   ok(smoke({"--out", "other", "--seeds", "43"}));
   ok(smoke({"--out", "same"}));
@@ -419,15 +340,13 @@ TEST_F(DbAndJournal, TheDbOfAnotherWorkspaceIsRefusedByWhateverWrites) {
     for (const auto& command : std::vector<Words>{kSmoke,
                                                   {"db", "check"},
                                                   {"db", "rebuild"},
-                                                  {"db", "rebuild", "--journal"},
+                                                  {"db", "rebuild", "--force"},
                                                   {"runs", "rm", "0", "--yes"}}) {
       fails(2, command, {"is the results DB of another workspace", "`harness db rebuild --out runs`"});
     }
     EXPECT_EQ(read_file(journal), records);
   };
   overwrite(place.folder() / "other/results.sqlite", db);
-  expect_refused();
-  unmark(db);
   expect_refused();
   overwrite(place.folder() / "same/results.sqlite", db);
   expect_refused();
@@ -454,7 +373,7 @@ TEST_F(DbAndJournal, MovedAndCopiedWorkspacesGoOnEachByItself) {
   expect_sound({"--out", "moved"});
 }
 
-TEST_F(SharedDb, ADbElsewhereIsThatOfItsWorkspace) {
+TEST_F(DbElsewhere, IsThatOfItsWorkspace) {
   ok(smoke({"--out", "runs", "--db", "elsewhere/a.sqlite"}));
   ok(smoke({"--out", "runs", "--db", "elsewhere/a.sqlite", "--methods", "dual"}));
   expect_sound({"--out", "runs", "--db", "elsewhere/a.sqlite"});
@@ -462,168 +381,126 @@ TEST_F(SharedDb, ADbElsewhereIsThatOfItsWorkspace) {
   expect_sound();
 }
 
-TEST_F(SharedDb, IsCheckedAndRebuiltForOneWorkspaceWithoutTouchingTheOther) {
-  const auto in = [](const std::string& folder, const Words& command) {
-    return with(command, {"--out", folder, "--db", "shared.sqlite"});
-  };
-  ok(in("a", kSmoke));
-  ok(in("b", smoke({"--seeds", "43"})));
-  for (const char* folder : {"a", "b"}) {
-    ok(in(folder, {"db", "check"}), {}, {"4 runs are of other workspaces that share this DB"});
-  }
-  const auto rows = place.metric_rows("shared.sqlite");
-  const auto known = experiments(place, {"--db", "shared.sqlite"});
-  for (const bool force : {false, true}) {
-    ok(with(in("a", {"db", "rebuild"}), force ? Words{"--force"} : Words()));
-    EXPECT_EQ(place.metric_rows("shared.sqlite"), rows);
-    EXPECT_EQ(experiments(place, {"--db", "shared.sqlite"}), known);
-  }
-  for (const char* folder : {"a", "b"}) expect_sound({"--out", folder, "--db", "shared.sqlite"});
-  change(place.folder() / "shared.sqlite",
-         "UPDATE metrics SET value = 0.987 WHERE name = 'cer' AND value IS NOT NULL AND evaluation_id IN "
-         "(SELECT e.id FROM "
-         "evaluations AS e JOIN checkpoints AS c ON c.id = checkpoint_id JOIN runs AS r ON r.id = c.run_id "
-         "WHERE r.seed = 43)");
-  expect_sound({"--out", "a", "--db", "shared.sqlite"});
-  fails(1, in("b", {"db", "check"}));
-  ok(in("b", {"db", "rebuild"}));
-  EXPECT_EQ(place.metric_rows("shared.sqlite"), rows);
-}
-
-TEST_F(SharedDb, OfAnEarlierVersionTakesBothWorkspacesBack) {
-  const auto in = [](const std::string& folder, const std::string& seed) {
-    return smoke({"--out", folder, "--db", "shared.sqlite", "--seeds", seed});
-  };
-  ok(in("a", "42"));
-  ok(in("b", "43"));
-  unmark(place.folder() / "shared.sqlite");
-  for (const char* folder : {"a", "b"}) {
-    ok(in(folder, folder[0] == 'a' ? "42" : "43"));
-  }
-  for (const char* folder : {"a", "b"}) expect_sound({"--out", folder, "--db", "shared.sqlite"});
-}
-
-TEST_F(SharedDb, AWorkspaceWithAHistoryJoinsByRebuild) {
+TEST_F(DbElsewhere, OfSeveralWorkspacesIsRefusedAndEachMakesOneOfItsOwn) {
   ok(smoke({"--out", "a", "--db", "shared.sqlite"}));
   ok(smoke({"--out", "b", "--seeds", "43"}));
-  fails(2, smoke({"--out", "b", "--seeds", "43", "--db", "shared.sqlite"}),
-        {"`harness db rebuild --out b --db shared.sqlite` adds this workspace"});
-  ok({"db", "rebuild", "--out", "b", "--db", "shared.sqlite"});
-  EXPECT_EQ(experiments(place, {"--db", "shared.sqlite"}).size(), 2U);
-  ok(smoke({"--out", "b", "--seeds", "43", "--db", "shared.sqlite"}));
-  for (const char* folder : {"a", "b"}) expect_sound({"--out", folder, "--db", "shared.sqlite"});
+  {
+    // What former versions let two workspaces write.
+    SQLite::Database shared((place.folder() / "shared.sqlite").string(), SQLite::OPEN_READWRITE);
+    shared.exec("ATTACH '" + (place.folder() / "b/results.sqlite").string() + "' AS b");
+    shared.exec("INSERT INTO runs SELECT * FROM b.runs WHERE seed = 43");
+    shared.exec("INSERT INTO journals SELECT * FROM b.journals");
+  }
+  for (const char* folder : {"a", "b"}) {
+    const Words where = {"--out", folder, "--db", "shared.sqlite"};
+    fails(2, with(smoke({"--seeds", folder[0] == 'a' ? "42" : "43"}), where),
+          {"several workspaces shared it", fmt::format("`harness db rebuild --out {}`", folder)});
+    ok({"db", "rebuild", "--out", folder});
+    expect_sound({"--out", folder});
+  }
 }
 
-TEST_F(DamagedJournal, IsWrittenAgainFromASoundDbAndEveryHintSaysSo) {
+TEST_F(DamagedJournal, IsRestoredFromItsCopyByRebuildAndEveryHintSaysSo) {
   ok(smoke({"--methods", "ratio-norm"}));
   const auto before = experiments(place);
   const auto rows = place.metric_rows();
   damage(journal);
   const auto damaged = read_file(journal);
-  for (const auto& command : std::vector<Words>{
-           kSmoke, {"db", "rebuild"}, {"db", "rebuild", "--force"}, {"runs", "rm", "0", "--yes"}}) {
-    fails(2, command, {"wrong checksum", "`harness db rebuild --journal`"});
+  for (const auto& command : std::vector<Words>{kSmoke, {"runs", "rm", "0", "--yes"}}) {
+    fails(2, command, {"wrong checksum", "`harness db rebuild`"});
   }
-  fails(1, {"db", "check"}, {"`harness db rebuild --journal`"});
-  ok({"db", "rebuild", "--journal"}, {"runs/journal.log.bak-1"});
+  fails(1, {"db", "check"}, {"`harness db rebuild`"});
+  ok({"db", "rebuild"}, {}, {"journal.log was damaged; it was restored from journal.log.copy"});
   EXPECT_EQ(read_file(runs / "journal.log.bak-1"), damaged);
   expect_sound();
-  ok({"db", "rebuild"});
   ok(kSmoke);
   expect_sound();
   EXPECT_EQ(experiments(place), before);
   EXPECT_EQ(place.metric_rows(), rows);
 }
 
-TEST_F(DamagedJournal, WithoutADbGivesWhatCanBeReadByForce) {
+TEST_F(DamagedJournal, WhoseCopyIsDamagedTooGivesWhatCanBeReadByForce) {
+  const auto copy = copy_of_journal(journal);
   auto damaged = read_file(journal);
   damaged[damaged.size() - 20] ^= 1;  // an artifact
-  write_file_atomically(journal, damaged);
-  fs::remove(db);
-  fails(2, kSmoke);
-  EXPECT_FALSE(fs::exists(db)) << "an empty one would be taken for the record";
-  EXPECT_THAT(place.run({"db", "rebuild"}).err, HasSubstr("--force"));
-  ok({"db", "rebuild", "--force"}, {}, {"1 damaged line"});
-  EXPECT_EQ(read_file(runs / "journal.log.bak-1"), damaged);
-  ok(kSmoke);
-  expect_sound();
+  for (const bool has_db : {true, false}) {
+    write_file_atomically(journal, damaged);
+    write_file_atomically(copy, damaged);
+    if (!has_db) fs::remove(db);
+    fails(2, kSmoke);
+    EXPECT_EQ(fs::exists(db), has_db) << "an empty one would be taken for the record";
+    EXPECT_THAT(place.run({"db", "rebuild"}).err, HasSubstr("--force"));
+    ok({"db", "rebuild", "--force"}, {}, {"1 damaged line"});
+    EXPECT_EQ(read_file(runs / "journal.log.bak-1"), damaged);
+    ok(kSmoke);
+    expect_sound();
+  }
 }
 
-TEST_F(DamagedJournal, ThatLostItsEndGetsItBackAndNeverMakesASmallerDb) {
-  for (const double kept : {0.05, 0.7}) {
+TEST_F(DamagedJournal, ThatIsDeletedOrLostItsEndGetsItBackFromItsCopy) {
+  ok(smoke({"--seeds", "43"}));
+  const auto before = experiments(place);
+  const auto whole = read_file(journal), dumped = dump(db);
+  const auto last_line = whole.rfind('\n', whole.size() - 2) + 1;
+  for (const auto kept : {std::size_t{0}, whole.size() / 20, last_line, whole.size() - 10}) {
     for (const bool by_reproduce : {true, false}) {
-      begin_anew();
-      ok(kSmoke);
-      ok(smoke({"--seeds", "43"}));
-      const auto before = experiments(place);
-      const auto dumped = dump(db);
-      const auto whole = read_file(journal);
-      write_file_atomically(
-          journal, whole.substr(0, static_cast<std::size_t>(kept * static_cast<double>(whole.size()))));
-      fails(1, {"db", "check"}, {"`harness db rebuild --journal`"});
-      for (const char* force : {"--json", "--force"}) {
-        const auto refused = place.run({"db", "rebuild", force});
-        EXPECT_NE(refused.status, 0);
-        EXPECT_THAT(refused.out + refused.err, HasSubstr("harness db rebuild --journal"));
+      SCOPED_TRACE(kept);
+      if (kept == 0) {
+        fs::remove(journal);
+      } else {
+        write_file_atomically(journal, whole.substr(0, kept));
       }
+      fails(1, {"db", "check"}, {"`harness db rebuild`"}, {"journal.log: is missing or has lost its end"});
+      ok(by_reproduce ? smoke({"--seeds", "43"}) : Words{"db", "rebuild"}, {},
+         {"it was restored from journal.log.copy"});
+      EXPECT_EQ(read_file(journal), whole);
       EXPECT_EQ(dump(db), dumped);
-      ok(by_reproduce ? kSmoke : std::vector<std::string>{"db", "rebuild", "--journal"});
-      expect_sound();
-      ok({"db", "rebuild"});
       EXPECT_EQ(experiments(place), before);
       expect_sound();
     }
   }
 }
 
-TEST_F(DamagedJournal, OfAnEarlierVersionThatLostItsEndMakesNoSmallerDbEither) {
+TEST_F(DamagedJournal, TruncatedLikeItsCopyMakesNoSmallerDbUnlessForced) {
+  const auto copy = copy_of_journal(journal);
   ok(smoke({"--seeds", "43"}));
-  unmark(db);
+  const auto dumped = dump(db);
   const auto whole = read_file(journal);
-  write_file_atomically(journal, whole.substr(0, whole.size() * 7 / 10));
-  fails(2, {"db", "rebuild", "--force"}, {"which the results DB has", "`harness db rebuild --journal`"});
-  ok(kSmoke);
+  // Before the second experiment is recorded.
+  const auto part = whole.substr(0, whole.rfind('\n', whole.rfind("\"type\":\"experiment\"")) + 1);
+  for (const auto& file : {journal, copy}) write_file_atomically(file, part);
+  fails(2, kSmoke, {"is truncated", "`harness db rebuild --force`"});
+  fails(1, {"db", "check"}, {}, {"is truncated"});
+  fails(1, {"db", "rebuild"}, {"experiment 2: the journal does not record it", "--force"});
+  EXPECT_EQ(dump(db), dumped);
+  ok({"db", "rebuild", "--force"}, {"1 experiment, from the logs"}, {"left out: experiment 2"});
+  expect_sound();
+  ok(smoke({"--seeds", "43"}));
+  EXPECT_EQ(experiments(place).size(), 2U);
   expect_sound();
 }
 
-TEST_F(DamagedJournal, ADeletedOneIsWrittenByTheNextReproduceAndTheDbIsSoundWithIt) {
-  fs::remove(journal);
-  ok(kSmoke);
-  expect_sound();
-  ok(smoke({"--methods", "dual"}));
-  expect_sound();
-}
-
-TEST_F(DamagedJournal, ADeletedOneIsAFindingWithTheCommandThatWritesItFromTheDb) {
-  ok(smoke({"--out", "w"}));
-  fs::remove(place.folder() / "w/journal.log");
-  const auto checked = fails(1, {"db", "check", "--out", "w"}, {}, {"w/journal.log: is gone"});
-  EXPECT_THAT(checked.out, Not(HasSubstr("sound")));
-  EXPECT_THAT(checked.err, HasSubstr("`harness db rebuild --journal --out w`"));
-  ok({"db", "rebuild", "--journal", "--out", "w"});
-  expect_sound({"--out", "w"});
-}
-
-TEST_F(DamagedJournal, OfAKilledRebuildIsForgottenByTheNextOne) {
-  const auto text = read_file(journal);
-  const auto known = place.rows("SELECT * FROM journals").at(0);
-  fs::remove(journal);
-  ok({"db", "rebuild", "--journal"});
-  place.sql(fmt::format("INSERT INTO journals VALUES ('{}', {}, {})", known.at("id").get<std::string>(),
-                        known.at("bytes").dump(), known.at("checksum").dump()));
-  write_file(journal.string() + ".tmp", text);
-  fs::remove(journal);
-  ok({"db", "rebuild", "--journal"});
-  EXPECT_EQ(place.count("journals"), 1);
-  expect_sound();
-}
-
-TEST_F(DamagedJournal, ALastLineThatAPowerCutTookIsWrittenAgain) {
-  const auto whole = read_file(journal);
-  const auto last_line = whole.rfind('\n', whole.size() - 2) + 1;
-  for (const auto kept : {whole.size() - 10, last_line}) {
-    write_file_atomically(journal, whole.substr(0, kept));
+TEST_F(DamagedJournal, LostWithItsCopyLosesTheExperimentsAndRunsComeBackFromTheirLogs) {
+  const auto copy = copy_of_journal(journal);
+  const auto rows = place.metric_rows();
+  for (const bool has_db : {true, false}) {
+    for (const auto& file : {journal, copy}) fs::remove(file);
+    if (has_db) {
+      fails(2, kSmoke,
+            {"journal.log: is missing, and so is its copy: the experiments that it recorded are lost",
+             "`harness db rebuild --force`"});
+      fails(1, {"db", "check"}, {}, {"journal.log: is missing, and so is its copy"});
+    } else {
+      fs::remove(db);
+    }
+    fails(1, {"db", "rebuild"}, {"--force"});
+    ok({"db", "rebuild", "--force"}, {": 4 runs, ", "0 experiments, from the logs"},
+       {"it is missing, and so is its copy; the experiments that it recorded are lost"});
+    expect_sound();
+    EXPECT_EQ(experiments(place).size(), 0U);
+    // Nothing is trained again; tests wait for the table's selection.
     ok(kSmoke);
+    EXPECT_EQ(place.metric_rows(), rows);
     expect_sound();
   }
 }

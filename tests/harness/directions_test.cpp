@@ -113,26 +113,15 @@ TEST(Directions, AGuardrailRuleThatCallsTheGoodSideHarmfulIsRefused) {
                         "side of cer: lower is better (evaluator ocr); give \"higher\""));
 }
 
-/// Turns the experiment into one of a version that took directions from the table, "higher" unless it stated
-/// one.
-void make_old(const OwnTable& place) {
-  place.sql(R"sql(
-    UPDATE reproductions SET spec = json_remove(spec, '$.effective.metrics_known');
-    UPDATE comparisons SET wins = losses, losses = wins
-    WHERE metric IN ('cer', 'dark_share', 'saturated_share'))sql");
-}
-
-TEST(Directions, AnExperimentRecordedWithAWrongOneShowsTheRightVerdict) {
+TEST(Directions, ARecordThatStatesAnotherShowsTheRightVerdictAndIsFound) {
   OwnTable place({{{"name", "ocr_reward"}}, {{"name", "cer"}}});
   ASSERT_EQ(place.reproduce().status, 0);
-  make_old(place);
+  place.sql("UPDATE reproductions SET spec = json_set(spec, '$.columns[1].better', 'higher')");
   expect_right_verdict(place, "cer");
-  expect_right_verdict(place, "cer_paper");
   place.ok({"table", "mine"}, {"CER (edit rate) ↓"});
-  const auto check = place.fails(1, {"check", "mine"});
-  EXPECT_THAT(check.out, ContainsRegex("FAIL  directions .*column cer: recorded with better \"higher\", and "
-                                       "lower is better.* -> "));
-  EXPECT_THAT(check.out, HasSubstr("PASS  comparisons")) << "the same numbers, counted from the other side";
+  EXPECT_THAT(place.fails(1, {"check", "mine"}).out,
+              ContainsRegex("FAIL  directions .*column cer: recorded with better \"higher\", and "
+                            "lower is better.* -> "));
 }
 
 TEST(Directions, AWrittenTableWithAVerdictOfTheWrongSignIsFound) {

@@ -157,9 +157,9 @@ TEST_F(Status, OfAFolderWithoutRunsSaysHowToBegin) {
   fails(2, {"status", "--watch=0"}, {"--watch: must be 0.1 to 86400 seconds"});
 }
 
-TEST_F(MadeStatus, WithoutAJournalSaysWhatWritesIt) {
+TEST_F(MadeStatus, WithoutAJournalSaysWhatRestoresIt) {
   fs::remove(journal);
-  fails(2, {"status"}, {"journal.log: is missing, and it lists the runs", "`harness db rebuild --journal`"});
+  fails(2, {"status"}, {"journal.log: is missing, and it lists the runs", "`harness db rebuild`"});
 }
 
 TEST_F(MadeStatus, FitsTheWidthOfATerminal) {

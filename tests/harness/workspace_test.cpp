@@ -113,24 +113,22 @@ TEST_F(OneWorkspace, AFolderAndADbOfTwoWorkspacesAreRefusedNamingBoth) {
   ok({"db", "check", "--out", "other"});
 }
 
-TEST_F(OneWorkspace, ADbElsewhereServesOneOrTwoWorkspacesAndARunGoesThroughItsOwnAlone) {
-  const std::vector<std::string> a = {"--out", "a", "--db", "disk/shared.sqlite"},
-                                 b = {"--out", "b", "--db", "disk/shared.sqlite"};
-  for (int repeat = 0; repeat < 2; ++repeat) {
-    ok(with(trained({}), a));
-    ok(with(trained({"--seeds", "43"}), b));
+TEST_F(OneWorkspace, ADbElsewhereServesOneWorkspaceAndASecondOneIsRefusedNamingImport) {
+  const Words a = {"--out", "a", "--db", "disk/results.sqlite"},
+              b = {"--out", "b", "--db", "disk/results.sqlite"};
+  for (int repeat = 0; repeat < 2; ++repeat) ok(with(trained({}), a));
+  ok(with({"db", "check"}, a));
+  for (const bool is_new : {true, false}) {
+    for (const auto& command : {trained({"--seeds", "43"}), {"db", "check"}, {"db", "rebuild", "--force"}}) {
+      fails(2, with(command, b), {"a DB belongs to one workspace", "`harness import`"});
+    }
+    if (is_new) ok(trained({"--seeds", "43", "--out", "b"}));
   }
-  EXPECT_NE(place.run(with({"db", "check"}, a)).status, 2);
-  const std::string theirs =
-      entry(place.json(with({"list", "runs", "--json"}, a)), {{"seed", 43}, {"method", "ratio-norm"}})
-          .at("name");
-  fails(1, with({"runs", "rm", theirs, "--yes", "--force"}, a), {"belongs to the workspace b, not to a"});
-  EXPECT_TRUE(fs::exists(place.folder() / "b" / theirs / "job.json"));
-  // Nor through the folder of the DB, which is no workspace.
-  fails(1, {"runs", "rm", theirs, "--yes", "--force", "--db", "disk/shared.sqlite"});
+  // The folder of the DB is no workspace.
+  const auto ours = trained_run(place, a);
+  fails(2, {"runs", "rm", ours, "--yes", "--force", "--db", "disk/results.sqlite"});
   EXPECT_FALSE(fs::exists(place.folder() / "disk/journal.log"));
-  ok(with({"runs", "rm", theirs, "--yes", "--force"}, b));
-  ok(with({"runs", "restore", theirs}, b));
+  ok(with({"db", "check"}, a));
 }
 
 TEST_F(OneWorkspace, NamesThatCannotBeADbOrAFolderAreRefusedAtOnce) {
@@ -169,8 +167,8 @@ TEST_F(OneWorkspace, NamesThatCannotBeADbOrAFolderAreRefusedAtOnce) {
 }
 
 TEST(WithPlace, CompletesCommandsOfAWorkspaceThatNameNone) {
-  EXPECT_EQ(with_place("`harness db rebuild --journal` rewrites it", " --out w"),
-            "`harness db rebuild --journal --out w` rewrites it");
+  EXPECT_EQ(with_place("`harness db rebuild --force` rewrites it", " --out w"),
+            "`harness db rebuild --force --out w` rewrites it");
   EXPECT_EQ(with_place("`harness list runs` and `harness runs rm 05` and `harness list tables`", " --db f"),
             "`harness list runs --db f` and `harness runs rm 05 --db f` and `harness list tables`");
   EXPECT_EQ(with_place("`harness db rebuild --out v` and `harness db check --db g`", " --out w"),
@@ -187,12 +185,12 @@ TEST_F(HintsOfAWorkspace, AreCommandsThatActOnItAsTyped) {
   ok(trained({"--out", "my runs"}));
   const auto folder = place.folder() / "my runs";
   damage(folder / "journal.log");
-  for (const auto& command : {trained({}), {"db", "check"}, {"db", "rebuild"}}) {
+  for (const auto& command : {trained({}), {"db", "check"}}) {
     const auto outcome = place.run(with(command, {"--out", "my runs"}));
     EXPECT_NE(outcome.status, 0);
-    EXPECT_THAT(outcome.err, HasSubstr("`harness db rebuild --journal --out 'my runs'`")) << command[0];
+    EXPECT_THAT(outcome.err, HasSubstr("`harness db rebuild --out 'my runs'`")) << command[0];
   }
-  ok({"db", "rebuild", "--journal", "--out", "my runs"});
+  ok({"db", "rebuild", "--out", "my runs"});
   ok({"db", "check", "--out", "my runs"});
   const auto unknown = place.run({"verify", "0000", "--db", "my runs/results.sqlite"});
   EXPECT_THAT(unknown.err, HasSubstr("`harness list runs --db 'my runs/results.sqlite'`"));
@@ -209,7 +207,6 @@ TEST_F(HintsOfAWorkspace, WhoseDbIsGoneNameTheRebuildThatMakesItWhateverTheComma
   for (const auto& command : {std::vector<std::string>{"list", "runs"},
                               {"list", "experiments"},
                               {"db", "check"},
-                              {"db", "rebuild", "--journal"},
                               {"runs", "show", "0"}}) {
     fails(2, with(command, {"--out", "w"}), {"there is no results database; `harness db rebuild --out w`"});
   }
@@ -223,12 +220,14 @@ TEST_F(HintsOfAWorkspace, WhoseDbIsGoneNameTheRebuildThatMakesItWhateverTheComma
   fs::remove(db);
   fails(2, {"list", "runs"}, {"`harness db rebuild`"});  // an empty list would look like an empty workspace
   fs::remove(journal);
-  EXPECT_THAT(place.run({"db", "rebuild"}).err, HasSubstr("repeat the reproduce command"));
+  ok({"db", "rebuild"}, {}, {"journal.log was missing; it was restored from journal.log.copy"});
+  EXPECT_EQ(place.run({"list", "runs"}).out, listed);
 }
 
 TEST_F(OneWorkspace, WhatAWorkspaceHoldsIsTaken) {
-  for (const char* name : {"results.sqlite", "results.sqlite-wal", "results.sqlite.bak-1", "journal.log",
-                           "journal.log.tmp", "prompts", "text-cache", ".trash", ".lock", "0123456789abcdef"})
+  for (const char* name :
+       {"results.sqlite", "results.sqlite-wal", "results.sqlite.bak-1", "journal.log", "journal.log.copy",
+        "prompts", "text-cache", ".trash", ".lock", "0123456789abcdef"})
     EXPECT_TRUE(is_taken_in_workspace(name)) << name;
   for (const char* name : {"sd35-ocr", "prompts-2", "results", "0123456789abcde", "0123456789abcdeg"})
     EXPECT_FALSE(is_taken_in_workspace(name)) << name;

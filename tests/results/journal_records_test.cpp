@@ -70,12 +70,6 @@ const Line kLines[] = {
      R"("delta":null,"losses":0,"method":"dual","method_mean":null,"metric":"m","n":0,"n_missing":8,)"
      R"("note":null,"p_value":null,"runs":null,"split":"test","t":null,"test":"paired-t","ties":0,)"
      R"("wins":0}],"id":3},"key":"3","type":"comparisons"})"},
-    // From before claims.
-    {again_with_id_before<Comparisons>,
-     R"({"data":{"comparisons":[{"baseline":"base","baseline_mean":0.5,"ci95":null,"clusters":1,)"
-     R"("delta":0.25,"losses":0,"method":"dual","method_mean":0.75,"metric":"m","n":1,"n_missing":0,)"
-     R"("note":null,"p_value":null,"split":"test","t":null,"test":"paired-t","ties":0,"wins":1}],)"
-     R"("id":3},"key":"3","type":"comparisons"})"},
     {again_with_id_before<std::vector<AlarmRecord>>,
      R"({"data":{"alarms":[{"baseline":"base","ci95":[0.25,0.5],"delta":0.375,"guardrail":"g",)"
      R"("harmful":"higher","method":"dual","minimal_effect":0.125,"p_holm":null,"reward":"m",)"
@@ -115,7 +109,6 @@ TEST(JournalRecord, OfAComparisonKeepsWhatItsClaimRestsOn) {
   EXPECT_EQ(read.result.crossed->p_value, 0.125);
   EXPECT_EQ(read.result.crossed->ci->high, 0.5);
   EXPECT_EQ(read.result.seeds, kFewestRuns);
-  EXPECT_TRUE(read.has_claim);
 }
 
 }  // namespace

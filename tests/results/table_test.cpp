@@ -241,7 +241,7 @@ TableModel noted_table() {
   model.rows = {model.rows[0], model.rows[0], model.rows[1], model.rows[1]};
   model.rows[1].seed = model.rows[3].seed = 43;
   model.rows[0].metrics["ocr_reward"] = fixture_summary(0.89, 3);
-  model.rows[1].never_clipped = model.rows[2].peeked = true;
+  model.rows[1].never_clipped = true;
   for (auto* row : {&model.rows[2], &model.rows[3]}) row->damped_updates = 30;
   model.rows[2].undone_updates = 30;
   model.rows[3].undone_updates = 25;

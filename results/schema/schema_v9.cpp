@@ -2,8 +2,10 @@
 
 namespace harness {
 
-// Version 1. SCHEMA.md says what each column means. Never edit a released version: add a migration.
-const char kSchemaVersion1[] = R"sql(
+// Version 9, that of 0.1.0. SCHEMA.md says what each column means. The text is what SQLite keeps of the steps
+// that led to it, by which `harness check` compares: columns that came late stand at the end of a table.
+// Never edit a released version: add a migration.
+const char kSchemaVersion9[] = R"sql(
 CREATE TABLE prompt_sets (
   id      INTEGER PRIMARY KEY,
   name    TEXT    NOT NULL,
@@ -44,9 +46,10 @@ CREATE TABLE runs (
 CREATE TABLE table_runs (
   table_id  TEXT NOT NULL,
   run_id    TEXT NOT NULL REFERENCES runs (id),
-  scale     TEXT NOT NULL,
+  scale     TEXT NOT NULL, arm TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (table_id, run_id, scale)
 ) STRICT, WITHOUT ROWID;
+
 CREATE INDEX table_runs_run ON table_runs (run_id);
 
 CREATE TABLE checkpoints (
@@ -68,8 +71,8 @@ CREATE TABLE train_stats (
   name          TEXT    NOT NULL,
   value         REAL,
   fresh         INTEGER NOT NULL CHECK (fresh IN (0, 1))
-) STRICT;
--- One value a name; ifnull because two NULLs are different to a unique index.
+, on_policy INTEGER NOT NULL DEFAULT 0 CHECK (on_policy IN (0, 1))) STRICT;
+
 CREATE UNIQUE INDEX train_stats_key ON train_stats (run_id, update_index, name, ifnull(timestep, -1));
 
 CREATE TABLE selections (
@@ -84,8 +87,11 @@ CREATE TABLE selections (
   candidates     TEXT    NOT NULL CHECK (json_valid(candidates)),
   created        TEXT    NOT NULL
 ) STRICT;
+
 CREATE UNIQUE INDEX selections_key ON selections (run_id, split, metric, rule, candidates);
+
 CREATE INDEX selections_checkpoint ON selections (checkpoint_id);
+
 CREATE INDEX selections_evaluation ON selections (evaluation_id);
 
 CREATE TABLE evaluations (
@@ -106,7 +112,9 @@ CREATE TABLE evaluations (
   created        TEXT    NOT NULL,
   finished       TEXT
 ) STRICT;
+
 CREATE INDEX evaluations_checkpoint ON evaluations (checkpoint_id, split);
+
 CREATE INDEX evaluations_selection ON evaluations (selection_id);
 
 CREATE TABLE table_evaluations (
@@ -115,6 +123,7 @@ CREATE TABLE table_evaluations (
   scale          TEXT NOT NULL,
   PRIMARY KEY (table_id, evaluation_id, scale)
 ) STRICT, WITHOUT ROWID;
+
 CREATE INDEX table_evaluations_evaluation ON table_evaluations (evaluation_id);
 
 CREATE TABLE samples (
@@ -126,11 +135,10 @@ CREATE TABLE samples (
   path            TEXT    NOT NULL,
   sha256          TEXT    NOT NULL,
   transcript      TEXT,
-  transcript_raw  TEXT,
+  transcript_raw  TEXT, judgement TEXT,
   UNIQUE (evaluation_id, prompt_id, sample)
 ) STRICT;
 
--- In the order in which a metric of an evaluation is read.
 CREATE TABLE metrics (
   evaluation_id  TEXT    NOT NULL,
   name           TEXT    NOT NULL,
@@ -153,7 +161,9 @@ CREATE TABLE jobs (
   log_offset     INTEGER NOT NULL DEFAULT 0 CHECK (log_offset >= 0),
   failure        TEXT
 ) STRICT;
+
 CREATE INDEX jobs_run ON jobs (run_id);
+
 CREATE INDEX jobs_evaluation ON jobs (evaluation_id);
 
 CREATE TABLE events (
@@ -165,6 +175,7 @@ CREATE TABLE events (
   message  TEXT NOT NULL,
   detail   TEXT NOT NULL CHECK (json_valid(detail))
 ) STRICT;
+
 CREATE INDEX events_job ON events (job_id);
 
 CREATE TABLE reproductions (
@@ -179,14 +190,14 @@ CREATE TABLE reproductions (
   signature     TEXT    NOT NULL,
   finished      TEXT    NOT NULL,
   wall_seconds  REAL    NOT NULL
-) STRICT;
-CREATE INDEX reproductions_finished ON reproductions (table_id, finished);
+, recency INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE TABLE reproduction_evaluations (
   reproduction_id  INTEGER NOT NULL REFERENCES reproductions (id),
   evaluation_id    TEXT    NOT NULL REFERENCES evaluations (id),
   PRIMARY KEY (reproduction_id, evaluation_id)
 ) STRICT, WITHOUT ROWID;
+
 CREATE INDEX reproduction_evaluations_evaluation ON reproduction_evaluations (evaluation_id);
 
 CREATE TABLE comparisons (
@@ -210,7 +221,7 @@ CREATE TABLE comparisons (
   t                REAL,
   p_value          REAL,
   test             TEXT    NOT NULL,
-  note             TEXT,
+  note             TEXT, claim TEXT, runs INTEGER, runs_se REAL, runs_df REAL, runs_ci95_low REAL, runs_ci95_high REAL, runs_p_value REAL,
   UNIQUE (reproduction_id, split, metric, baseline, method)
 ) STRICT;
 
@@ -223,8 +234,72 @@ CREATE TABLE artifacts (
   sha256           TEXT    NOT NULL,
   created          TEXT    NOT NULL
 ) STRICT;
+
 CREATE UNIQUE INDEX artifacts_key ON artifacts (table_id, name, ifnull(reproduction_id, 0));
+
 CREATE INDEX artifacts_reproduction ON artifacts (reproduction_id);
+
+CREATE TABLE counters (
+  name   TEXT    PRIMARY KEY NOT NULL,
+  value  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE reproduction_runs (
+  reproduction_id  INTEGER NOT NULL REFERENCES reproductions (id),
+  run_id           TEXT    NOT NULL REFERENCES runs (id),
+  arm              TEXT    NOT NULL,
+  PRIMARY KEY (reproduction_id, run_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX reproduction_runs_run ON reproduction_runs (run_id);
+
+CREATE TABLE alarms (
+  id                INTEGER PRIMARY KEY,
+  reproduction_id   INTEGER NOT NULL REFERENCES reproductions (id),
+  split             TEXT    NOT NULL,
+  baseline          TEXT    NOT NULL,
+  method            TEXT    NOT NULL,
+  reward            TEXT    NOT NULL,
+  reward_delta      REAL    NOT NULL,
+  reward_ci95_low   REAL    NOT NULL,
+  reward_ci95_high  REAL    NOT NULL,
+  guardrail         TEXT    NOT NULL,
+  harmful           TEXT    NOT NULL CHECK (harmful IN ('lower', 'higher')),
+  minimal_effect    REAL    NOT NULL,
+  delta             REAL    NOT NULL,
+  ci95_low          REAL    NOT NULL,
+  ci95_high         REAL    NOT NULL,
+  p_holm            REAL,
+  rule_version      INTEGER NOT NULL,
+  UNIQUE (reproduction_id, split, baseline, method, guardrail)
+) STRICT;
+
+CREATE INDEX reproductions_recency ON reproductions (recency);
+
+CREATE TABLE journals (
+  id        TEXT    PRIMARY KEY NOT NULL,
+  bytes     INTEGER NOT NULL,
+  checksum  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE detections (
+  evaluation_id  TEXT    NOT NULL,
+  prompt_id      INTEGER NOT NULL,
+  sample         INTEGER NOT NULL,
+  rank           INTEGER NOT NULL CHECK (rank >= 0),
+  name           TEXT    NOT NULL,
+  score          REAL    NOT NULL,
+  x0             REAL    NOT NULL,
+  y0             REAL    NOT NULL,
+  x1             REAL    NOT NULL,
+  y1             REAL    NOT NULL,
+  colour         TEXT,
+  counted        INTEGER NOT NULL CHECK (counted IN (0, 1)),
+  PRIMARY KEY (evaluation_id, prompt_id, sample, rank),
+  FOREIGN KEY (evaluation_id, prompt_id, sample) REFERENCES samples (evaluation_id, prompt_id, sample)
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO counters VALUES ('reproductions', 0);
 )sql";
 
 }  // namespace harness
