@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <ranges>
 
@@ -36,7 +35,7 @@ class Export {
     // The table that made it comes first: it is the one that the run's own columns name.
     RunRecord record = run;
     if (run.table_id.empty())
-      put_(journal_record(record), run.created);  // adopted, and asked for by none yet
+      put_(journal_record(record), run.created);  // imported, and asked for by none yet
     Query members(sql_["SELECT table_id, scale, arm FROM table_runs WHERE run_id = ?1 "
                        "ORDER BY table_id <> ?2, scale <> ?3"],
                   run.id, run.table_id, run.scale);
@@ -58,11 +57,11 @@ class Export {
     evaluations_of(run.id, true);
   }
 
-  void experiments(const std::optional<std::int64_t>& only = {}) {
+  void experiments() {
     const auto newest_first = store_.reproductions();
     for (const auto& experiment : newest_first | std::views::reverse) {
       const auto id = experiment.id;
-      if ((only && id != *only) || !is_own(id)) continue;
+      if (!is_own(id)) continue;
       put_(journal_record(experiment, id), experiment.finished);
       if (const auto alarms = store_.alarms(id); !alarms.empty()) put_(journal_record(id, alarms), utc_now());
       std::vector<ComparisonRecord> comparisons;
@@ -87,9 +86,9 @@ class Export {
     if (last.step()) put_(journal_last_number(last.integer(0)), utc_now());
   }
 
-  void artifacts(const std::optional<std::int64_t>& only = {}) {
-    constexpr auto kSql = "SELECT * FROM artifacts WHERE ?1 IS NULL OR reproduction_id = ?1 ORDER BY id";
-    for (const auto& artifact : read_records<StoredArtifact>(sql_, "artifacts", kSql, only)) {
+  void artifacts() {
+    constexpr auto kSql = "SELECT * FROM artifacts ORDER BY id";
+    for (const auto& artifact : read_records<StoredArtifact>(sql_, "artifacts", kSql)) {
       if (artifact.reproduction_id && !is_own(*artifact.reproduction_id)) continue;
       put_(journal_record(artifact), artifact.created);
     }
@@ -147,22 +146,6 @@ class Export {
   const std::set<std::string>* own_;
 };
 
-/// What `fill` exports, each record with its time, as a journal's file has them.
-template <class Fill>
-std::vector<Json> records_from(Store& store, Store::Impl& impl, Fill fill) {
-  std::vector<Json> records;
-  // What is recorded here of a job counts over its log.
-  const double now =
-      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  const auto put = [&](Json record, const std::string& at) {
-    record.update({{"at", at}, {"time", now}});
-    records.push_back(std::move(record));
-  };
-  Export all(store, impl, put, nullptr);
-  impl.guarded([&] { fill(all); });
-  return records;
-}
-
 }  // namespace
 
 bool Store::Impl::is_of(std::int64_t experiment, const std::set<std::string>& own) {
@@ -186,22 +169,6 @@ void Store::Impl::export_into(Store& store, Journal& file, const std::set<std::s
   if (!recorded.empty()) all.order_of_experiments();
   all.artifacts();
   all.last_number();
-}
-
-std::vector<Json> Store::records_of_run(const std::string& run_id) {
-  return records_from(*this, *impl_, [&](Export& all) {
-    const auto stored = run(run_id);
-    if (!stored) return;
-    all.run(*stored);
-    all.measured_on(*stored);
-  });
-}
-
-std::vector<Json> Store::records_of_experiment(std::int64_t reproduction_id) {
-  return records_from(*this, *impl_, [&](Export& all) {
-    all.experiments(reproduction_id);
-    all.artifacts(reproduction_id);
-  });
 }
 
 }  // namespace harness

@@ -136,13 +136,6 @@ std::int64_t Store::record_reproduction(const ReproductionRecord& reproduction) 
   });
 }
 
-void Store::show_again(std::int64_t reproduction_id) {
-  impl_->write([&] {
-    const auto shown = reproduction(reproduction_id);
-    if (shown) impl_->carry_out(journal_shown_again(reproduction_id), shown->finished);
-  });
-}
-
 std::map<std::int64_t, std::string> Store::Impl::experiments() {
   Query row(sql["SELECT id, digest FROM reproductions"]);
   std::map<std::int64_t, std::string> known;

@@ -112,21 +112,14 @@ class Store {
   /// Writes into a journal that this DB was made from which experiment each number means.
   void settle_numbers(const std::filesystem::path& file, const ReplayReport& report);
 
-  /// What the journal would say of a run with all that was measured on it, or of an experiment.
-  std::vector<Json> records_of_run(const std::string& run_id);
-  std::vector<Json> records_of_experiment(std::int64_t reproduction_id);
-
-  /// Carries such records out, reading the event logs in `workspace`; they go into the journal again. All or
-  /// nothing: throws Error (Status::kFailed) naming what the logs do not complete. `then`: runs before all of
-  /// it is committed, which it prevents by throwing.
+  /// Carries records of a journal out, reading the event logs in `workspace`; they go into the journal again.
+  /// All or nothing: throws Error (Status::kFailed) naming what the logs do not complete. `then`: runs before
+  /// all of it is committed, which it prevents by throwing.
   void take_back(const std::vector<Json>& records, const std::filesystem::path& workspace,
                  const std::function<void()>& then = {});
 
   /// The number under which the reproduction of such a record is there.
   std::optional<std::int64_t> number_of_experiment(const Json& record);
-
-  /// Makes a reproduction the last one, its time as it was.
-  void show_again(std::int64_t reproduction_id);
 
   std::optional<JobStatus> job_state(const std::string& id);
   std::vector<PromptSet> prompt_sets();  ///< in order of recording

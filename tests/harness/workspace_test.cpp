@@ -98,8 +98,7 @@ TEST_F(OneWorkspace, AFolderAndADbOfTwoWorkspacesAreRefusedNamingBoth) {
                                        {"list", "experiments"},
                                        {"runs", "show", theirs},
                                        {"runs", "rm", theirs, "--yes", "--force"},
-                                       {"runs", "adopt", ours},
-                                       {"runs", "restore", ours},
+                                       {"import", "runs/" + ours},
                                        {"runs", "prune", "--yes"},
                                        {"db", "check"},
                                        {"db", "rebuild", "--force"}};
@@ -130,7 +129,7 @@ TEST_F(OneWorkspace, ADbElsewhereServesOneOrTwoWorkspacesAndARunGoesThroughItsOw
   fails(1, {"runs", "rm", theirs, "--yes", "--force", "--db", "disk/shared.sqlite"});
   EXPECT_FALSE(fs::exists(place.folder() / "disk/journal.log"));
   ok(with({"runs", "rm", theirs, "--yes", "--force"}, b));
-  ok(with({"runs", "restore", theirs}, b));
+  ok(with({"import", "b/.trash/" + theirs}, b));
 }
 
 TEST_F(OneWorkspace, NamesThatCannotBeADbOrAFolderAreRefusedAtOnce) {
