@@ -39,11 +39,14 @@ PromptSet find_prompt_set(const std::string& sha256, const fs::path& recorded, c
               fmt::format("copy that file into {}", workspace.prompts_folder().string()));
 }
 
-void require_done(Store& store, const Job& job, const std::string& what) {
-  const auto status = store.job_state(job.id);
-  if (status && status->state == JobState::kDone) return;
-  throw Error(fmt::format("its {} is not finished", what), job.folder.string(),
-              "the reproduce command that made it goes on with it where it lies");
+void require_finished(const fs::path& folder, const std::string& what) {
+  std::string last;
+  if (const auto log = folder / kEventLog; fs::exists(log)) {
+    for (const auto& event : Events(log)) last = event.value("type", std::string());
+  }
+  if (last != "job_completed")
+    throw Error(fmt::format("its {} is not finished", what), folder.string(),
+                "the reproduce command that made it goes on with it where it lies");
 }
 
 /// The manifests of the checkpoints are those that the log speaks of, and their files those of the manifests.
@@ -69,8 +72,13 @@ class FolderRecords {
     add(journal_record(row));
     add(journal_record(training_job(run_)));
     method_ = row.method;
-    if (method_ == kBaseMethod) base();
-    if (method_ == kImagesMethod) given_images();
+    if (method_ == kBaseMethod) {
+      base();
+    } else if (method_ == kImagesMethod) {
+      given_images();
+    } else {
+      require_finished(run_.folder, "training");
+    }
     for (const auto& folder : entries_below(run_.folder)) {
       if (folder.filename().string().starts_with(kEvaluationPrefix) && fs::exists(folder / kJobFile))
         evaluation(folder);
@@ -82,10 +90,8 @@ class FolderRecords {
 
   /// With the rows that came of the records and the logs.
   void check(Store& store) const {
-    require_done(store, run_, "training");
     if (method_ != kBaseMethod) require_checkpoints(store, run_);
-    for (const auto& [job, name] : evaluations_) {
-      require_done(store, job, name);
+    for (const auto& job : evaluations_) {
       if (is_left_out(job.folder, kImagesFolder)) continue;
       if (const auto images = check_stored_images(store, job.id, job.folder); !images.holds())
         throw Error(images.text(), job.folder.string(), "copy the folder again");
@@ -145,27 +151,32 @@ class FolderRecords {
       ++left_to_reproduce;
       return;
     }
+    require_finished(folder, fmt::format("evaluation on {} at checkpoint {}", row.split, row.step));
     row.selection_id = selection_;
     add(journal_record(
         find_prompt_set(row.prompt_set_sha256, job.paths.value("prompts", std::string()), workspace_)));
     add(journal_record(row));
     add(journal_record(evaluation_job(job)));
-    evaluations_.emplace_back(job, fmt::format("evaluation on {} at checkpoint {}", row.split, row.step));
+    evaluations_.push_back(job);
   }
 
   const Workspace& workspace_;
   Job run_;
   std::string method_;
-  std::vector<std::pair<Job, std::string>> evaluations_;
+  std::vector<Job> evaluations_;
   std::optional<std::int64_t> selection_;  ///< of the starting weights, or of the only images
 };
 
-/// A journal as if a run had not been removed the last time.
+/// A journal as if a run had not been removed the last time, nor before it what is here now.
 History history_with(std::vector<Json> records, const std::string& run) {
+  const auto here = history_of(records).runs;
+  bool is_last = true;  ///< no other record of the run comes later
   for (auto i = records.size(); i-- > 0;) {
-    if (records[i].value("run", std::string()) != run) continue;
-    if (record_type(records[i]) != RecordType::kForget) break;
-    records.erase(records.begin() + static_cast<std::ptrdiff_t>(i));
+    const auto of = records[i].value("run", std::string());
+    const bool is_removal = record_type(records[i]) == RecordType::kForget;
+    if (of == run) is_last = is_last && is_removal;
+    if (is_removal && (of == run ? is_last : here.contains(of)))
+      records.erase(records.begin() + static_cast<std::ptrdiff_t>(i));
   }
   return history_of(records);
 }

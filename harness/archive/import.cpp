@@ -39,14 +39,36 @@ void drop_known(Store& store, Incoming& incoming) {
     std::erase_if(incoming.history, std::not_fn(is_experiment));
 }
 
+/// Of a run that returns: experiments whose other runs, or evaluations of these, are not here are left out.
+void drop_incomplete(Store& store, Incoming& incoming) {
+  std::set<std::string> parts = incoming.runs, lacking;
+  for (const auto& entry : incoming.history) {
+    if (type_of(entry.record) == "evaluation") parts.insert(entry.record.at("data").at("id"));
+  }
+  const auto is_here = [&](const std::string& job) {
+    const auto known = store.job_state(job);
+    return parts.contains(job) || (known && known->state == JobState::kDone);
+  };
+  for (const auto& entry : incoming.history) {
+    if (type_of(entry.record) != "experiment") continue;
+    const auto experiment = from_journal<ReproductionRecord>(entry.record);
+    if (!std::ranges::all_of(experiment.evaluations, is_here) ||
+        !std::ranges::all_of(experiment.runs, [&](const auto& run) { return is_here(run.first); }))
+      lacking.insert(*entry.experiment);
+  }
+  std::erase_if(incoming.history, [&](const HistoryEntry& entry) {
+    return entry.experiment && lacking.contains(*entry.experiment);
+  });
+}
+
 /// Names the place itself and not the folder for a time.
-Error of_place(const Error& error, const Incoming& incoming) {
+Error of_place(const Error& error, const fs::path& place, const Incoming& incoming) {
   const auto& [folder, name] = incoming.shown;
   const auto named = [&](std::string text) {
     for (auto found = text.find(folder); found != std::string::npos;
          found = text.find(folder, found + name.size()))
       text.replace(found, folder.size(), name);
-    return text;
+    return text == incoming.folder.string() ? place.string() : text;
   };
   return Error(named(error.problem()), named(error.where()), error.hint(), error.status());
 }
@@ -72,17 +94,18 @@ Imported import_place(const Workspace& workspace, const fs::path& place) {
                     .shown = {filled.scratch().string() + "/", (place / "").string()}};
   try {
     kind.gather(place, workspace, incoming);
+    auto store = open_workspace(workspace, [](const std::string& text) { tell("{}\n", text); });
+    if (incoming.is_return) drop_incomplete(store, incoming);
     imported.runs = count_of(incoming, RecordType::kRun);
     imported.experiments = count_of(incoming, RecordType::kExperiment);
     imported.left_out = incoming.left_out;
-    auto store = open_workspace(workspace, [](const std::string& text) { tell("{}\n", text); });
     if (&kind == &kArchive) drop_known(store, incoming);
     imported.taken = take_in(store, workspace, incoming);
   } catch (const Json::exception& error) {
     throw Error(fmt::format("a file of it has another form: {}", error.what()), place.string(),
                 "it was changed since harness wrote it, and nothing of it was taken");
   } catch (const Error& error) {
-    throw of_place(error, incoming);
+    throw of_place(error, place, incoming);
   }
   filled.keep();
   return imported;

@@ -139,6 +139,7 @@ class TakingIn {
           {.was = entry.number, .number = *known, .table_id = table, .is_known = true});
       return false;
     }
+    if (numbers_.contains(*entry.experiment)) return false;
     const auto number = incoming_.is_return || entry.number > last_number_ ? entry.number : last_number_ + 1;
     last_number_ = std::max(last_number_, number);
     numbers_[*entry.experiment] = number;

@@ -61,21 +61,6 @@ void require_known(const Workspace& workspace, const Options& options) {
   removals_allowed(*known, workspace, options);
 }
 
-/// The answer of a removal: `lines`, or `document` for --json. Where it cannot be written,
-/// standard error gets the lines before the error: what was done must be known.
-void answer(const Options& options, const Json& document, const std::vector<std::string>& lines) {
-  if (options.json) print_json(document);
-  for (const auto& line : lines) {
-    if (!options.json) put("{}\n", line);
-  }
-  try {
-    finish_output();
-  } catch (const Error&) {
-    for (const auto& line : lines) tell("{}\n", line);
-    throw;
-  }
-}
-
 /// What became of a run, and whether it can be brought back.
 std::string removed_text(const Removal& removal, const std::optional<std::filesystem::path>& place,
                          const Workspace& workspace) {
@@ -118,7 +103,17 @@ int remove(const Options& options) {
       if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
     }
   }
-  answer(options, {{"removed", removed}}, lines);
+  if (options.json) print_json({{"removed", removed}});
+  for (const auto& line : lines) {
+    if (!options.json) put("{}\n", line);
+  }
+  try {
+    finish_output();
+  } catch (const Error&) {
+    // What was done must be known.
+    for (const auto& line : lines) tell("{}\n", line);
+    throw;
+  }
   if (kept && !options.json) {
     tell("folders are kept in {} until `harness runs prune{}`\n", workspace.trash_folder().string(),
          workspace.options);
@@ -126,13 +121,14 @@ int remove(const Options& options) {
   return 0;
 }
 
-/// Bytes of the files below.
+/// Bytes that deleting a folder frees: of the files below that have no second name elsewhere.
 std::uintmax_t size_on_disk(const std::filesystem::path& folder) {
   std::uintmax_t bytes = 0;
   std::error_code error;
   for (std::filesystem::recursive_directory_iterator at(folder, error), end; !error && at != end;
        at.increment(error)) {
-    if (at->is_regular_file(error) && !at->is_symlink(error)) bytes += at->file_size(error);
+    if (at->is_regular_file(error) && !at->is_symlink(error) && at->hard_link_count(error) == 1)
+      bytes += at->file_size(error);
   }
   return bytes;
 }

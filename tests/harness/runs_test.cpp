@@ -23,7 +23,7 @@ class RunOfDual : public MadeTest {
   const std::string id = run_of(place, "dual"), rows = place.metric_rows();
   const fs::path trash = runs / ".trash";
   /// As it is typed.
-  const std::string removed = "runs/.trash/" + id;
+  const std::string in_trash = "runs/.trash/" + id;
 
   /// A second workspace of the same place that lacks the run, and a copy of the run's folder.
   void make_there() {
@@ -32,7 +32,7 @@ class RunOfDual : public MadeTest {
     fs::copy(runs / id, place.folder() / copied, fs::copy_options::recursive);
   }
   const std::string copied = "copies/" + id;
-  const Words import = {"import", copied, "--out", "there"};
+  const Words import_copied = {"import", copied, "--out", "there"};
 };
 using RunsShow = RunOfDual;
 using ImportRun = RunOfDual;
@@ -216,10 +216,10 @@ TEST_F(RunsRm, WhatItRemovedIsToldWhereTheAnswerCannotBeWritten) {
     ok(kSmoke);
     const auto [said, status] = shown(place, "runs rm " + id + " --yes --force" + json, "2>&1 >/dev/full");
     EXPECT_EQ(status, 1);
-    EXPECT_THAT(said, HasSubstr("removed run " + id + " (dual, seed 42); `harness import " + removed + "`"));
+    EXPECT_THAT(said, HasSubstr("removed run " + id + " (dual, seed 42); `harness import " + in_trash + "`"));
     EXPECT_THAT(said, HasSubstr("removed experiment 1"));
     EXPECT_THAT(said, HasSubstr("cannot write to standard output"));
-    ok({"import", removed});
+    ok({"import", in_trash});
   }
 }
 
@@ -253,7 +253,7 @@ TEST_F(RunsRm, KilledBeforeTheFolderMovesCanGoOnEndOrBeUndone) {
   for (const std::string way : {"go on", "end", "undo"}) {
     begin_anew();
     ok(kSmoke);
-    EXPECT_EQ(killed_at(place, "rename", id + "/run", {"runs", "rm", id, "--yes", "--force"}).status,
+    EXPECT_EQ(killed_at(place, "rename", ".trash/" + id, {"runs", "rm", id, "--yes", "--force"}).status,
               1000 + SIGKILL);
     // The rows are gone as a whole, and the folder stands whole under the run's name.
     EXPECT_EQ(place.count("runs WHERE id = '" + id + "'"), 0);
@@ -268,7 +268,7 @@ TEST_F(RunsRm, KilledBeforeTheFolderMovesCanGoOnEndOrBeUndone) {
     } else if (way == "end") {
       ok({"runs", "rm", id, "--yes"});
       EXPECT_FALSE(fs::exists(runs / id));
-      ok({"import", removed});
+      ok({"import", in_trash});
       EXPECT_EQ(place.metric_rows(), rows);
     } else {
       ok({"import", "runs/" + id}, {"experiment 1 (sd35-ocr) is in runs"});
@@ -281,10 +281,10 @@ TEST_F(RunsRm, KilledBeforeTheFolderMovesCanGoOnEndOrBeUndone) {
 TEST_F(RunsRm, WhatItRemovedIsInTheTrashAndImportBringsRunAndExperimentBack) {
   const auto table = place.run({"table"}).out;
   const auto experiments = place.run({"list", "experiments"}).out;
-  ok({"runs", "rm", id, "--yes", "--force"}, {"`harness import " + removed + "` brings it back"});
+  ok({"runs", "rm", id, "--yes", "--force"}, {"`harness import " + in_trash + "` brings it back"});
   EXPECT_TRUE(fs::exists(trash / id / "job.json"));
   EXPECT_EQ(place.json({"list", "experiments", "--json"}), Json::array());
-  ok({"import", removed}, {"1 new run", "experiment 1 (sd35-ocr) is in runs"});
+  ok({"import", in_trash}, {"1 new run", "experiment 1 (sd35-ocr) is in runs"});
   EXPECT_EQ(place.metric_rows(), rows);
   EXPECT_EQ(place.run({"table"}).out, table);
   EXPECT_EQ(place.run({"list", "experiments"}).out, experiments);
@@ -292,12 +292,12 @@ TEST_F(RunsRm, WhatItRemovedIsInTheTrashAndImportBringsRunAndExperimentBack) {
   ok({"db", "rebuild"});
   EXPECT_EQ(place.run({"table"}).out, table);
   const auto logged = read_file(journal);
-  ok({"import", removed}, {"no run was new", "is already in"});
+  ok({"import", in_trash}, {"no run was new", "is already in"});
   EXPECT_EQ(read_file(journal), logged);
 }
 
 TEST_F(RunsRm, TheSameRunIsRemovedAndComesBackAsOftenAsOneLikes) {
-  for (const std::string name : {id, id + ".2", id + ".3"}) {
+  for (const auto& name : {id, id + ".2", id + ".3"}) {
     ok({"runs", "rm", id, "--yes", "--force"}, {"`harness import runs/.trash/" + name + "`"});
     ok({"import", "runs/.trash/" + name}, {"1 new run", "experiment 1 (sd35-ocr) is in runs"});
     EXPECT_EQ(place.metric_rows(), rows);
@@ -307,21 +307,37 @@ TEST_F(RunsRm, TheSameRunIsRemovedAndComesBackAsOftenAsOneLikes) {
 
 TEST_F(ImportRemoved, AnExperimentComesBackWithTheLastOfItsRuns) {
   const auto first = run_of(place, "dual"), second = run_of(place, "ratio-norm");
-  ok({"runs", "rm", first, "--yes", "--force"});
-  ok({"runs", "rm", second, "--yes"});  // no experiment rests on it any more
-  ok({"import", "runs/.trash/" + first}, {"1 run, 0 experiments"});
-  EXPECT_EQ(place.json({"list", "experiments", "--json"}), Json::array());
-  ok({"import", "runs/.trash/" + second}, {"experiment 1 (sd35-ocr) is in runs"});
+  for (const std::string again : {"", ".2"}) {
+    ok({"runs", "rm", first, "--yes", "--force"});
+    ok({"runs", "rm", second, "--yes"});  // no experiment rests on it any more
+    ok({"import", "runs/.trash/" + first + again}, {"1 run, 0 experiments"});
+    EXPECT_EQ(place.json({"list", "experiments", "--json"}), Json::array());
+    ok({"import", "runs/.trash/" + second + again}, {"experiment 1 (sd35-ocr) is in runs"});
+    EXPECT_EQ(place.json({"list", "experiments", "--json"}).size(), 1u);
+    EXPECT_EQ(place.metric_rows(), rows);
+    expect_sound();
+  }
+}
+
+TEST_F(ImportRemoved, AnExperimentWhoseOtherRunsWereMadeAnewWithoutItsEvaluationsIsLeftOut) {
+  const auto other = run_of(place, "ratio-norm");
+  ok({"runs", "rm", id, other, "--yes", "--force"});
+  place.write("short.json", {{"extends", "sd35-ocr"},
+                             {"id", "short"},
+                             {"scales", {{"smoke", {{"limit", {{"validation", 10}, {"test", 12}}}}}}}});
+  ok(with(smoke_of("short.json"), {"--methods", "ratio-norm"}));
+  ok({"import", in_trash}, {"1 new run"});
   EXPECT_EQ(place.json({"list", "experiments", "--json"}).size(), 1u);
   expect_sound();
 }
 
 TEST_F(ImportRemoved, OneThatWasInterruptedCanBeGoneOnWith) {
   begin_anew();
-  place.end(place.start_busy(kSmoke, "evaluate"), SIGKILL);
-  const auto run = run_of(place, "ratio-norm");
+  const auto busy = place.start_busy(kSmoke, "train");
+  place.end(busy, SIGKILL);
+  const auto run = busy.folder.filename().string();
   ok({"runs", "rm", run, "--yes"});
-  ok({"import", "runs/.trash/" + run});
+  ok({"import", "runs/.trash/" + run}, {"1 new run"});
   EXPECT_EQ(place.json({"runs", "show", run, "--json"}).at("name"), run);
   ok(kSmoke);
   expect_sound();
@@ -349,29 +365,31 @@ TEST_F(ImportRemoved, ARunWhoseLogsAreDamagedGoneOrCutShortIsRefusedUntilTheyAre
     if (way == "cut short") write_file_atomically(kept, bytes.substr(0, bytes.find('\n') + 1));
     if (way == "damaged") damage(kept);
     const auto records = read_file(journal);
-    fails(way == "damaged" ? 2 : 1, {"import", removed}, {removed});
+    fails(way == "damaged" ? 2 : 1, {"import", in_trash}, {in_trash});
     EXPECT_TRUE(fs::exists(trash / id / "job.json"));
     EXPECT_FALSE(fs::exists(runs / id));
     EXPECT_EQ(read_file(journal), records);
     EXPECT_EQ(place.count("runs WHERE id = '" + id + "'"), 0);
     write_file_atomically(kept, bytes);
-    ok({"import", removed});
+    ok({"import", in_trash});
     EXPECT_EQ(place.metric_rows(), rows);
   }
 }
 
 TEST_F(ImportRemoved, KilledBeforeAndAfterTheRowsAreThereCanBeRepeated) {
-  for (const std::string path : {"runs/" + id, std::string("experiments")}) {
-    begin_anew();
-    ok(kSmoke);
-    ok({"runs", "rm", id, "--yes", "--force"});
-    const auto call = path == "experiments" ? "symlink" : "rename";
-    EXPECT_EQ(killed_at(place, call, path, {"import", removed}).status, 1000 + SIGKILL) << path;
-    ok({"import", removed});
-    EXPECT_EQ(place.metric_rows(), rows);
-    ok(kSmoke);
-    expect_sound();
-  }
+  ok({"runs", "rm", id, "--yes", "--force"});
+  EXPECT_EQ(killed_at(place, "rename", "runs/" + id, {"import", in_trash}).status, 1000 + SIGKILL);
+  EXPECT_EQ(place.count("runs WHERE id = '" + id + "'"), 0);
+  ok({"import", in_trash}, {"1 new run", "experiment 1 (sd35-ocr) is in runs"});
+  EXPECT_EQ(place.metric_rows(), rows);
+  ok({"runs", "rm", id, "--yes", "--force"});
+  fs::rename(trash / (id + ".2"), runs / id);
+  // Its copy for the time of the import goes after the rows have come.
+  EXPECT_EQ(killed_at(place, "unlinkat", "events.log", {"import", "runs/" + id}).status, 1000 + SIGKILL);
+  EXPECT_EQ(place.metric_rows(), rows);
+  ok({"import", "runs/" + id}, {"no run was new", "is already in"});
+  ok(kSmoke);
+  expect_sound();
 }
 
 TEST_F(RunsPrune, ListsWhatIsInTheTrashAndDeletesItForGood) {
@@ -383,7 +401,7 @@ TEST_F(RunsPrune, ListsWhatIsInTheTrashAndDeletesItForGood) {
   EXPECT_GT(document.at("bytes").get<double>(), 1000);
   // In the middle of its files; what is half deleted is no entry any more.
   EXPECT_EQ(killed_at(place, "unlinkat", ".png", {"runs", "prune", "--yes"}, "5").status, 1000 + SIGKILL);
-  fails(2, {"import", removed});
+  fails(2, {"import", in_trash});
   ok({"runs", "prune", "--yes"});
   EXPECT_FALSE(fs::exists(trash));
   expect_sound();
@@ -392,7 +410,7 @@ TEST_F(RunsPrune, ListsWhatIsInTheTrashAndDeletesItForGood) {
 TEST_F(Fresh, PutsWhatWasThereIntoTheTrash) {
   ok(smoke({"--fresh"}), {}, {"`harness runs prune` frees the disk"});
   EXPECT_TRUE(fs::exists(trash / id / "job.json"));
-  ok({"import", removed}, {"no run was new"});  // it was trained anew since, with the same results
+  ok({"import", in_trash}, {"no run was new"});  // it was trained anew since, with the same results
   EXPECT_EQ(place.metric_rows(), rows);
   expect_sound();
 }
@@ -540,14 +558,14 @@ TEST_F(ImportRun, WhatIsNotWholeIsRefusedAndChangesNothing) {
   const auto listed = place.run({"list", "runs", "--out", "there"}).out;
   for (const auto& kind : kinds) {
     kind.done();
-    fails(2, import, {kind.said});
+    fails(2, import_copied, {kind.said});
     EXPECT_FALSE(fs::exists(place.folder() / "there" / id)) << kind.said;
     EXPECT_EQ(read_file(place.folder() / "there/journal.log"), records) << kind.said;
     EXPECT_EQ(place.run({"list", "runs", "--out", "there"}).out, listed) << kind.said;
     fs::remove_all(folder);
     fs::copy(original, folder, fs::copy_options::recursive);
   }
-  ok(import);
+  ok(import_copied);
   fails(2, {"import", "copies/0000", "--out", "there"});
 }
 
