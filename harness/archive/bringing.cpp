@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "core/error.h"
+#include "core/event_log.h"
 #include "core/files.h"
+#include "core/json.h"
 #include "core/sha256.h"
-#include "harness/archive/same_results.h"
 #include "harness/runs/job_files.h"
 #include "results/store/left_out.h"
 
@@ -27,6 +30,41 @@ bool is_evaluation(const fs::path& folder) {
               to.string(), hint, Status::kFailed);
 }
 
+/// Events that hold results, by type and what they are of; of a repeated one the last counts.
+using Results = std::map<std::tuple<std::string, std::int64_t, std::int64_t>, Json>;
+
+struct LoggedResults {
+  Results results;
+  bool is_complete = false;
+};
+
+LoggedResults results_of(const fs::path& log) {
+  LoggedResults logged;
+  for (auto event : Events(log)) {
+    const auto type = event.value("type", "");
+    logged.is_complete = logged.is_complete || type == "job_completed";
+    event.erase("time");
+    event.erase("scorers");  // how often one had failed by then
+    event.erase("spent");    // another machine takes another time
+    Fields fields(event, log.string());
+    const auto number = [&](const char* field) { return fields.optional(field, std::int64_t{-1}); };
+    const std::tuple key(type, type == "update" ? number("update_index") : number("step"), std::int64_t{0});
+    if (type == "update" || type == "checkpoint" || type == "effective_settings")
+      logged.results[key] = std::move(event);
+    else if (type == "sample")
+      logged.results[std::tuple(type, number("position"), number("sample"))] = event;
+  }
+  return logged;
+}
+
+/// True if two event logs of one job are whole and tell the same: every update, checkpoint, image and score,
+/// whenever and wherever the job was done, and however often it was interrupted. An id stands for numbers, so
+/// that a job which two people did has two logs and one result. Throws Error for a damaged log.
+bool have_same_results(const fs::path& a, const fs::path& b) {
+  const auto ours = results_of(a), theirs = results_of(b);
+  return ours.is_complete && theirs.is_complete && ours.results == theirs.results;
+}
+
 /// The log of a job that is in both places.
 void require_same_log(const fs::path& from, const fs::path& to) {
   const bool is_here = fs::exists(to / kEventLog), comes = fs::exists(from / kEventLog);
@@ -42,6 +80,15 @@ void require_same_log(const fs::path& from, const fs::path& to) {
   throw Error(is_here ? fmt::format("holds a log that {} lacks", from.string())
                       : fmt::format("lacks the log {}", (from / kEventLog).string()),
               to.string(), kHint, Status::kFailed);
+}
+
+/// Likewise of all jobs in a run's folder.
+void require_same_logs(const fs::path& from, const fs::path& to) {
+  require_same_log(from, to);
+  for (const auto& folder : entries_below(from)) {
+    if (is_evaluation(folder) && fs::exists(to / folder.filename()))
+      require_same_log(folder, to / folder.filename());
+  }
 }
 
 /// Files below that are not there; the others stay as they are.
@@ -120,14 +167,6 @@ void bring_files(const fs::path& from, const fs::path& to, Moves& moves) {
     } else if (!is_same_content(entry, place)) {
       refuse(entry, place, "bytes", "move it away, and repeat the command");
     }
-  }
-}
-
-void require_same_logs(const fs::path& from, const fs::path& to) {
-  require_same_log(from, to);
-  for (const auto& folder : entries_below(from)) {
-    if (is_evaluation(folder) && fs::exists(to / folder.filename()))
-      require_same_log(folder, to / folder.filename());
   }
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +10,6 @@ namespace harness {
 /// Renames that are done together, or undone.
 class Moves {
  public:
-  ~Moves() = default;
   /// `to` must not be there; the folders that it needs are made.
   void add(const std::filesystem::path& from, const std::filesystem::path& to) {
     planned_.emplace_back(from, to);
@@ -33,15 +31,12 @@ class Moves {
 /// is equal stays, and a different one is an Error (Status::kFailed) that names both.
 void bring_files(const std::filesystem::path& from, const std::filesystem::path& to, Moves& moves);
 
-/// The same of a run's folder. A run that is there keeps its files; its event logs must hold the same results
-/// (have_same_results), and what it lacks is brought in: images, checkpoints, and, `with_evaluations`,
-/// evaluations. Gives what was added: "run", or "images", "checkpoints", "evaluations".
+/// The same of a run's folder. A run that is there keeps its files; its event logs must hold the same
+/// results, else an Error (Status::kFailed) names the file. What it lacks is brought in: images, checkpoints,
+/// and, `with_evaluations`, evaluations. Gives what was added: "run", or "images", "checkpoints",
+/// "evaluations".
 std::vector<std::string> bring_run(const std::filesystem::path& from, const std::filesystem::path& to,
                                    bool with_evaluations, Moves& moves);
-
-/// Throws Error (Status::kFailed) where two folders of a run hold other results of the same job, naming the
-/// file.
-void require_same_logs(const std::filesystem::path& from, const std::filesystem::path& to);
 
 /// The same bytes.
 bool is_same_content(const std::filesystem::path& a, const std::filesystem::path& b);

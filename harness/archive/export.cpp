@@ -12,7 +12,6 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "harness/archive/crate.h"
 #include "harness/archive/journal_cut.h"
 #include "harness/archive/placeless.h"
 #include "harness/archive/tar.h"
@@ -96,7 +95,7 @@ class Contents {
   }
 
   /// Writes it all; `manifest` gets the files.
-  void write(ArchiveManifest& manifest, const std::string& began, std::int64_t time) {
+  void write(ArchiveManifest& manifest, std::int64_t time) {
     std::vector<fs::path> read;
     for (const auto& [name, source] : sources_) {
       if (const auto* file = std::get_if<fs::path>(&source)) read.push_back(*file);
@@ -107,9 +106,6 @@ class Contents {
       manifest.files[name] =
           file != nullptr ? packed_file(*file) : packed_bytes(std::get<std::string>(source));
     }
-    auto crate = crate_of(manifest, experiment_.table.title, began).dump(1) + "\n";
-    manifest.files[kCrateFile] = packed_bytes(crate);
-    sources_[kCrateFile] = std::move(crate);
     const auto top = manifest.name() + "/";
     TarWriter tar(request_.file, time);
     tar.add(top + kManifestFile, manifest.text());
@@ -280,7 +276,7 @@ Exported export_experiment(const Workspace& workspace, const ExportRequest& requ
                 .notes = contents.notes};
   for (const auto& [run, arm] : experiment.runs) made.manifest.runs.push_back(run);
   require_place(request.file);
-  contents.write(made.manifest, journal.began, journal.time);
+  contents.write(made.manifest, journal.time);
   made.bytes = fs::file_size(request.file);
   made.sha256 = sha256_file(request.file);
   return made;

@@ -12,16 +12,15 @@
 namespace harness {
 
 // An archive holds one folder, which is a workspace with one experiment:
-//   NAME/manifest.json            what it is, and the size and checksum of every other file; always the first
-//   NAME/ro-crate-metadata.json   the same for others (RO-Crate 1.1)
+//   NAME/manifest.json     what it is, and the size and checksum of every other file; always the first
 //   NAME/journal.log, NAME/results.sqlite, NAME/prompts/, NAME/<run>/ ..., NAME/experiments/1-TABLE/
-//   NAME/table-spec.json          the table spec in effect
+//   NAME/table-spec.json   the table spec in effect
 
 /// Raised where a reader of the last one could not read the next.
 inline constexpr int kArchiveFormat = 1;
 
-inline constexpr const char *kManifestFile = "manifest.json", *kCrateFile = "ro-crate-metadata.json",
-                            *kSpecFile = "table-spec.json", *kJournalFile = "journal.log";
+inline constexpr const char *kManifestFile = "manifest.json", *kSpecFile = "table-spec.json",
+                            *kJournalFile = "journal.log";
 
 struct PackedFile {
   std::uint64_t bytes = 0;

@@ -80,10 +80,8 @@ class TakingIn {
   }
 
   Taken carry_out() {
-    for (const auto& history : incoming_.histories) {
-      for (const auto& entry : history) take(entry);
-      seen_.merge(coming_);
-    }
+    taken_.notes = incoming_.notes;
+    for (const auto& entry : incoming_.history) take(entry);
     for (const auto& run : incoming_.runs) bring(run);
     bring_prompts();
     sync_files();
@@ -91,7 +89,10 @@ class TakingIn {
       if (records_.empty()) {
         moves_.carry_out();
       } else {
-        store_.take_back(records_, incoming_.folder, [this] { moves_.carry_out(); });
+        store_.take_back(records_, incoming_.folder, [this] {
+          if (incoming_.check) incoming_.check(store_);
+          moves_.carry_out();
+        });
       }
     } catch (...) {
       moves_.undo();
@@ -139,8 +140,8 @@ class TakingIn {
       return false;
     }
     if (numbers_.contains(*entry.experiment)) return false;
-    const auto number = entry.number > last_number_ ? entry.number : last_number_ + 1;
-    last_number_ = number;
+    const auto number = incoming_.is_return || entry.number > last_number_ ? entry.number : last_number_ + 1;
+    last_number_ = std::max(last_number_, number);
     numbers_[*entry.experiment] = number;
     taken_.experiments.push_back({.was = entry.number, .number = number, .table_id = table});
     if (const auto files = incoming_.artifacts.find(*entry.experiment);
@@ -162,25 +163,15 @@ class TakingIn {
   }
 
   /// What a workspace says of its own jobs is not said again by another one.
-  bool is_known_better(const Json& record) {
+  bool is_known_better(const Json& record) const {
     const Json& data = record.at("data");
-    const auto came = [&, type = type_of(record)](const std::string& id) {
-      coming_.insert(type + " " + id);
-      return seen_.contains(type + " " + id);
-    };
     switch (record_type(record)) {
-      case RecordType::kCheckpoint: {
-        const auto run = record.at("run").get<std::string>();
-        return came(run) || store_.run(run).has_value();
-      }
-      case RecordType::kNotRun: {
-        const auto evaluation = data.at("evaluation").get<std::string>();
-        return came(evaluation) || store_.evaluation(evaluation).has_value();
-      }
-      case RecordType::kJobState: {
-        const auto job = data.at("id").get<std::string>();
-        return came(job) || store_.job_state(job).has_value();
-      }
+      case RecordType::kCheckpoint:
+        return store_.run(record.at("run").get<std::string>()).has_value();
+      case RecordType::kNotRun:
+        return store_.evaluation(data.at("evaluation").get<std::string>()).has_value();
+      case RecordType::kJobState:
+        return store_.job_state(data.at("id").get<std::string>()).has_value();
       case RecordType::kPromptSet:
       case RecordType::kRun:
       case RecordType::kEvaluation:
@@ -249,7 +240,6 @@ class TakingIn {
   const Incoming& incoming_;
   std::int64_t last_number_;
   std::set<std::string> said_;                   ///< what the workspace's journal holds
-  std::set<std::string> seen_, coming_;          ///< what histories say of jobs: those before, and this one
   std::map<std::string, std::int64_t> numbers_;  ///< digest of a new experiment -> its number here
   std::set<std::string> touched_;                ///< runs of which something is recorded
   std::vector<Json> records_;
@@ -270,19 +260,26 @@ void require_sound_records(const std::vector<HistoryEntry>& entries, const std::
 FilledWorkspace::FilledWorkspace(const Workspace& workspace)
     : folder_(workspace.folder),
       scratch_(workspace.folder / fmt::format("{}{}", kScratch, ::getpid())),
-      is_new_(!fs::exists(workspace.folder)) {
+      is_new_(!fs::exists(workspace.folder)),
+      had_records_(fs::exists(workspace.journal()) || fs::exists(workspace.db)) {
   make_folder(folder_);
+  for (const auto& entry : entries_below(folder_)) before_.insert(entry);
   lock_.emplace(workspace);
-  for (const auto& entry : fs::directory_iterator(folder_)) {
+  for (const auto& entry : before_) {
     std::error_code ignored;
-    if (entry.path().filename().string().starts_with(kScratch)) fs::remove_all(entry.path(), ignored);
+    if (entry.filename().string().starts_with(kScratch)) fs::remove_all(entry, ignored);
   }
   make_folder(scratch_);
 }
 
 FilledWorkspace::~FilledWorkspace() {
   std::error_code ignored;
-  fs::remove_all(is_new_ && !is_kept_ ? folder_ : scratch_, ignored);
+  fs::remove_all(scratch_, ignored);
+  if (is_kept_ || had_records_) return;
+  for (const auto& entry : entries_below(folder_)) {
+    if (!before_.contains(entry)) fs::remove_all(entry, ignored);
+  }
+  if (is_new_) fs::remove(folder_, ignored);
 }
 
 }  // namespace harness

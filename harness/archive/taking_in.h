@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/plan/workspace.h"
@@ -18,10 +20,14 @@ namespace harness {
 /// and are moved out of it.
 struct Incoming {
   std::filesystem::path folder;  ///< holds RUN/, and prompts/
-  /// Of one or several histories, one after the other.
-  std::vector<std::vector<HistoryEntry>> histories;
-  std::set<std::string> runs;                              ///< whose folders are there
-  std::map<std::string, std::filesystem::path> artifacts;  ///< of experiments, by digest: their folders
+  /// What messages name `folder` by: the beginning of a path in it, and what it is at the place.
+  std::pair<std::string, std::string> shown = {};
+  std::vector<HistoryEntry> history = {};
+  std::set<std::string> runs = {};                              ///< whose folders are there
+  std::map<std::string, std::filesystem::path> artifacts = {};  ///< of experiments, by digest: their folders
+  std::vector<std::string> left_out = {}, notes = {};
+  bool is_return = false;                  ///< this workspace recorded it: experiments get their numbers back
+  std::function<void(Store&)> check = {};  ///< throws Error for rows that must not come in
 };
 
 struct TakenExperiment {
@@ -51,8 +57,8 @@ Taken take_in(Store& store, const Workspace& workspace, const Incoming& incoming
 /// unknown types, ids and names that are no names of files.
 void require_sound_records(const std::vector<HistoryEntry>& entries, const std::string& where);
 
-/// A workspace that a command fills: its folder, which goes away again if it was not there before, holds
-/// nothing, and `keep` was not called. Clears what interrupted commands left in it.
+/// A workspace that a command fills. Unless `keep` was called, one that had no records gets back what its
+/// folder held, and one that was not there goes away again. Clears what interrupted commands left in it.
 class FilledWorkspace {
  public:
   explicit FilledWorkspace(const Workspace& workspace);
@@ -65,7 +71,8 @@ class FilledWorkspace {
 
  private:
   std::filesystem::path folder_, scratch_;
-  bool is_new_, is_kept_ = false;
+  std::set<std::filesystem::path> before_;  ///< in the folder
+  bool is_new_, had_records_, is_kept_ = false;
   std::optional<WorkspaceLock> lock_;
 };
 

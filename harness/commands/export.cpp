@@ -53,8 +53,8 @@ Command make_export() {
   auto o = std::make_shared<ExportOptions>();
   Command command{"export", "Write an experiment into one file, to publish or import", R"(
 The archive (.tar.zst) holds one experiment and all that its numbers rest on: records, event logs, prompts, tables and figures, a
-database, checksums, and a description that archives read (RO-Crate). Unpacked, it is a workspace. The same
-experiment gives the same bytes, wherever and whenever it is exported.
+database and checksums. Unpacked, it is a workspace. The same experiment gives the same bytes, wherever and whenever it is
+exported.
 
 Images and checkpoints are large and left out unless they are asked for: without images the tables, comparisons and
 checks are the same, and pictures cannot be made; without checkpoints nothing can be drawn again.

@@ -133,7 +133,7 @@ Examples:
   add_work_options(command, o->work);
   command.add("--dry-run", &o->work.dry_run, "show the jobs and what they take; write nothing");
   command.add("--fresh", &o->work.fresh,
-              "train these runs again; the old ones go to the trash (`harness runs restore`)");
+              "train these runs again; the old ones go to the trash (`harness runs prune`)");
   add_fresh_options(command, o->work);
   command.add("--verbose", &o->work.verbose, "print the whole table on a terminal too");
   add_json_option(command, o->work.json);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 
@@ -11,9 +10,10 @@
 #include "core/text.h"
 #include "harness/commands/command.h"
 #include "harness/plan/registry.h"
-#include "harness/runs/adoption.h"
+#include "harness/run/plan_runner.h"
 #include "harness/runs/agreement.h"
 #include "harness/runs/cancellation.h"
+#include "harness/runs/job_files.h"
 #include "harness/runs/rebuild.h"
 #include "harness/runs/removal.h"
 #include "harness/runs/trash.h"
@@ -38,21 +38,6 @@ int show(const Options& options) {
   return print_answer(options.json, report, [&] { print_run_report(report); });
 }
 
-/// A workspace's DB, open for a command that changes runs.
-struct OpenWorkspace {
-  Workspace workspace;
-  WorkspaceLock lock;
-  Store store;
-
-  explicit OpenWorkspace(const Workspace& chosen)
-      : workspace(chosen),
-        lock(chosen),
-        store(open_workspace(chosen, [](const std::string& text) { tell("{}\n", text); })) {
-    for (const auto& folder : clear_leftovers(store, workspace))
-      tell("removed {}, left over from an interrupted removal\n", folder);
-  }
-};
-
 std::vector<Removal> removals_allowed(Store& store, const Workspace& workspace, const Options& options) {
   auto removals = find_removals(store, workspace, options.ids);
   for (const auto& removal : removals) require_removable(removal, workspace, options.force);
@@ -60,45 +45,30 @@ std::vector<Removal> removals_allowed(Store& store, const Workspace& workspace, 
 }
 
 /// Before anything is made: refuses what is no results DB, none at all, or not this workspace's, and what
-/// `allowed` refuses. A journal makes a DB, or brings an old one up to date: open_workspace.
-void require_known(const Workspace& chosen, const std::function<void(Store&)>& allowed) {
-  const bool has_journal = std::filesystem::exists(chosen.journal());
+/// must not be removed. A journal makes a DB, or brings an old one up to date: open_workspace.
+void require_known(const Workspace& workspace, const Options& options) {
+  const bool has_journal = std::filesystem::exists(workspace.journal());
   std::optional<Store> known;
   try {
-    known.emplace(chosen.db, OpenMode::kReadOnly);
+    known.emplace(workspace.db, OpenMode::kReadOnly);
   } catch (const Error&) {
     if (!has_journal) throw;
     return;
   }
-  const auto standing = known->standing(chosen.folder, read_journal(chosen.journal()));
+  const auto standing = known->standing(workspace.folder, read_journal(workspace.journal()));
   if (standing.is_foreign) throw *standing.refusal;
-  allowed(*known);
-}
-
-/// The answer of a command that changed runs: `lines`, or `document` for --json. Where it cannot be written,
-/// standard error gets the lines before the error: what was done must be known.
-void answer(const Options& options, const Json& document, const std::vector<std::string>& lines) {
-  if (options.json) print_json(document);
-  for (const auto& line : lines) {
-    if (!options.json) put("{}\n", line);
-  }
-  try {
-    finish_output();
-  } catch (const Error&) {
-    for (const auto& line : lines) tell("{}\n", line);
-    throw;
-  }
+  removals_allowed(*known, workspace, options);
 }
 
 /// What became of a run, and whether it can be brought back.
-std::string removed_text(const Removal& removal, const std::optional<std::string>& entry,
+std::string removed_text(const Removal& removal, const std::optional<std::filesystem::path>& place,
                          const Workspace& workspace) {
   const auto& lost = removal.lost_logs;
-  if (!entry) return fmt::format("removed run {}, whose folder was gone", removal.text());
-  const auto restore = fmt::format("`harness runs restore {}{}`", *entry, workspace.options);
-  if (lost.empty()) return fmt::format("removed run {}; {} brings it back", removal.text(), restore);
+  if (!place) return fmt::format("removed run {}, whose folder was gone", removal.text());
+  const auto import = fmt::format("`harness import {}{}`", shell_word(place->string()), workspace.options);
+  if (lost.empty()) return fmt::format("removed run {}; {} brings it back", removal.text(), import);
   return fmt::format("removed run {}; {} needs {} back in the trash first, which {} gone", removal.text(),
-                     restore, join(lost, ", "), lost.size() == 1 ? "is" : "are");
+                     import, join(lost, ", "), lost.size() == 1 ? "is" : "are");
 }
 
 /// "removed experiment 1 (table sd35-ocr, scale smoke), which used it"
@@ -109,31 +79,40 @@ std::string removed_text(const Json& experiment) {
 }
 
 int remove(const Options& options) {
-  const auto chosen = find_workspace(options.place);
-  require_known(chosen, [&](Store& known) { removals_allowed(known, chosen, options); });
-  OpenWorkspace open(chosen);
-  const auto& workspace = open.workspace;
-  const auto removals = removals_allowed(open.store, workspace, options);
+  const auto workspace = find_workspace(options.place);
+  require_known(workspace, options);
+  const WorkspaceLock lock(workspace);
+  auto store = open_workspace(workspace, [](const std::string& text) { tell("{}\n", text); });
+  const auto removals = removals_allowed(store, workspace, options);
   if (!options.yes && !is_removal_agreed(removals, "harness runs rm")) return 1;
   Json removed = Json::array();
   std::vector<std::string> lines;
   bool kept = false;
   for (const auto& removal : removals) {
-    const auto entry = remove_run(open.store, workspace, removal, "runs rm");
-    const auto place = entry ? Json((workspace.trash_folder() / *entry).string()) : Json();
+    const auto place = remove_run(store, workspace, removal);
     removed.push_back({{"name", removal.id},
                        {"folder", removal.folder.string()},
-                       {"trash", place},
+                       {"trash", place ? Json(place->string()) : Json()},
                        {"lost_logs", removal.lost_logs},
                        {"experiments", removal.experiments}});
-    kept = kept || entry;
-    lines.push_back(removed_text(removal, entry, workspace));
+    kept = kept || place;
+    lines.push_back(removed_text(removal, place, workspace));
     for (const auto& experiment : removal.experiments) {
       auto line = removed_text(experiment);
       if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
     }
   }
-  answer(options, {{"removed", removed}}, lines);
+  if (options.json) print_json({{"removed", removed}});
+  for (const auto& line : lines) {
+    if (!options.json) put("{}\n", line);
+  }
+  try {
+    finish_output();
+  } catch (const Error&) {
+    // What was done must be known.
+    for (const auto& line : lines) tell("{}\n", line);
+    throw;
+  }
   if (kept && !options.json) {
     tell("folders are kept in {} until `harness runs prune{}`\n", workspace.trash_folder().string(),
          workspace.options);
@@ -141,72 +120,33 @@ int remove(const Options& options) {
   return 0;
 }
 
-int adopt(const Options& options) {
-  const auto chosen = find_workspace(options.place);
-  require_own_database(chosen.db);
-  if (!std::filesystem::is_directory(chosen.folder))
-    throw Error("there is no workspace", chosen.folder.string(), "name the folder with --out");
-  try_adoption(chosen, options.ids);
-  OpenWorkspace open(chosen);
-  const auto adopted = adopt_runs(open.store, open.workspace, options.ids);
-  std::vector<std::string> lines;
-  for (const auto& run : adopted) {
-    const auto left = run.at("left_to_reproduce").get<int>();
-    lines.push_back(fmt::format(
-        "adopted run {} ({}, seed {}) with {}{}", run.at("name").get<std::string>(),
-        run.at("method").get<std::string>(), run.at("seed").get<std::int64_t>(),
-        counted(run.at("evaluations").get<int>(), "evaluation"),
-        left == 0 ? "" : fmt::format("; {} on the test split left to `harness reproduce`", left)));
-  }
-  answer(options, {{"adopted", adopted}}, lines);
-  if (!options.json)
-    tell("repeat the reproduce command to see them in its table: what is there is not run again\n");
-  return 0;
-}
-
-int restore(const Options& options) {
-  const auto chosen = find_workspace(options.place);
-  require_known(chosen, [](Store&) {});
-  OpenWorkspace open(chosen);
-  const auto done = restore_runs(open.store, open.workspace, options.ids);
-  std::vector<std::string> lines;
-  for (const auto& run : done.at("restored")) {
-    const auto name = run.at("name").get<std::string>();
-    lines.push_back(fmt::format(
-        "restored run {} to {}{}", name, run.at("folder").get<std::string>(),
-        run.at("rows").get<bool>() ? ""
-                                   : fmt::format(", which had no rows: `harness runs adopt {}{}` takes it in",
-                                                 name, open.workspace.options)));
-  }
-  for (const auto& id : done.at("experiments"))
-    lines.push_back(fmt::format("restored experiment {}", id.get<int>()));
-  answer(options, done, lines);
-  if (options.json) return 0;
-  for (const auto& id : done.at("waiting"))
-    tell("note: experiment {} comes back once its other runs are restored\n", id.get<int>());
-  return 0;
-}
-
-/// Bytes of the files below.
+/// Bytes that deleting a folder frees: of the files below that have no second name elsewhere.
 std::uintmax_t size_on_disk(const std::filesystem::path& folder) {
   std::uintmax_t bytes = 0;
   std::error_code error;
   for (std::filesystem::recursive_directory_iterator at(folder, error), end; !error && at != end;
        at.increment(error)) {
-    if (at->is_regular_file(error) && !at->is_symlink(error)) bytes += at->file_size(error);
+    if (at->is_regular_file(error) && !at->is_symlink(error) && at->hard_link_count(error) == 1)
+      bytes += at->file_size(error);
   }
   return bytes;
 }
 
-Json contents_of(const std::vector<TrashEntry>& entries) {
+/// "dual, seed 42": what the folder of a run is of.
+std::string label_of(const std::filesystem::path& folder) {
+  try {
+    const auto run = run_row(read_job(folder, read_job_document(folder).at("id")));
+    return fmt::format("{}, seed {}", run.method, run.seed);
+  } catch (const Error&) {
+    return "damaged";
+  }
+}
+
+Json contents_of_trash(const Workspace& workspace) {
   Json list = Json::array();
-  for (const auto& entry : entries) {
-    list.push_back({{"name", entry.name},
-                    {"run", entry.label},
-                    {"removed", entry.removed},
-                    {"by", entry.by},
-                    {"from", entry.from},
-                    {"bytes", size_on_disk(entry.folder)}});
+  for (const auto& folder : trash_of(workspace)) {
+    list.push_back(
+        {{"name", folder.filename().string()}, {"run", label_of(folder)}, {"bytes", size_on_disk(folder)}});
   }
   return list;
 }
@@ -217,7 +157,7 @@ void print_contents(const Json& contents) {
     rows.push_back(entry);
     rows.back()["size"] = size_text(entry.at("bytes").get<double>());
   }
-  print_rows(rows, {"name", "run", "removed", "by", "size", "from"}, {{"name", {.heading = "id"}}});
+  print_rows(rows, {"name", "run", "size"}, {{"name", {.heading = "id"}}});
 }
 
 int cancel(const Options& options) {
@@ -251,13 +191,12 @@ int prune(const Options& options) {
   const auto workspace = find_workspace(options.place);
   if (!std::filesystem::is_directory(workspace.folder))
     throw Error("there is no workspace", workspace.folder.string(), "name the folder with --out");
-  const auto entries = trash_of(workspace);
-  const auto contents = contents_of(entries);
+  const auto contents = contents_of_trash(workspace);
   double bytes = 0;
   for (const auto& entry : contents) bytes += entry.at("bytes").get<double>();
-  const bool nothing = entries.empty() && !std::filesystem::exists(workspace.trash_folder());
-  if (!options.json && !entries.empty()) print_contents(contents);
-  const auto size = fmt::format("{} in {}", size_text(bytes), counted(std::ssize(entries), "run"));
+  const bool nothing = !std::filesystem::exists(workspace.trash_folder());
+  if (!options.json && !contents.empty()) print_contents(contents);
+  const auto size = fmt::format("{} in {}", size_text(bytes), counted(std::ssize(contents), "run"));
   if (!options.dry_run && !nothing) {
     const WorkspaceLock lock(workspace);
     if (!options.yes && !is_agreed("harness runs prune", fmt::format("Delete {} for good?", size))) {
@@ -268,7 +207,7 @@ int prune(const Options& options) {
   }
   if (options.json) {
     print_json({{"pruned", contents}, {"bytes", bytes}, {"dry_run", options.dry_run}});
-  } else if (entries.empty()) {
+  } else if (contents.empty()) {
     put("nothing to prune\n");
   } else {
     put("{} {}\n", options.dry_run ? "would free" : "freed", size);
@@ -292,11 +231,11 @@ Command make_rm() {
   auto o = std::make_shared<Options>();
   Command command{"rm", "Remove runs; their folders go to the trash", R"(
 Asks first, unless --yes is given. A run that a finished experiment rests on needs --force, which removes the
-experiment too; so does a run whose event logs are gone, which cannot be restored. A run that a process is
+experiment too; so does a run whose event logs are gone, which cannot come back. A run that a process is
 working on is never removed.
 
-Folders go to OUT/.trash: `harness runs restore` brings runs and experiments back, `harness runs prune` deletes
-them for good. After an interruption, repeat the command.
+Folders go to OUT/.trash: `harness import OUT/.trash/ID` brings runs and their experiments back, `harness runs
+prune` deletes them for good. After an interruption, repeat the command.
 Examples:
   harness runs rm 0562654b
   harness runs rm 0562654b 72ddc025 --force --yes)"};
@@ -305,43 +244,9 @@ Examples:
   add_workspace_options(command, o->place);
   add_json_option(command, o->json);
   command.add("--yes", &o->yes, "do not ask");
-  command.add("--force", &o->force, "remove also what experiments use, or cannot be restored");
+  command.add("--force", &o->force, "remove also what experiments use, or cannot come back");
   command.run = [o] { return remove(*o); };
   return command;
-}
-
-Command make_restore() {
-  auto o = std::make_shared<Options>();
-  Command command{"restore", "Restore removed runs from the trash, with their rows", R"(
-The folder goes back to its place; the rows are rebuilt from the record of the removal and the run's event
-logs. An experiment that went with a run comes back once all of its runs are there. `harness runs prune
---dry-run` lists the trash.
-Examples:
-  harness runs restore 0562654b
-  harness runs restore 0562654bf1b14d57.2         # the second one of a run that was removed twice)"};
-  command.add("id", &o->ids, "ids of removed runs, or their first digits",
-              {.required = true,
-               .offers = [&place = o->place] { return names_of(trash_of(find_workspace(place))); }});
-  add_workspace_options(command, o->place);
-  return with_json(std::move(command), o, restore);
-}
-
-Command make_adopt() {
-  auto o = std::make_shared<Options>();
-  Command command{"adopt", "Adopt run folders that were copied from another workspace", R"(
-Copy the run's whole folder into the workspace under its own name, then adopt it. Its id must be the hash of
-what its job.json asks for, its training and evaluations finished, its logs, checkpoints and images whole; else
-nothing changes, and the exit status is 1.
-
-Adopted are the run, its training and its evaluations on the validation split (of the starting weights also on
-the test split). A folder does not hold which table asked for the run, which settings were chosen by hand and
-what was selected: repeat the reproduce command for these. It runs nothing again that the folder holds.
-Examples:
-  cp -r /mnt/other/runs/0562654bf1b14d57 runs/ && harness runs adopt 0562654bf1b14d57)"};
-  command.add("id", &o->ids, "names of run folders in the workspace, or their first digits",
-              {.required = true});
-  add_workspace_options(command, o->place);
-  return with_json(std::move(command), o, adopt);
 }
 
 Command make_cancel() {
@@ -375,13 +280,12 @@ Examples:
 }
 
 Command make_runs() {
-  Command command{"runs", "Show, remove, restore, adopt or cancel a run", R"(
+  Command command{"runs", "Show, remove or cancel a run", R"(
 A run is one training of a method with a seed, or the starting weights. `harness list runs` shows the ids.
 Examples:
   harness runs show 0562654b
-  harness runs rm 0562654b
-  harness runs restore 0562654b)"};
-  command.commands = {make_show(), make_rm(), make_restore(), make_adopt(), make_cancel(), make_prune()};
+  harness runs rm 0562654b)"};
+  command.commands = {make_show(), make_rm(), make_cancel(), make_prune()};
   return command;
 }
 

@@ -9,9 +9,6 @@
 
 namespace harness {
 
-/// A run's folder on its way out is first renamed to this and its id.
-inline constexpr const char* kRemovedPrefix = ".removed-";
-
 /// In a workspace: a folder an experiment, N-TABLE.
 inline constexpr const char* kExperimentsFolder = "experiments";
 

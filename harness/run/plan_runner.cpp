@@ -20,7 +20,7 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// Files that another workspace has under a second name (`harness merge`) become this one's own: a worker
+/// Files that another workspace has under a second name (`harness import`) become this one's own: a worker
 /// writes images in their place.
 void own_files(const fs::path& folder) {
   std::error_code absent;

@@ -10,10 +10,9 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "harness/runs/adoption.h"
+#include "harness/runs/removal.h"
 #include "harness/runs/scratch_database.h"
 #include "harness/runs/stored_files.h"
-#include "harness/runs/trash.h"
 #include "results/store/database_diff.h"
 #include "results/store/left_out.h"
 #include "results/store/record_type.h"
@@ -330,26 +329,20 @@ void check_rows(const Workspace& workspace, Store& store, Checked& checked) {
 }
 
 /// What to do about a run's folder without rows.
-std::string advice_for(const std::string& run, const Workspace& workspace, const JournalRuns& recorded,
-                       const std::vector<TrashEntry>& trash) {
+std::string advice_for(const std::string& run, const Workspace& workspace, const JournalRuns& recorded) {
   const auto& at = workspace.options;
   if (recorded.kept.contains(run))
     return fmt::format("the journal records it: `harness db rebuild{}` brings its rows back", at);
-  if (std::ranges::any_of(trash, [&](const auto& e) { return e.run == run && !e.is_whole(); })) {
-    return fmt::format(
-        "its removal was interrupted: `harness runs rm {}{}` ends it, `harness runs restore {}{}` undoes it",
-        run, at, run, at);
-  }
-  return fmt::format("`harness runs adopt {}{}` takes it in", run, at);
+  return fmt::format("`harness import {}{}` takes it in, `harness runs rm {}{}` moves it to the trash",
+                     shell_word(workspace.run_folder(run).string()), at, run, at);
 }
 
 void check_folders(const Workspace& workspace, Store& store, Checked& checked) {
   const auto recorded = runs_in_journal(workspace.journal());  // a damaged one is a finding of its own
-  const auto trash = trash_of(workspace);
   for (const auto& run : unknown_run_folders(store, workspace)) {
     checked.findings.push_back(fmt::format("{} is the folder of a run that the DB does not know; {}",
                                            workspace.run_folder(run).string(),
-                                           advice_for(run, workspace, recorded, trash)));
+                                           advice_for(run, workspace, recorded)));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/text.h"
+#include "harness/runs/job_files.h"
 #include "harness/runs/trash.h"
 #include "harness/show/run_report.h"
 #include "results/store/journal.h"
@@ -43,39 +44,23 @@ void require_free(const Removal& removal) {
   }
 }
 
-/// What the journal says of a run.
-std::vector<Json> records_of_run(const History& history, const std::string& run) {
-  std::vector<Json> records;
-  for (const auto& entry : history.entries) {
-    if (entry.record.value("run", std::string()) == run) records.push_back(entry.record);
-  }
-  return records;
-}
-
-/// What the journal says of the experiment of this number.
-std::vector<Json> records_of_experiment(const History& history, Store& store, std::int64_t number) {
-  std::vector<Json> records;
-  const auto found = std::ranges::find_if(history.entries, [&](const HistoryEntry& entry) {
-    return type_of(entry.record) == "experiment" && store.number_of_experiment(entry.record) == number;
-  });
-  if (found == history.entries.end()) return records;
-  for (const auto& entry : history.entries) {
-    if (entry.experiment == found->experiment) records.push_back(entry.record);
-  }
-  return records;
-}
-
-/// How far the event logs of a run's jobs were read, by path in its folder.
-std::map<std::string, std::uint64_t> logs_of(Store& store, const std::string& run) {
-  std::map<std::string, std::uint64_t> logs;
-  const auto add = [&](const std::string& job, const fs::path& folder) {
+/// Event logs of a run's jobs that are gone from its folder, or shorter than what was read of them: rows
+/// cannot be made from them again.
+std::vector<std::string> lost_logs(Store& store, const std::string& run, const fs::path& folder) {
+  std::vector<std::string> lost;
+  if (!fs::is_directory(folder)) return lost;
+  const auto look = [&](const std::string& job, const fs::path& part) {
     const auto status = store.job_state(job);
-    if (status && status->log_offset > 0) logs[(folder / kEventLog).string()] = status->log_offset;
+    if (!status || status->log_offset <= 0) return;
+    std::error_code absent;
+    const auto size = fs::file_size(folder / part / kEventLog, absent);
+    if (absent || size < static_cast<std::uintmax_t>(status->log_offset))
+      lost.push_back((part / kEventLog).string());
   };
-  add(run, {});
+  look(run, {});
   for (const auto& evaluation : store.evaluations(run))
-    add(evaluation.id, fs::path(evaluation.folder).filename());
-  return logs;
+    look(evaluation.id, fs::path(evaluation.folder).filename());
+  return lost;
 }
 
 }  // namespace
@@ -94,8 +79,16 @@ Removal removal_of(Store& store, const Workspace& workspace, const std::string& 
           .run = store.run(id),
           .folder = folder,
           .experiments = experiments_with(store, id),
-          .lost_logs =
-              fs::is_directory(folder) ? lost_logs(logs_of(store, id), folder) : std::vector<std::string>()};
+          .lost_logs = lost_logs(store, id, folder)};
+}
+
+std::vector<std::string> unknown_run_folders(Store& store, const Workspace& workspace) {
+  std::vector<std::string> names;
+  for (const auto& entry : entries_below(workspace.folder)) {
+    const auto name = entry.filename().string();
+    if (is_stray(workspace, name) && !store.run(name)) names.push_back(name);
+  }
+  return names;
 }
 
 std::vector<Removal> find_removals(Store& store, const Workspace& workspace,
@@ -115,8 +108,8 @@ void require_removable(const Removal& removal, const Workspace& workspace, bool 
   require_free(removal);
   if (force) return;
   if (!removal.lost_logs.empty()) {
-    throw Error(fmt::format("run {} lacks {}: `harness runs restore` could not bring its rows back",
-                            removal.text(), join(removal.lost_logs, ", ")),
+    throw Error(fmt::format("run {} lacks {}: `harness import` could not bring its rows back", removal.text(),
+                            join(removal.lost_logs, ", ")),
                 removal.folder.string(),
                 "put it back from a copy, or remove the run all the same with --force", Status::kFailed);
   }
@@ -145,28 +138,10 @@ Error used_error(const std::vector<Removal>& removals, const std::string& comman
       status);
 }
 
-std::optional<std::string> remove_run(Store& store, const Workspace& workspace, const Removal& removal,
-                                      const std::string& by) {
-  if (!fs::exists(removal.folder)) {
-    store.forget(removal.id);
-    return std::nullopt;
-  }
-  const auto history = history_of(read_journal(workspace.journal()).records);
-  const auto entry = prepare_trash(workspace, {.run = removal.id,
-                                               .label = removal.label(),
-                                               .removed = utc_now(),
-                                               .from = fs::absolute(removal.folder).string(),
-                                               .by = by,
-                                               .records = records_of_run(history, removal.id),
-                                               .logs = logs_of(store, removal.id)});
-  for (const auto& e : removal.experiments) {
-    const auto id = e.at("experiment").get<std::int64_t>();
-    if (const auto records = records_of_experiment(history, store, id); !records.empty())
-      keep_experiment(workspace, id, records);
-  }
+std::optional<fs::path> remove_run(Store& store, const Workspace& workspace, const Removal& removal) {
   store.forget(removal.id);
-  fill_trash(entry, removal.folder);
-  return entry.name;
+  if (!fs::exists(removal.folder)) return std::nullopt;
+  return move_to_trash(workspace, removal.id);
 }
 
 }  // namespace harness

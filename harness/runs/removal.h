@@ -27,6 +27,9 @@ struct Removal {
 /// What removing one run of this workspace means, also where there is neither row nor folder.
 Removal removal_of(Store& store, const Workspace& workspace, const std::string& id);
 
+/// Folders of runs in the workspace that the DB does not know: their names.
+std::vector<std::string> unknown_run_folders(Store& store, const Workspace& workspace);
+
 /// What `ids` (whole, or unique beginnings) mean, each once. Throws Error (status 2) for an unknown one.
 std::vector<Removal> find_removals(Store& store, const Workspace& workspace,
                                    const std::vector<std::string>& ids);
@@ -40,9 +43,9 @@ void require_removable(const Removal& removal, const Workspace& workspace, bool 
 /// `command` needs --force for.
 Error used_error(const std::vector<Removal>& removals, const std::string& command, Status status);
 
-/// Takes the rows away, then moves the folder into the trash: repeating an interrupted command ends the
-/// removal. `by`: the command. Gives the name of its entry in the trash; nothing where there was no folder.
-std::optional<std::string> remove_run(Store& store, const Workspace& workspace, const Removal& removal,
-                                      const std::string& by);
+/// Takes the rows away, then renames the folder into the trash: repeating an interrupted command ends the
+/// removal. Gives its place in the trash; nothing where there was no folder.
+std::optional<std::filesystem::path> remove_run(Store& store, const Workspace& workspace,
+                                                const Removal& removal);
 
 }  // namespace harness

@@ -59,7 +59,7 @@ void forget_runs(const Plan& plan, Store& store, Progress& progress) {
   int moved = 0;
   for (const auto& run : plan.runs) {
     const auto removal = removal_of(store, plan.workspace, run.job.id);
-    if (remove_run(store, plan.workspace, removal, "reproduce --fresh")) ++moved;
+    if (remove_run(store, plan.workspace, removal)) ++moved;
   }
   if (moved == 0) return;
   progress.say(fmt::format("note: {} moved to {}; `harness runs prune{}` frees the disk",

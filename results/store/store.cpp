@@ -135,11 +135,6 @@ std::int64_t Store::record_reproduction(const ReproductionRecord& reproduction) 
   });
 }
 
-void Store::show_again(std::int64_t reproduction_id) {
-  impl_->write([&] {
-    const auto shown = reproduction(reproduction_id);
-    if (shown) impl_->carry_out(journal_shown_again(reproduction_id), shown->finished);
-  });
 }
 
 void Store::record_comparisons(std::int64_t reproduction_id, std::span<const ComparisonRecord> comparisons) {

@@ -112,9 +112,6 @@ class Store {
   /// The number under which the reproduction of such a record is there.
   std::optional<std::int64_t> number_of_experiment(const Json& record);
 
-  /// Makes a reproduction the last one, its time as it was.
-  void show_again(std::int64_t reproduction_id);
-
   std::optional<JobStatus> job_state(const std::string& id);
   std::vector<PromptSet> prompt_sets();  ///< in order of recording
   std::vector<StoredRun> runs();         ///< in order of creation

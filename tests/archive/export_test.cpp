@@ -7,15 +7,6 @@ namespace {
 
 using Export = WithArchive;
 
-/// The only file of the archive whose name within its folder ends so.
-Packed file_in(const std::vector<Packed>& entries, const std::string& ending) {
-  for (const auto& entry : entries) {
-    if (entry.name.ends_with(ending)) return entry;
-  }
-  ADD_FAILURE() << ending;
-  return {};
-}
-
 TEST_F(Export, TwiceIsTheSameFileWhereverTheWorkspaceLies) {
   fs::create_directories(at("deep/er"));
   fs::copy(at("runs"), at("deep/er/moved"), fs::copy_options::recursive | fs::copy_options::copy_symlinks);
@@ -79,33 +70,6 @@ TEST_F(Export, NamesNoFolderOfWeightsAndVerifyIsToldWhereTheyAre) {
   place().fails(2, {"verify", "--out", "taken", "--weights", (place().share() / "backbones/glyph").string()},
                 {"holds other weights"});
   ok({"verify", "--out", "taken", "--weights", weights.string()}, {"same bits"});
-}
-
-TEST_F(Export, DescribesEveryFileAsRoCrateDoes) {
-  const auto entries = entries_of(at("small.tar.zst"));
-  const auto crate = parse_json(file_in(entries, kCrateFile).bytes, "crate");
-  const auto& graph = crate.at("@graph");
-  const auto descriptor = entry(graph, {{"@id", "ro-crate-metadata.json"}});
-  EXPECT_EQ(descriptor.at("@type"), "CreativeWork");
-  EXPECT_EQ(descriptor.at("conformsTo").at("@id"), "https://w3id.org/ro/crate/1.1");
-  EXPECT_EQ(descriptor.at("about").at("@id"), "./");
-  const auto root = entry(graph, {{"@id", "./"}});
-  EXPECT_EQ(root.at("@type"), "Dataset");
-  EXPECT_FALSE(root.contains("license"));
-  std::set<std::string> parts;
-  for (const auto& part : root.at("hasPart")) parts.insert(part.at("@id"));
-  EXPECT_EQ(parts.size() + 1, entries.size()) << "all but the description itself";
-  for (const auto& packed : entries) {
-    const auto name = packed.name.substr(packed.name.find('/') + 1);
-    if (name == kCrateFile || name == kManifestFile) continue;
-    const auto file = entry(graph, {{"@id", name}});
-    EXPECT_EQ(file.at("@type"), "File");
-    EXPECT_EQ(file.at("sha256"), sha256_hex(packed.bytes));
-    EXPECT_EQ(file.at("contentSize"), std::to_string(packed.bytes.size()));
-    EXPECT_TRUE(parts.contains(name));
-  }
-  const auto action = entry(graph, {{"@type", "CreateAction"}});
-  EXPECT_EQ(entry(graph, {{"@id", action.at("instrument").at("@id")}}).at("@type"), "SoftwareApplication");
 }
 
 TEST_F(Export, LeavesImagesAndCheckpointsOutUnlessTheyAreAskedFor) {

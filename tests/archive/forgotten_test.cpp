@@ -23,7 +23,7 @@ class Forgotten : public SmokeTest {
       ok({"import", file, "--out", there});
       ok({"db", "check", "--out", there}, {"sound"});
     }
-    ok({"merge", out, "--out", out + "-merged"});
+    ok({"import", out, "--out", out + "-merged"});
     ok({"db", "check", "--out", out + "-merged"}, {"sound", "every row as in the logs"});
     EXPECT_EQ(experiments(out + "-merged"), experiments(out));
     ok({"db", "rebuild", "--out", out});
@@ -41,7 +41,7 @@ class Forgotten : public SmokeTest {
   }
 };
 
-TEST_F(Forgotten, AfterFreshEveryExperimentIsExportedAndTheWorkspaceMerged) {
+TEST_F(Forgotten, AfterFreshEveryExperimentIsExportedAndTheWorkspaceImported) {
   ok(kSmoke);
   ok(smoke({"--fresh"}));
   ok(smoke({"--seeds", "43"}));
@@ -49,14 +49,14 @@ TEST_F(Forgotten, AfterFreshEveryExperimentIsExportedAndTheWorkspaceMerged) {
   expect_readable("runs");
 }
 
-TEST_F(Forgotten, AfterRmAndRestoreEveryExperimentIsExportedAndTheWorkspaceMerged) {
+TEST_F(Forgotten, AfterRmAndImportEveryExperimentIsExportedAndTheWorkspaceImported) {
   ok(kSmoke);
   ok(smoke({"--methods", "ratio-norm"}));
   const std::string dual = entry(place.json({"list", "runs", "--json"}), {{"method", "dual"}}).at("name");
   ok({"runs", "rm", dual, "--force", "--yes"});
   EXPECT_EQ(experiments("runs"), 1U);
   expect_readable("runs");
-  ok({"runs", "restore", dual});
+  ok({"import", "runs/.trash/" + dual});
   EXPECT_EQ(experiments("runs"), 2U);
   fs::remove_all(place.folder() / "runs-merged");
   for (const auto* folder : {"runs-imported1", "runs-imported2"}) fs::remove_all(place.folder() / folder);
@@ -133,7 +133,7 @@ TEST_F(Forgotten, ARecordThatLacksAFieldIsNamedWithFileLineAndField) {
     write_file_atomically(journal, whole);
     change_record(journal, type, change);
     const std::vector<Words> commands = {
-        {"export", "1", "-o", "a.tar.zst"}, {"merge", "runs", "--out", "merged"}, {"status"}, kSmoke};
+        {"export", "1", "-o", "a.tar.zst"}, {"import", "runs", "--out", "merged"}, {"status"}, kSmoke};
     for (const auto& command : commands) {
       const auto outcome = place.fails(2, command, {"runs/journal.log:", words});
       EXPECT_THAT(outcome.err, Not(HasSubstr("json.exception")));

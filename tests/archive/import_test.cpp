@@ -44,14 +44,30 @@ TEST_F(Import, TwiceChangesNothing) {
   const auto before = listing(at(out));
   ok({"import", "small.tar.zst", "--out", out}, {"already in"});
   EXPECT_EQ(listing(at(out)), before);
-  EXPECT_TRUE(place().json({"import", "small.tar.zst", "--out", out, "--json"}).at("already_here"));
+  const auto document = place().json({"import", "small.tar.zst", "--out", out, "--json"});
+  EXPECT_TRUE(document.at("experiments").at(0).at("already_here"));
+  EXPECT_EQ(document.at("sources").at(0).at("kind"), "archive");
+  EXPECT_EQ(document.at("runs"), Json::array());
+}
+
+TEST_F(Import, TakesAnArchiveThatAlsoDescribesItselfAsRoCrate) {
+  const auto archive = changed([](auto& entries) {
+    auto manifest = ArchiveManifest::parse(entries.front().bytes, "manifest");
+    const std::string name = "ro-crate-metadata.json";
+    manifest.files[name] = packed_bytes("{}");
+    entries.front().bytes = manifest.text();
+    entries.push_back({.name = manifest.name() + "/" + name, .bytes = "{}"});
+  });
+  const auto out = fresh("crate");
+  ok({"import", archive, "--out", out}, {"experiment 1 (sd35-ocr)"});
+  ok({"db", "check", "--out", out}, {"sound"});
 }
 
 TEST_F(Import, TakesTheNextNumberWhereItsOwnIsTaken) {
   const auto out = other_workspace();
   const auto first = ok({"table", "--experiment", "1", "--out", out}).out;
   const auto imported = place().json({"import", "whole.tar.zst", "--out", out, "--json"});
-  EXPECT_EQ(imported.at("experiment"), 2);
+  EXPECT_EQ(imported.at("experiments").at(0).at("number"), 2);
   EXPECT_EQ(ok({"table", "--experiment", "2", "--out", out}).out, ok({"table"}).out);
   EXPECT_EQ(ok({"table", "--experiment", "1", "--out", out}).out, first);
   EXPECT_TRUE(fs::exists(at(out) / "experiments/2-sd35-ocr/table.md"));

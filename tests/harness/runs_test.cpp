@@ -22,17 +22,22 @@ class RunOfDual : public MadeTest {
  protected:
   const std::string id = run_of(place, "dual"), rows = place.metric_rows();
   const fs::path trash = runs / ".trash";
+  /// As it is typed.
+  const std::string in_trash = "runs/.trash/" + id;
 
-  /// A second workspace of the same place that lacks the run, whose folder is copied into it.
+  /// A second workspace of the same place that lacks the run, and a copy of the run's folder.
   void make_there() {
     ok(smoke({"--methods", "ratio-norm", "--out", "there"}));
-    fs::copy(runs / id, place.folder() / "there" / id, fs::copy_options::recursive);
+    fs::create_directories(place.folder() / "copies");
+    fs::copy(runs / id, place.folder() / copied, fs::copy_options::recursive);
   }
+  const std::string copied = "copies/" + id;
+  const Words import_copied = {"import", copied, "--out", "there"};
 };
 using RunsShow = RunOfDual;
-using RunsAdopt = RunOfDual;
+using ImportRun = RunOfDual;
 using RunsRm = RunOfDual;
-using RunsRestore = RunOfDual;
+using ImportRemoved = RunOfDual;
 using RunsPrune = RunOfDual;
 using Fresh = RunOfDual;
 using List = RunOfDual;
@@ -207,10 +212,10 @@ TEST_F(RunsRm, WhatItRemovedIsToldWhereTheAnswerCannotBeWritten) {
     ok(kSmoke);
     const auto [said, status] = shown(place, "runs rm " + id + " --yes --force" + json, "2>&1 >/dev/full");
     EXPECT_EQ(status, 1);
-    EXPECT_THAT(said, HasSubstr("removed run " + id + " (dual, seed 42); `harness runs restore " + id + "`"));
+    EXPECT_THAT(said, HasSubstr("removed run " + id + " (dual, seed 42); `harness import " + in_trash + "`"));
     EXPECT_THAT(said, HasSubstr("removed experiment 1"));
     EXPECT_THAT(said, HasSubstr("cannot write to standard output"));
-    ok({"runs", "restore", id});
+    ok({"import", in_trash});
   }
 }
 
@@ -239,26 +244,18 @@ Outcome killed_at(Workplace& place, const std::string& call, const std::string& 
   return outcome;
 }
 
-TEST_F(RunsRm, KilledBeforeTheRowsAreGoneLeavesEverythingAsItWas) {
-  EXPECT_EQ(killed_at(place, "rename", "removed.json", {"runs", "rm", id, "--yes", "--force"}).status,
-            1000 + SIGKILL);
-  EXPECT_EQ(place.metric_rows(), rows);
-  expect_sound();
-  ok({"runs", "rm", id, "--yes", "--force"});
-  EXPECT_TRUE(fs::exists(trash / id / "run/job.json"));
-}
-
 // Between the rows and the folder.
 TEST_F(RunsRm, KilledBeforeTheFolderMovesCanGoOnEndOrBeUndone) {
   for (const std::string way : {"go on", "end", "undo"}) {
     begin_anew();
     ok(kSmoke);
-    EXPECT_EQ(killed_at(place, "rename", id + "/run", {"runs", "rm", id, "--yes", "--force"}).status,
+    EXPECT_EQ(killed_at(place, "rename", ".trash/" + id, {"runs", "rm", id, "--yes", "--force"}).status,
               1000 + SIGKILL);
     // The rows are gone as a whole, and the folder stands whole under the run's name.
     EXPECT_EQ(place.count("runs WHERE id = '" + id + "'"), 0);
-    fails(1, {"db", "check"}, {},
-          {"`harness runs rm " + id + "` ends it", "`harness runs restore " + id + "` undoes it"});
+    fails(
+        1, {"db", "check"}, {},
+        {"`harness import runs/" + id + "` takes it in, `harness runs rm " + id + "` moves it to the trash"});
     if (way == "go on") {
       // A whole folder is read again by the next reproduce: nothing is trained twice.
       place.environment["HARNESS_FAKE_MODE"] = "die";
@@ -267,97 +264,126 @@ TEST_F(RunsRm, KilledBeforeTheFolderMovesCanGoOnEndOrBeUndone) {
     } else if (way == "end") {
       ok({"runs", "rm", id, "--yes"});
       EXPECT_FALSE(fs::exists(runs / id));
-      ok({"runs", "restore", id});  // what was written down first is still known
+      ok({"import", in_trash});
       EXPECT_EQ(place.metric_rows(), rows);
     } else {
-      ok({"runs", "restore", id});
+      ok({"import", "runs/" + id}, {"experiment 1 (sd35-ocr) is in runs"});
       EXPECT_EQ(place.metric_rows(), rows);
     }
     expect_sound();
   }
 }
 
-TEST_F(RunsRm, WhatItRemovedIsInTheTrashAndRestoreBringsRunAndExperimentBack) {
+TEST_F(RunsRm, WhatItRemovedIsInTheTrashAndImportBringsRunAndExperimentBack) {
   const auto table = place.run({"table"}).out;
   const auto experiments = place.run({"list", "experiments"}).out;
-  ok({"runs", "rm", id, "--yes", "--force"}, {"`harness runs restore " + id + "` brings it back"});
-  EXPECT_TRUE(fs::exists(trash / id / "run/job.json"));
-  const auto entry = read_json(trash / id / "removed.json");
-  EXPECT_EQ(entry.at("label"), "dual, seed 42");
-  EXPECT_EQ(entry.at("by"), "runs rm");
-  EXPECT_THAT(entry.at("from").get<std::string>(), HasSubstr(id));
+  ok({"runs", "rm", id, "--yes", "--force"}, {"`harness import " + in_trash + "` brings it back"});
+  EXPECT_TRUE(fs::exists(trash / id / "job.json"));
   EXPECT_EQ(place.json({"list", "experiments", "--json"}), Json::array());
-  ok({"runs", "restore", id.substr(0, 8)}, {"restored experiment 1"});
+  ok({"import", in_trash}, {"1 new run", "experiment 1 (sd35-ocr) is in runs"});
   EXPECT_EQ(place.metric_rows(), rows);
   EXPECT_EQ(place.run({"table"}).out, table);
   EXPECT_EQ(place.run({"list", "experiments"}).out, experiments);
-  EXPECT_FALSE(fs::exists(trash / id));
   expect_sound();
   ok({"db", "rebuild"});
   EXPECT_EQ(place.run({"table"}).out, table);
-  fails(2, {"runs", "restore", id});  // it is not in the trash
+  const auto logged = read_file(journal);
+  ok({"import", in_trash}, {"no run was new", "is already in"});
+  EXPECT_EQ(read_file(journal), logged);
 }
 
-TEST_F(RunsRestore, AnExperimentComesBackWithTheLastOfItsRuns) {
+TEST_F(RunsRm, TheSameRunIsRemovedAndComesBackAsOftenAsOneLikes) {
+  for (const auto& name : {id, id + ".2", id + ".3"}) {
+    ok({"runs", "rm", id, "--yes", "--force"}, {"`harness import runs/.trash/" + name + "`"});
+    ok({"import", "runs/.trash/" + name}, {"1 new run", "experiment 1 (sd35-ocr) is in runs"});
+    EXPECT_EQ(place.metric_rows(), rows);
+    expect_sound();
+  }
+}
+
+TEST_F(ImportRemoved, AnExperimentComesBackWithTheLastOfItsRuns) {
   const auto first = run_of(place, "dual"), second = run_of(place, "ratio-norm");
-  ok({"runs", "rm", first, "--yes", "--force"});
-  ok({"runs", "rm", second, "--yes"});  // no experiment rests on it any more
-  ok({"runs", "restore", first}, {}, {"experiment 1 comes back once its other runs are restored"});
-  EXPECT_EQ(place.json({"list", "experiments", "--json"}), Json::array());
-  EXPECT_THAT(place.run({"runs", "restore", second}).out, HasSubstr("restored experiment 1"));
+  for (const std::string again : {"", ".2"}) {
+    ok({"runs", "rm", first, "--yes", "--force"});
+    ok({"runs", "rm", second, "--yes"});  // no experiment rests on it any more
+    ok({"import", "runs/.trash/" + first + again}, {"1 run, 0 experiments"});
+    EXPECT_EQ(place.json({"list", "experiments", "--json"}), Json::array());
+    ok({"import", "runs/.trash/" + second + again}, {"experiment 1 (sd35-ocr) is in runs"});
+    EXPECT_EQ(place.json({"list", "experiments", "--json"}).size(), 1u);
+    EXPECT_EQ(place.metric_rows(), rows);
+    expect_sound();
+  }
+}
+
+TEST_F(ImportRemoved, AnExperimentWhoseOtherRunsWereMadeAnewWithoutItsEvaluationsIsLeftOut) {
+  const auto other = run_of(place, "ratio-norm");
+  ok({"runs", "rm", id, other, "--yes", "--force"});
+  place.write("short.json", {{"extends", "sd35-ocr"},
+                             {"id", "short"},
+                             {"scales", {{"smoke", {{"limit", {{"validation", 10}, {"test", 12}}}}}}}});
+  ok(with(smoke_of("short.json"), {"--methods", "ratio-norm"}));
+  ok({"import", in_trash}, {"1 new run"});
   EXPECT_EQ(place.json({"list", "experiments", "--json"}).size(), 1u);
   expect_sound();
 }
 
-TEST_F(RunsRestore, ARunThatCannotBeReadAgainStaysInTheTrash) {
-  ok({"runs", "rm", id, "--yes", "--force"});
-  const auto log = trash / id / "run/events.log";
-  damage(log);
-  const auto records = read_file(journal);
-  fails(1, {"runs", "restore", id}, {"it stays in the trash"});
-  EXPECT_TRUE(fs::exists(log));
-  EXPECT_FALSE(fs::exists(runs / id));
-  EXPECT_EQ(read_file(journal), records);
-  EXPECT_EQ(place.count("runs WHERE id = '" + id + "'"), 0);
+TEST_F(ImportRemoved, OneThatWasInterruptedCanBeGoneOnWith) {
+  begin_anew();
+  const auto busy = place.start_busy(kSmoke, "train");
+  place.end(busy, SIGKILL);
+  const auto run = busy.folder.filename().string();
+  ok({"runs", "rm", run, "--yes"});
+  ok({"import", "runs/.trash/" + run}, {"1 new run"});
+  EXPECT_EQ(place.json({"runs", "show", run, "--json"}).at("name"), run);
+  ok(kSmoke);
+  expect_sound();
 }
 
 // Its rows were made from the logs: without them it would come back as a run that was never begun.
-TEST_F(RunsRestore, ARunWhoseLogsWereGoneOrAreCutShortIsRefusedUntilTheyAreBack) {
-  for (const std::string way : {"gone before", "gone since", "cut short"}) {
+TEST_F(ImportRemoved, ARunWhoseLogsAreDamagedGoneOrCutShortIsRefusedUntilTheyAreBack) {
+  for (const std::string way : {"gone before", "gone since", "cut short", "damaged"}) {
     begin_anew();
     ok(kSmoke);
-    const auto log = runs / id / "events.log", kept = trash / id / "run/events.log";
+    const auto log = runs / id / "events.log", kept = trash / id / "events.log";
     const auto bytes = read_file(log);
     if (way == "gone before") {
       fs::remove(log);
       fails(1, {"runs", "rm", id, "--yes"},
-            {"lacks events.log: `harness runs restore` could not bring its rows back"});
+            {"lacks events.log: `harness import` could not bring its rows back"});
       EXPECT_EQ(place.metric_rows(), rows);
     }
-    const auto removed = ok({"runs", "rm", id, "--yes", "--force"});
+    const auto outcome = ok({"runs", "rm", id, "--yes", "--force"});
     EXPECT_EQ(
-        removed.out.find("needs events.log back in the trash first, which is gone") != std::string::npos,
+        outcome.out.find("needs events.log back in the trash first, which is gone") != std::string::npos,
         way == "gone before")
-        << removed.out;
+        << outcome.out;
     if (way == "gone since") fs::remove(kept);
     if (way == "cut short") write_file_atomically(kept, bytes.substr(0, bytes.find('\n') + 1));
+    if (way == "damaged") damage(kept);
     const auto records = read_file(journal);
-    fails(1, {"runs", "restore", id},
-          {"run " + id + " (dual, seed 42) cannot be restored: events.log is gone",
-           "the run stays in the trash"});
-    EXPECT_TRUE(fs::exists(trash / id / "run/job.json"));
+    fails(way == "damaged" ? 2 : 1, {"import", in_trash}, {in_trash});
+    EXPECT_TRUE(fs::exists(trash / id / "job.json"));
     EXPECT_FALSE(fs::exists(runs / id));
     EXPECT_EQ(read_file(journal), records);
+    EXPECT_EQ(place.count("runs WHERE id = '" + id + "'"), 0);
     write_file_atomically(kept, bytes);
-    ok({"runs", "restore", id});
+    ok({"import", in_trash});
     EXPECT_EQ(place.metric_rows(), rows);
   }
 }
 
-TEST_F(RunsRestore, KilledInBetweenCanBeRepeated) {
+TEST_F(ImportRemoved, KilledBeforeAndAfterTheRowsAreThereCanBeRepeated) {
   ok({"runs", "rm", id, "--yes", "--force"});
-  EXPECT_EQ(killed_at(place, "rename", ".removed-", {"runs", "restore", id}).status, 1000 + SIGKILL);
-  EXPECT_EQ(place.metric_rows(), rows) << "its rows came back before its place in the trash went";
+  EXPECT_EQ(killed_at(place, "rename", "runs/" + id, {"import", in_trash}).status, 1000 + SIGKILL);
+  EXPECT_EQ(place.count("runs WHERE id = '" + id + "'"), 0);
+  ok({"import", in_trash}, {"1 new run", "experiment 1 (sd35-ocr) is in runs"});
+  EXPECT_EQ(place.metric_rows(), rows);
+  ok({"runs", "rm", id, "--yes", "--force"});
+  fs::rename(trash / (id + ".2"), runs / id);
+  // Its copy for the time of the import goes after the rows have come.
+  EXPECT_EQ(killed_at(place, "unlinkat", "events.log", {"import", "runs/" + id}).status, 1000 + SIGKILL);
+  EXPECT_EQ(place.metric_rows(), rows);
+  ok({"import", "runs/" + id}, {"no run was new", "is already in"});
   ok(kSmoke);
   expect_sound();
 }
@@ -365,13 +391,13 @@ TEST_F(RunsRestore, KilledInBetweenCanBeRepeated) {
 TEST_F(RunsPrune, ListsWhatIsInTheTrashAndDeletesItForGood) {
   EXPECT_THAT(place.run({"runs", "prune", "--yes"}).out, HasSubstr("nothing to prune"));
   ok({"runs", "rm", id, "--yes", "--force"});
-  ok({"runs", "prune", "--dry-run"}, {id, "dual, seed 42", "runs rm", "would free"});
+  ok({"runs", "prune", "--dry-run"}, {id, "dual, seed 42", "would free"});
   EXPECT_TRUE(fs::exists(trash / id));
   const auto document = place.json({"runs", "prune", "--dry-run", "--json"});
   EXPECT_GT(document.at("bytes").get<double>(), 1000);
   // In the middle of its files; what is half deleted is no entry any more.
   EXPECT_EQ(killed_at(place, "unlinkat", ".png", {"runs", "prune", "--yes"}, "5").status, 1000 + SIGKILL);
-  fails(2, {"runs", "restore", id});
+  fails(2, {"import", in_trash});
   ok({"runs", "prune", "--yes"});
   EXPECT_FALSE(fs::exists(trash));
   expect_sound();
@@ -379,9 +405,10 @@ TEST_F(RunsPrune, ListsWhatIsInTheTrashAndDeletesItForGood) {
 
 TEST_F(Fresh, PutsWhatWasThereIntoTheTrash) {
   ok(smoke({"--fresh"}), {}, {"`harness runs prune` frees the disk"});
-  EXPECT_EQ(read_json(trash / id / "removed.json").at("by"), "reproduce --fresh");
-  fails(1, {"runs", "restore", id}, {"it was trained anew since"});
-  EXPECT_TRUE(fs::exists(trash / id / "run"));
+  EXPECT_TRUE(fs::exists(trash / id / "job.json"));
+  ok({"import", in_trash}, {"no run was new"});  // it was trained anew since, with the same results
+  EXPECT_EQ(place.metric_rows(), rows);
+  expect_sound();
 }
 
 TEST_F(Fresh, TakesExperimentsOfOtherCommandsOnlyWhereRmWouldTakeThem) {
@@ -431,17 +458,20 @@ TEST_F(RunsRm, ARunThatTheJournalRecordsAndTheDbLacksIsNoStrayFolder) {
   EXPECT_TRUE(fs::exists(runs / id / "job.json"));
 }
 
-TEST_F(RunsAdopt, ACopiedFolderIsTakenInAndReproduceRunsNothingOfItAgain) {
+TEST_F(ImportRun, ACopiedFolderIsTakenInAndReproduceRunsNothingOfItAgain) {
   make_there();
+  fs::copy(runs / id, place.folder() / "there" / id, fs::copy_options::recursive);
   const auto check = fails(1, {"db", "check", "--out", "there"}, {},
-                           {"`harness runs adopt " + id + " --out there` takes it in"});
+                           {"`harness import there/" + id + " --out there` takes it in"});
   EXPECT_THAT(check.err, Not(HasSubstr("db rebuild"))) << "no row is wrong";
-  const auto adopted = place.json({"runs", "adopt", id.substr(0, 8), "--out", "there", "--json"});
-  EXPECT_EQ(adopted.at("adopted").at(0).at("name"), id);
-  EXPECT_GT(adopted.at("adopted").at(0).at("evaluations").get<int>(), 0);
-  EXPECT_EQ(adopted.at("adopted").at(0).at("left_to_reproduce"), 1) << "the test split needs a selection";
+  const auto imported = place.json({"import", "there/" + id, "--out", "there", "--json"});
+  EXPECT_EQ(imported.at("sources").at(0).at("kind"), "run");
+  EXPECT_EQ(imported.at("experiments"), Json::array());
+  EXPECT_THAT(imported.at("notes").dump(),
+              HasSubstr("1 evaluation of run " + id + " on the test split left to"))
+      << "the test split needs a selection";
   EXPECT_EQ(place.json({"runs", "show", id, "--out", "there", "--json"}).at("state"), "done");
-  place.ok({"list", "runs", "--out", "there"}, {id + "  (adopted)"});
+  place.ok({"list", "runs", "--out", "there"}, {id + "  (imported)"});
   for (const auto& run : place.json({"list", "runs", "--out", "there", "--json"}))
     EXPECT_EQ(run.at("table"), run.at("name") == id ? "" : "sd35-ocr");
   expect_sound({"--out", "there"});
@@ -460,24 +490,31 @@ TEST_F(RunsAdopt, ACopiedFolderIsTakenInAndReproduceRunsNothingOfItAgain) {
   expect_sound({"--out", "there"});
 }
 
-TEST_F(RunsAdopt, FoldersAloneMakeAWorkspace) {
-  std::vector<std::string> adopt = {"runs", "adopt", "--out", "bare"};
-  fs::create_directories(place.folder() / "bare");
-  for (const auto& run : place.json({"list", "runs", "--json"})) {
-    const auto name = run.at("name").get<std::string>();
-    fs::copy(runs / name, place.folder() / "bare" / name, fs::copy_options::recursive);
-    adopt.push_back(name);
-  }
-  ok(adopt);
+TEST_F(ImportRun, OfAnotherWorkspaceIsOnlyReadAndComesInWhole) {
+  ok(smoke({"--methods", "ratio-norm", "--out", "there"}));
+  ok({"import", "runs/" + id, "--out", "there"}, {"1 new run"});
+  EXPECT_EQ(place.metric_rows(), rows);
+  expect_sound({"--out", "there"});
+  place.environment["HARNESS_FAKE_MODE"] = "die";
+  ok(smoke({"--methods", "ratio-norm,dual", "--out", "there"}));
+  expect_sound({"--out", "there"});
+  expect_sound();
+}
+
+TEST_F(ImportRun, FoldersAloneMakeAWorkspace) {
+  Words import = {"import", "--out", "bare"};
+  for (const auto& run : place.json({"list", "runs", "--json"}))
+    import.push_back("runs/" + run.at("name").get<std::string>());
+  ok(import);
   expect_sound({"--out", "bare"});
   place.environment["HARNESS_FAKE_MODE"] = "die";
   ok(smoke({"--out", "bare"}));
   EXPECT_EQ(place.metric_rows("bare/results.sqlite"), place.metric_rows());
 }
 
-TEST_F(RunsAdopt, WhatIsNotWholeIsRefusedAndChangesNothing) {
+TEST_F(ImportRun, WhatIsNotWholeIsRefusedAndChangesNothing) {
   make_there();
-  const auto folder = place.folder() / "there" / id, original = runs / id;
+  const auto folder = place.folder() / copied, original = runs / id;
   const auto some = [&](const std::string& part, const std::string& below = "eval-validation") {
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
       const auto path = entry.path().string();
@@ -512,23 +549,23 @@ TEST_F(RunsAdopt, WhatIsNotWholeIsRefusedAndChangesNothing) {
       {[&] { write_file_atomically(some(".png"), "no picture"); }, "not the file that was scored"},
       {[&] { fs::remove(some(".png")); }, "1 gone"},
       {[&] { write_file_atomically(some("positions.json"), "[1]"); }, "is not the list of prompts"},
-      {[&] { write_file_atomically(some("positions.json"), "{}"); }, "cannot be adopted"}};
+      {[&] { write_file_atomically(some("positions.json"), "{}"); }, "positions.json"}};
   const auto records = read_file(place.folder() / "there/journal.log");
   const auto listed = place.run({"list", "runs", "--out", "there"}).out;
   for (const auto& kind : kinds) {
     kind.done();
-    fails(1, {"runs", "adopt", id, "--out", "there"}, {kind.said, "cannot be adopted"});
+    fails(2, import_copied, {kind.said});
+    EXPECT_FALSE(fs::exists(place.folder() / "there" / id)) << kind.said;
     EXPECT_EQ(read_file(place.folder() / "there/journal.log"), records) << kind.said;
     EXPECT_EQ(place.run({"list", "runs", "--out", "there"}).out, listed) << kind.said;
     fs::remove_all(folder);
     fs::copy(original, folder, fs::copy_options::recursive);
   }
-  ok({"runs", "adopt", id, "--out", "there"});
-  fails(2, {"runs", "adopt", "0000", "--out", "there"});
+  ok(import_copied);
+  fails(2, {"import", "copies/0000", "--out", "there"});
 }
 
-TEST_F(RunsAdopt, ARefusalLeavesNothingInAWorkspaceThatHadNoRecords) {
-  make_there();
+TEST_F(ImportRun, ARefusalLeavesNothingInAWorkspaceThatHadNoRecords) {
   const auto bare = place.folder() / "bare";
   fs::create_directories(bare);
   fs::copy(runs / id, bare / id, fs::copy_options::recursive);
@@ -538,18 +575,24 @@ TEST_F(RunsAdopt, ARefusalLeavesNothingInAWorkspaceThatHadNoRecords) {
     return names;
   };
   fs::rename(bare / id / "events.log", bare / id / "away");
-  fails(1, {"runs", "adopt", id, "--out", "bare"});
+  fails(2, {"import", "bare/" + id, "--out", "bare"}, {"its training is not finished"});
   EXPECT_EQ(contents(), std::set<std::string>{id});
-  fails(2, {"runs", "adopt", id, "0123", "--out", "bare"});  // there is no such folder
+  fails(2, {"import", "bare/" + id, "bare/0123", "--out", "bare"});  // there is no such folder
   EXPECT_EQ(contents(), std::set<std::string>{id});
   fs::rename(bare / id / "away", bare / id / "events.log");
-  ok({"runs", "adopt", id, "--out", "bare"});
+  ok({"import", "bare/" + id, "--out", "bare"});
 }
 
-TEST_F(RunsAdopt, ARunThatIsThereAlreadyIsNamedHoweverItsIdWasTyped) {
-  for (const auto& typed : {id, id.substr(0, 8)}) {
-    fails(2, {"runs", "adopt", typed}, {"run " + id + " (dual, seed 42) is already in this workspace"});
-  }
+TEST_F(ImportRun, ARunThatIsThereAlreadyIsNotTakenTwiceAndAContradictingOneIsRefused) {
+  const auto before = read_file(journal);
+  make_there();
+  ok({"import", copied}, {"no run was new", "is already in"});
+  EXPECT_EQ(read_file(journal), before);
+  place.environment["HARNESS_FAKE_HACK"] = "darken";
+  ok(smoke({"--out", "contrary"}));
+  fails(1, {"import", "contrary/" + id}, {"events.log", "holds other results than contrary/" + id});
+  EXPECT_EQ(read_file(journal), before);
+  expect_sound();
 }
 
 TEST_F(List, HeadsTheColumnsOfRunsAndExperimentsByWhatTheyHold) {
@@ -565,9 +608,7 @@ TEST_F(RunsRm, AFolderWithoutRowsIsRemovedByItsName) {
   write_file(stray / "job.json", "{}");
   ok({"runs", "rm", "00000000000000aa", "--yes"}, {"a folder without rows"});
   EXPECT_FALSE(fs::exists(stray));
-  EXPECT_THAT(place.run({"runs", "restore", "00000000000000aa"}).out, HasSubstr("which had no rows"));
-  EXPECT_TRUE(fs::exists(stray));
-  ok({"runs", "rm", "00000000000000aa", "--yes"});
+  EXPECT_TRUE(fs::exists(trash / "00000000000000aa/job.json"));
   EXPECT_THAT(place.run({"runs", "rm", "../share", "--yes"}).err, HasSubstr("there is no run"));
   EXPECT_TRUE(fs::exists(place.share()));
 }

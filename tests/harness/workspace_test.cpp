@@ -98,8 +98,7 @@ TEST_F(OneWorkspace, AFolderAndADbOfTwoWorkspacesAreRefusedNamingBoth) {
                                        {"list", "experiments"},
                                        {"runs", "show", theirs},
                                        {"runs", "rm", theirs, "--yes", "--force"},
-                                       {"runs", "adopt", ours},
-                                       {"runs", "restore", ours},
+                                       {"import", "runs/" + ours},
                                        {"runs", "prune", "--yes"},
                                        {"db", "check"},
                                        {"db", "rebuild", "--force"}};
@@ -128,6 +127,8 @@ TEST_F(OneWorkspace, ADbElsewhereServesOneWorkspaceAndASecondOneIsRefusedNamingI
   const auto ours = trained_run(place, a);
   fails(2, {"runs", "rm", ours, "--yes", "--force", "--db", "disk/results.sqlite"});
   EXPECT_FALSE(fs::exists(place.folder() / "disk/journal.log"));
+  ok(with({"runs", "rm", ours, "--yes", "--force"}, a));
+  ok(with({"import", "a/.trash/" + ours}, a));
   ok(with({"db", "check"}, a));
 }
 

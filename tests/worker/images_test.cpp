@@ -179,7 +179,7 @@ TEST_F(GivenRows, WhatLeavesTheMachineNamesNoFolderOfIt) {
   }
 }
 
-TEST_F(GivenRows, ACopiedRunIsAdoptedWithItsScores) {
+TEST_F(GivenRows, ACopiedRunIsImportedWithItsScores) {
   const auto prompts = write_prompts(3);
   for (int i = 0; i < 3; ++i) {
     write_image(fmt::format("a/{}.png", i), 40 * i);
@@ -189,21 +189,22 @@ TEST_F(GivenRows, ACopiedRunIsAdoptedWithItsScores) {
                                  (root_ / "b").string(), prompts);
   expect_scored_rows("o", given);
   const std::string id = json_rows("o", "SELECT run_id FROM table_runs WHERE arm = 'a'").at(0).at("run_id");
-  const auto list = root_ / "there" / id / "checkpoints/1/images.jsonl";
-  fs::create_directories(root_ / "there");
-  fs::copy(root_ / "o" / id, root_ / "there" / id, fs::copy_options::recursive);
-  const auto adopt = [&] {
-    return shell(fmt::format("{} runs adopt {} --out {} --json", kHarness, id, (root_ / "there").string()));
+  const auto copy = root_ / "copies" / id, list = copy / "checkpoints/1/images.jsonl";
+  fs::create_directories(root_ / "copies");
+  fs::copy(root_ / "o" / id, copy, fs::copy_options::recursive);
+  const auto import = [&] {
+    return shell(
+        fmt::format("{} import {} --out {} --json", kHarness, copy.string(), (root_ / "there").string()));
   };
   const auto whole = read_file(list);
   write_file(list, whole.substr(whole.find('\n') + 1));
-  const auto refused = adopt();
-  EXPECT_EQ(refused.status, 1) << refused.out;
+  const auto refused = import();
+  EXPECT_EQ(refused.status, 2) << refused.out;
   EXPECT_PROBLEM(refused.out, "is not the list of images that was scored");
   write_file(list, whole);
-  const auto adopted = parse_json(adopt().out, "stdout").at("adopted").at(0);
-  EXPECT_EQ(adopted.at("evaluations"), 1);
-  EXPECT_EQ(adopted.at("left_to_reproduce"), 0);
+  const auto imported = parse_json(import().out, "stdout");
+  EXPECT_EQ(imported.at("runs").at(0).at("name"), id);
+  EXPECT_EQ(imported.at("notes"), Json::array()) << "nothing is left to a reproduce";
   EXPECT_EQ(shell(fmt::format("{} db check --out {} 2>&1", kHarness, (root_ / "there").string())).status, 0);
   expect_scored_rows("there", given);
   expect_equal_rows(scores_of("o", "a"), scores_of("there", "a"));

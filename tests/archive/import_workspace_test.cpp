@@ -3,18 +3,18 @@
 namespace harness::test {
 namespace {
 
-class Merge : public WithArchive {
+class ImportWorkspace : public WithArchive {
  protected:
   static Json experiments(const std::string& out) {
     return place().json({"list", "experiments", "--out", out, "--json"});
   }
 };
 
-TEST_F(Merge, JoinsRunsAndExperimentsAndGivesTakenNumbersAnew) {
+TEST_F(ImportWorkspace, JoinsRunsAndExperimentsAndGivesTakenNumbersAnew) {
   const auto other = other_workspace();
   const auto before = listing(at("runs"));
-  ok({"merge", "runs", other, "--out", "both"},
-     {"experiment 1 (sd35-ocr)", "experiment 2 (sd35-ocr), which was 1 there"});
+  ok({"import", "runs", other, "--out", "both"},
+     {"experiment 1 (sd35-ocr) is in both", "experiment 2 (sd35-ocr), which was 1 there, is in both"});
   EXPECT_EQ(listing(at("runs")), before);
   ok({"db", "check", "--out", "both"}, {"sound", "every row as in the logs"});
   EXPECT_EQ(experiments("both").size(), 2U);
@@ -25,37 +25,37 @@ TEST_F(Merge, JoinsRunsAndExperimentsAndGivesTakenNumbersAnew) {
   ok({"db", "rebuild", "--out", "both"}, {"2 experiments"});
 }
 
-TEST_F(Merge, TwiceChangesNothing) {
+TEST_F(ImportWorkspace, TwiceChangesNothing) {
   const auto other = other_workspace(), out = fresh("merged");
-  ok({"merge", "runs", other, "--out", out});
+  ok({"import", "runs", other, "--out", out});
   const auto before = listing(at(out));
-  ok({"merge", "runs", other, "--out", out}, {"was here already", "no run was new"});
+  ok({"import", "runs", other, "--out", out}, {"is already in", "no run was new"});
   EXPECT_EQ(listing(at(out)), before);
 }
 
-TEST_F(Merge, IntoAWorkspaceThatHoldsSomething) {
+TEST_F(ImportWorkspace, IntoAWorkspaceThatHoldsSomething) {
   const auto other = other_workspace();
   const auto table = ok({"table", "--out", other}).out;
-  ok({"merge", "runs", "--out", other}, {"which was 1 there"});
+  ok({"import", "runs", "--out", other}, {"which was 1 there"});
   EXPECT_EQ(ok({"table", "--experiment", "1", "--out", other}).out, table);
   EXPECT_EQ(ok({"table", "--experiment", "2", "--out", other}).out, ok({"table"}).out);
   ok({"db", "check", "--out", other}, {"sound"});
 }
 
-TEST_F(Merge, AnEqualRunOfTwoSourcesComesInOnce) {
+TEST_F(ImportWorkspace, AnEqualRunOfTwoSourcesComesInOnce) {
   const auto copy = fresh("copy");
   fs::copy(at("runs"), at(copy), fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   ok(smoke({"--seeds", "42,44", "--out", copy}));
   const auto out = fresh("shared");
-  ok({"merge", "runs", copy, "--out", out});
+  ok({"import", "runs", copy, "--out", out});
   EXPECT_EQ(experiments(out).size(), 2U);
   ok({"db", "check", "--out", out}, {"sound"});
 }
 
-TEST_F(Merge, RunsOfNoExperimentComeAsWellAndCanBeGoneOnWith) {
+TEST_F(ImportWorkspace, RunsOfNoExperimentComeAsWellAndCanBeGoneOnWith) {
   Workplace apart;
   apart.end(apart.start_busy(kSmoke, "evaluate"), SIGKILL);
-  apart.ok({"merge", "runs", "--out", "there"}, {"0 experiments"});
+  apart.ok({"import", "runs", "--out", "there"}, {"0 experiments"});
   EXPECT_EQ(apart.json({"list", "runs", "--out", "there", "--json"}).size(),
             apart.json({"list", "runs", "--json"}).size());
   apart.ok({"db", "check", "--out", "there"}, {"sound"});
@@ -63,12 +63,12 @@ TEST_F(Merge, RunsOfNoExperimentComeAsWellAndCanBeGoneOnWith) {
   apart.ok({"db", "check", "--out", "there"}, {"sound"});
 }
 
-TEST_F(Merge, ARunThatTwoMachinesDidWithTheSameResultsComesInOnce) {
+TEST_F(ImportWorkspace, ARunThatTwoMachinesDidWithTheSameResultsComesInOnce) {
   // The starting weights of a seed, for one. The logs have times and processes of their own.
   const auto one = fresh("one"), two = fresh("two"), out = fresh("joined");
   ok(smoke({"--methods", "ratio-norm", "--out", one}));
   ok(smoke({"--methods", "dual", "--out", two}));
-  ok({"merge", one, two, "--out", out});
+  ok({"import", one, two, "--out", out});
   EXPECT_EQ(experiments(out).size(), 2U);
   EXPECT_EQ(place().json({"list", "runs", "--out", out, "--json"}).size(), 3U);
   ok({"db", "check", "--out", out}, {"sound", "every row as in the logs"});
@@ -78,29 +78,33 @@ TEST_F(Merge, ARunThatTwoMachinesDidWithTheSameResultsComesInOnce) {
   ok({"db", "rebuild", "--out", out}, {"2 experiments"});
 }
 
-TEST_F(Merge, OtherResultsOfTheSameRunAreRefusedByTheNameOfTheFile) {
-  const auto again = contradicting_workspace(), out = fresh("none");
-  place().fails(1, {"merge", "runs", again, "--out", out},
-                {again, "events.log", "holds other results than runs/"});
-  EXPECT_FALSE(fs::exists(at(out)));
+TEST_F(ImportWorkspace, OtherResultsOfTheSameRunAreRefusedByTheNameOfTheFile) {
+  const auto again = contradicting_workspace(), out = fresh("first");
+  // Each of several places comes in whole or not at all.
+  const auto outcome = place().fails(1, {"import", "runs", again, "--out", out},
+                                     {out, "events.log", "holds other results than " + again + "/"});
+  EXPECT_THAT(outcome.out, HasSubstr("experiment 1 (sd35-ocr) is in " + out));
+  EXPECT_EQ(ok({"table", "--out", out}).out, ok({"table"}).out);
+  ok({"db", "check", "--out", out}, {"sound"});
   const auto other = other_workspace();
-  ok({"merge", "runs", "--out", other});
+  ok({"import", "runs", "--out", other});
   const auto before = listing(at(other));
-  place().fails(1, {"merge", again, "--out", other}, {"events.log", "holds other results than"});
+  place().fails(1, {"import", again, "--out", other}, {"events.log", "holds other results than"});
   EXPECT_EQ(listing(at(other)), before);
 }
 
-TEST_F(Merge, WhatIsNoWorkspaceIsRefusedBeforeAnythingIsMade) {
+TEST_F(ImportWorkspace, WhatIsNoWorkspaceIsRefusedBeforeAnythingIsMade) {
   fs::create_directories(at("hollow"));
-  place().fails(2, {"merge", "runs", "hollow", "--out", "made"}, {"hollow: holds no journal"});
-  place().fails(2, {"merge", "runs", "absent", "--out", "made"}, {"absent"});
-  place().fails(2, {"merge", "runs", "--out", "runs"}, {"is a source and what they are merged into"});
+  place().fails(2, {"import", "runs", "hollow", "--out", "made"},
+                {"hollow: holds no job.json and no journal.log"});
+  place().fails(2, {"import", "runs", "absent", "--out", "made"}, {"absent"});
+  place().fails(2, {"import", "runs", "--out", "runs"}, {"is the workspace itself"});
   EXPECT_FALSE(fs::exists(at("made")));
 }
 
-TEST_F(Merge, ImagesAndCheckpointsTakeNoSecondPlaceOnTheDisk) {
+TEST_F(ImportWorkspace, ImagesAndCheckpointsTakeNoSecondPlaceOnTheDisk) {
   const auto out = fresh("linked");
-  ok({"merge", "runs", "--out", out});
+  ok({"import", "runs", "--out", out});
   int linked = 0;
   for (const auto& entry : fs::recursive_directory_iterator(at(out))) {
     if (!entry.is_regular_file()) continue;
@@ -113,12 +117,12 @@ TEST_F(Merge, ImagesAndCheckpointsTakeNoSecondPlaceOnTheDisk) {
   EXPECT_GT(linked, 100);
 }
 
-TEST_F(Merge, ImagesBecomeTheWorkspacesOwnBeforeTheyAreDrawnAgain) {
+TEST_F(ImportWorkspace, ImagesBecomeTheWorkspacesOwnBeforeTheyAreDrawnAgain) {
   Workplace apart;
   apart.environment["HARNESS_FAKE_BLIND"] = "4:0.9";
   EXPECT_NE(apart.run(kSmoke).status, 0) << "too many scores are missing to select a checkpoint";
   const auto before = listing(apart.folder() / "runs");
-  apart.ok({"merge", "runs", "--out", "there"});
+  apart.ok({"import", "runs", "--out", "there"});
   apart.environment.erase("HARNESS_FAKE_BLIND");
   apart.ok(smoke({"--out", "there"}));
   EXPECT_EQ(listing(apart.folder() / "runs"), before);
