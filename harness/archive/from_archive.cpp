@@ -99,7 +99,7 @@ std::vector<HistoryEntry> records_of(const ArchiveManifest& manifest, const fs::
     }
   }();
   require_sound_records(history.entries, where);
-  if (history.numbers.size() != 1 || !history.numbers.contains(manifest.digest))
+  if (history.experiments.size() != 1 || !history.experiments.contains(manifest.digest))
     refuse("journal: does not hold the experiment of the manifest alone", where);
   if (history.runs != std::set(manifest.runs.begin(), manifest.runs.end()))
     refuse("journal: holds other runs than the manifest", where);
