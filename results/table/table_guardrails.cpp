@@ -222,7 +222,8 @@ std::string legend_of(const TableModel& model, const GuardrailPanel& panel) {
   const auto marks = texts_of(
       std::vector<std::string>{of_methods ? "Bold" : "", of_checkpoints ? kChangeMark : ""}, std::identity());
   legend += fmt::format("{}: {}. {}: harmful; the whole interval lies beyond the size in column Harmful.",
-                        join(marks, ", of checkpoints alone "), family_text(model, panel), kHarmMark);
+                        join(marks, in_its_words(model, ", of these checkpoints alone ")),
+                        family_text(model, panel), kHarmMark);
   if (of_methods)
     legend += fmt::format(
         " Alarm: this mark against {}, on a method whose {} improved there, by an interval over training runs "

@@ -54,15 +54,12 @@ class Workplace {
 
   const fs::path& folder() const { return folder_; }
   fs::path share() const { return folder_ / "share"; }
-  /// From here on three runs of sd35-ocr at scale smoke allow statements about the methods, and so of
-  /// calibration, which extends it.
+  /// From here on three runs of sd35-ocr at scale smoke allow statements about the methods.
   void let_smoke_judge() {
-    const fs::path tables = fs::path(HARNESS_SOURCE_DIR) / "harness/tables";
-    auto table = read_json(tables / "sd35-ocr.json");
+    auto table = read_json(fs::path(HARNESS_SOURCE_DIR) / "harness/tables/sd35-ocr.json");
     table.at("scales").at("smoke").at("judges") = true;
     fs::create_directories(share() / "tables");
     write_file_atomically(share() / "tables/sd35-ocr.json", table.dump());
-    fs::copy_file(tables / "calibration.json", share() / "tables/calibration.json");
   }
 
   /// A model folder whose only tensor holds `value`.
