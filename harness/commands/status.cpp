@@ -142,7 +142,7 @@ std::string setting_of(const Experiment& experiment) {
   return fmt::format("{} ({}, {})", experiment.table, experiment.backbone, experiment.scale);
 }
 
-bool is_with_slurm(const WorkspaceStatus& status) {
+bool has_batch_jobs(const WorkspaceStatus& status) {
   return !status.continuation.empty() ||
          std::ranges::any_of(status.runs, [](const RunStatus& run) { return !run.queue.empty(); });
 }
@@ -154,7 +154,7 @@ bool has_workers(const WorkspaceStatus& status) {
 }
 
 std::string holder_text(const WorkspaceStatus& status) {
-  if (!status.holder && is_with_slurm(status)) return "with Slurm";
+  if (!status.holder && has_batch_jobs(status)) return "with " + status.batch;
   if (!status.holder) return has_workers(status) ? "workers without a command" : "not running";
   return *status.holder > 0 ? fmt::format("running, pid {}", *status.holder) : "running on another machine";
 }
@@ -183,9 +183,9 @@ std::string idle_line(const WorkspaceStatus& status) {
 }
 
 bool is_running(const WorkspaceStatus& status) {
-  return status.holder || is_with_slurm(status) || std::ranges::any_of(status.runs, [](const RunStatus& run) {
-           return run.state == RunState::kRunning;
-         });
+  return status.holder || has_batch_jobs(status) ||
+         std::ranges::any_of(status.runs,
+                             [](const RunStatus& run) { return run.state == RunState::kRunning; });
 }
 
 /// What stands below the runs.
@@ -196,7 +196,8 @@ std::vector<std::string> last_lines(const WorkspaceStatus& status, const std::st
       lines.push_back(fmt::format("{}, seed {}, failed: {}", run.row, run.seed, printable_line(run.failure)));
   }
   if (!status.continuation.empty())
-    lines.push_back("detached: Slurm's job " + status.continuation + " goes on with the table");
+    lines.push_back(
+        fmt::format("detached: {}'s job {} goes on with the table", status.batch, status.continuation));
   for (const auto& note : status.notes) lines.push_back("note: " + printable_line(note));
   if (status.holder && status.under_way.empty())
     lines.push_back(fmt::format("harness is {}; no run of its own is under way", holder_text(status)));

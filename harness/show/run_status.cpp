@@ -11,12 +11,11 @@
 #include "core/event_log.h"
 #include "core/streams.h"
 #include "core/text.h"
+#include "harness/batch/submission.h"
 #include "harness/plan/asked_runs.h"
 #include "harness/plan/lock_holder.h"
 #include "harness/show/job_log.h"
 #include "harness/show/recorded_runs.h"
-#include "harness/slurm/queue.h"
-#include "harness/slurm/submission.h"
 #include "results/store/journal.h"
 #include "results/store/record_type.h"
 
@@ -81,18 +80,20 @@ struct Protocol {
   std::map<std::string, std::int64_t> images;  ///< of a split
 };
 
-/// What Slurm said last, which is asked only where a job of its own may still be in its queue.
+/// What a batch system said last, which is asked only where a job may still be in its queue.
 class QueueAnswer {
  public:
   /// Nothing where it does not answer.
-  const SlurmQueue* current() {
+  const BatchQueue* current(const Batch& batch) {
     using Clock = std::chrono::steady_clock;
     constexpr auto kLasts = std::chrono::seconds(10);
+    if (batch_ != &batch) read_.reset();
     if (!read_ || Clock::now() - *read_ > kLasts) {
+      if (std::exchange(batch_, &batch) != &batch) queue_.reset();
       read_ = Clock::now();
       trouble_.clear();
       try {
-        if (!queue_) queue_ = std::make_unique<SlurmQueue>();
+        if (!queue_) queue_ = std::make_unique<BatchQueue>(batch);
         queue_->read();
       } catch (const Error& error) {
         trouble_ = error.problem();
@@ -102,9 +103,11 @@ class QueueAnswer {
   }
   /// Why it did not; "" where it did, or was not asked.
   const std::string& trouble() const { return trouble_; }
+  std::string name() const { return batch_ != nullptr ? batch_->names.name : ""; }
 
  private:
-  std::unique_ptr<SlurmQueue> queue_;
+  const Batch* batch_ = nullptr;
+  std::unique_ptr<BatchQueue> queue_;
   std::optional<std::chrono::steady_clock::time_point> read_;
   std::string trouble_;
 };
@@ -233,11 +236,11 @@ class Reading {
       job.seconds_per_image = *evaluation.wall_seconds / static_cast<double>(job.images);
   }
 
-  /// A lock on another machine may not be seen here: Slurm knows.
+  /// A lock on another machine may not be seen here: the batch system knows.
   void heed_queue(const fs::path& folder, JobOfRun& job) const {
     if (job.log.state == ReadLog::kDone) return;
     const auto submission = read_submission(folder);
-    const auto* queue = submission ? queue_.current() : nullptr;
+    const auto* queue = submission ? queue_.current(*submission->batch) : nullptr;
     if (queue == nullptr) return;
     const auto* queued = queue->find(submission->job);
     if (queued == nullptr || !queued->is_alive()) return;
@@ -503,6 +506,7 @@ struct StatusReader::Impl {
       if (!read.contains(id)) read.emplace(id, reading.read(records.runs.at(id), status.notes));
       status.runs.push_back(read.at(id).status);
     }
+    status.batch = queue.name();
     if (!queue.trouble().empty()) status.notes.push_back(queue.trouble());
     return status;
   }
@@ -510,7 +514,7 @@ struct StatusReader::Impl {
   /// The job that goes on with a detached table, if it waits; "" otherwise.
   std::string continuation() {
     const auto submission = read_submission(workspace.folder);
-    const auto* known = submission ? queue.current() : nullptr;
+    const auto* known = submission ? queue.current(*submission->batch) : nullptr;
     const auto* job = known != nullptr ? known->find(submission->job) : nullptr;
     if (job == nullptr || job->name != submission->name || !job->is_alive()) return "";
     return fmt::format("{} ({})", job->id, job->is_waiting() ? job->reason : job->state);

@@ -49,7 +49,7 @@ struct RunStatus {
   std::vector<std::int64_t> experiments = {};  ///< finished ones that it belongs to
   std::string failure = {};
   pid_t process = 0;       ///< of a running one's worker; 0: on another machine
-  std::string queue = {};  ///< of its part that Slurm has: "queued (17: Priority)", "17 on n1"
+  std::string queue = {};  ///< of its part as a batch job: "queued (17: Priority)", "17 on n1"
 
   bool is_base() const;
 };
@@ -65,6 +65,7 @@ struct WorkspaceStatus {
   std::optional<pid_t> holder;  ///< the `harness` process that works here; 0: on another machine
   std::vector<ExperimentStatus> under_way;
   std::vector<RunStatus> runs;
+  std::string batch = {};         ///< the batch system that was asked for jobs: "Slurm"
   std::string continuation = {};  ///< of a detached table: "31 (Resources)", the job that goes on with it
   std::optional<FinishedExperiment> last;  ///< the one that was recorded or asked for last
   std::vector<std::string> notes;          ///< what could not be read
