@@ -10,6 +10,7 @@ namespace harness::test {
 namespace {
 
 constexpr const char* kSubmit = R"sh(
+[ "$1" != --version ] || exec echo toy 1
 after=
 for script; do
   case $script in --name=*) name=${script#*=} ;; --after=*) after=${script#*=} ;; esac
@@ -18,13 +19,14 @@ done
 id=$(($(cat last) + 1))
 echo $id >last
 echo "$id $name" >queue/$id
-# Once one of those before it has gone.
-setsid sh -c 'while [ -n "$3" ]; do
+# Once one of those before it has gone; in a group of its own, before this one's ends.
+setsid sh -c ': >"begun$2"; while [ -n "$3" ]; do
   for job in $3; do [ -e queue/$job ] || break 2; done
   sleep 0.01
 done
 [ -e "queue/$2" ] && bash "$1" >>"log$2" 2>&1
 rm -f "queue/$2"' - "$script" $id "$after" >/dev/null 2>&1 </dev/null &
+until [ -e begun$id ]; do sleep 0.01; done
 echo $id
 )sh";
 
