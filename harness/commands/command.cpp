@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <span>
 
 #include "core/error.h"
 #include "core/streams.h"
@@ -105,15 +106,29 @@ void add_work_options(Command& command, WorkOptions& options) {
               "processes per job, which share its shards; their number changes no result (auto: FLUX takes "
               "the GPUs of a node, other backbones 1)",
               {.value = "N|auto"});
+  std::string executors = "what starts the processes: local";
+  for (const auto& batch : batches()) {
+    const auto& names = batch->names;
+    if (const auto* launcher = batch->launcher())
+      executors += fmt::format(", {} inside an allocation of {}", launcher->name, names.name);
+    executors += fmt::format(", or {}, which asks for a batch job per run and evaluation", names.executor);
+  }
+  command.add("--executor", &dealing.executor, executors, {.offers = executor_names, .value = "NAME"});
   command.add(
-      "--executor", &dealing.executor,
-      "what starts the processes: local, srun inside an allocation of Slurm, or slurm, which asks for "
-      "a batch job per run and evaluation",
-      {.offers = executor_names, .value = "NAME"});
-  command.add("--detach", &options.detach,
-              "with --executor slurm: hand all that is ready to Slurm, with a job that goes on, and end");
-  command.add("--slurm", &options.slurm, "options of sbatch for each job: '--partition=gpu --account=lab'",
-              {.one_each = true, .value = "OPTIONS"});
+      "--detach", &options.detach,
+      fmt::format("with --executor {}: hand all that is ready to {}, with a job that goes on, and end",
+                  batch_executors(), batch_names()));
+  add_batch_options(command, dealing.typed, "each job", 2);
+}
+
+void add_batch_options(Command& command, std::map<std::string, std::vector<std::string>>& typed,
+                       const std::string& jobs, std::size_t examples) {
+  for (const auto& batch : batches()) {
+    const auto shown = std::span(batch->names.examples).first(examples);
+    command.add(batch->option(), &typed[batch->names.executor],
+                fmt::format("options of {} for {}: '{}'", batch->names.submit, jobs, join(shown, " ")),
+                {.one_each = true, .value = "OPTIONS"});
+  }
 }
 
 void add_fresh_options(Command& command, WorkOptions& options) {

@@ -46,6 +46,11 @@ void add_place_options(Command& command, WorkspaceChoice& choice);
 /// Adds these, and how work is dealt to processes and machines.
 void add_work_options(Command& command, WorkOptions& options);
 
+/// Adds for each batch system the option that takes the user's own ones, by the system's executor. Its help
+/// says for which jobs, with so many examples.
+void add_batch_options(Command& command, std::map<std::string, std::vector<std::string>>& typed,
+                       const std::string& jobs, std::size_t examples);
+
 /// Adds --force and --yes of --fresh.
 void add_fresh_options(Command& command, WorkOptions& options);
 

@@ -1,12 +1,17 @@
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "core/error.h"
 #include "core/streams.h"
 #include "core/text.h"
+#include "harness/archive/import.h"
 #include "harness/commands/command.h"
 #include "harness/runs/rebuild.h"
+#include "harness/runs/removal.h"
 #include "harness/terminal/output.h"
 
 namespace harness {
@@ -17,9 +22,32 @@ struct Options {
   bool force = false, json = false;
 };
 
+/// Of a workspace whose journal was lost: what the folders of runs tell, which is what was measured.
+void take_in_folders(const Workspace& workspace, Json& made) {
+  std::vector<std::string> runs;
+  {
+    Store store(workspace.db, OpenMode::kReadOnly);
+    runs = unknown_run_folders(store, workspace);
+  }
+  for (const auto& run : runs) {
+    try {
+      made["runs"] =
+          made.at("runs").get<std::int64_t>() + import_place(workspace, workspace.run_folder(run)).runs;
+    } catch (const Error& error) {
+      made["left_out"].push_back(fmt::format("run {}: {}", run, error.what()));
+    }
+  }
+  Store store(workspace.db, OpenMode::kReadOnly);
+  std::int64_t evaluations = 0;
+  for (const auto& run : store.runs()) evaluations += std::ssize(store.evaluations(run.id));
+  made["evaluations"] = evaluations;
+}
+
 int rebuild(const Options& options) {
-  const auto made = rebuild_database(find_workspace(options.place), options.force);
-  return print_answer(options.json, made, [&] {
+  const auto workspace = find_workspace(options.place);
+  auto [made, is_journal_lost] = rebuild_database(workspace, options.force);
+  if (is_journal_lost) take_in_folders(workspace, made);
+  return print_answer(options.json, made, [&made = made] {
     for (const auto& text : made.at("notes")) tell("note: {}\n", text.get<std::string>());
     for (const auto& text : made.at("left_out")) tell("left out: {}\n", text.get<std::string>());
     put("{}: {}, {}, {}, from the logs\n", made.at("db").get<std::string>(),

@@ -22,6 +22,7 @@
 #include "core/text.h"
 #include "core/weights/weights_folder.h"
 #include "datasets/prompt_set.h"
+#include "harness/batch/trial_job.h"
 #include "harness/commands/command.h"
 #include "harness/plan/external_scorers.h"
 #include "harness/plan/model_folder.h"
@@ -30,9 +31,6 @@
 #include "harness/plan/scorers.h"
 #include "harness/plan/worker_request.h"
 #include "harness/run/executor.h"
-#include "harness/slurm/batch_script.h"
-#include "harness/slurm/command.h"
-#include "harness/slurm/trial_job.h"
 #include "harness/terminal/output.h"
 #include "results/schema/database_file.h"
 #include "results/store/store.h"
@@ -420,18 +418,19 @@ std::vector<Finding> workspace_findings(const Workspace& workspace) {
 }
 
 /// That a batch job finds the program, its libraries and the workspace where it runs.
-Finding trial_job(const Workspace& workspace, const std::string& arguments) {
+Finding trial_job(const Batch& batch, const Workspace& workspace, const std::string& arguments) {
   Finding finding{.name = "trial job",
                   .needed = true,
-                  .hint =
+                  .hint = fmt::format(
                       "put the workspace (--out), the program and LibTorch (HARNESS_DEPS) on a file system "
-                      "that all nodes see, and name a partition with --slurm"};
+                      "that all nodes see, and name a partition with {}",
+                      batch.option())};
   const auto look = [&]() -> Detail {
     constexpr int kSeconds = 120;
-    const auto answer = run_trial_job({.place = existing_part(workspace.folder),
-                                       .words = {worker_program().string(), "describe"},
-                                       .arguments = arguments,
-                                       .limit_s = kSeconds});
+    const auto answer = run_trial_job(batch, {.place = existing_part(workspace.folder),
+                                              .words = {worker_program().string(), "describe"},
+                                              .arguments = arguments,
+                                              .limit_s = kSeconds});
     if (!Json::accept(answer.output)) throw Error("harness-worker does not answer on " + answer.node);
     return fmt::format("job {} on {}: found program, LibTorch and workspace", answer.job, answer.node);
   };
@@ -441,13 +440,15 @@ Finding trial_job(const Workspace& workspace, const std::string& arguments) {
   });
 }
 
-std::vector<Finding> slurm(const Workspace& workspace, const std::string& arguments) {
-  auto queue = look_for({.name = "sbatch, squeue", .needed = true}, [&]() -> Detail {
-    require_slurm("--executor slurm");
-    return first_line({"sbatch", "--version"});
+std::vector<Finding> batch_findings(const Batch& batch, const Workspace& workspace,
+                                    const std::string& arguments) {
+  const auto& names = batch.names;
+  auto queue = look_for({.name = names.submit + ", " + names.list, .needed = true}, [&]() -> Detail {
+    batch.require({});
+    return first_line({names.submit, "--version"});
   });
   if (!queue.found) return {queue};
-  return {queue, trial_job(workspace, arguments)};
+  return {queue, trial_job(batch, workspace, arguments)};
 }
 
 /// What this build knows; nothing where it cannot be read, which is a finding of its own.
@@ -461,9 +462,11 @@ std::optional<Registry> known_registry() {
 
 struct Options {
   WorkspaceChoice place;
-  std::string weights, prompts, scorers;  ///< folders to look into besides the usual places
-  std::string executor = "local";         ///< as of reproduce
-  std::vector<std::string> slurm;
+  std::string weights, prompts, scorers;                  ///< folders to look into besides the usual places
+  std::string executor = kLocalExecutor;                  ///< as of reproduce
+  std::map<std::string, std::vector<std::string>> typed;  ///< as of DealingOptions
+
+  std::string arguments(const Batch& batch) const { return join(typed.at(batch.names.executor), " "); }
   bool json = false;
 };
 
@@ -472,7 +475,7 @@ struct Options {
 std::vector<Finding> examine(const Options& options) {
   const auto workspace = find_workspace(options.place);
   std::vector<Finding> all;
-  const auto add = [&](const char* topic, std::vector<Finding> findings) {
+  const auto add = [&](const std::string& topic, std::vector<Finding> findings) {
     for (auto& finding : findings) {
       finding.topic = topic;
       all.push_back(std::move(finding));
@@ -491,7 +494,8 @@ std::vector<Finding> examine(const Options& options) {
   add("pictures", pictures());
   add("checks", checks());
   add("workspace", workspace_findings(workspace));
-  if (options.executor == kSlurmExecutor) add("Slurm", slurm(workspace, join(options.slurm, " ")));
+  if (const auto* batch = find_batch(options.executor))
+    add(batch->names.name, batch_findings(*batch, workspace, options.arguments(*batch)));
   return all;
 }
 
@@ -524,9 +528,16 @@ Json findings_json(const std::vector<Finding>& findings, bool healthy) {
   return {{"healthy", healthy}, {"findings", std::move(list)}};
 }
 
+/// Those that nodes can be proved for.
+std::vector<std::string> executors() {
+  std::vector<std::string> names = {kLocalExecutor};
+  for (const auto& batch : batches()) names.push_back(batch->names.executor);
+  return names;
+}
+
 int doctor(const Options& o) {
-  require_choice(o.executor, {"local", kSlurmExecutor}, "executor", "--executor");
-  require_slurm_arguments(join(o.slurm, " "));
+  require_choice(o.executor, executors(), "executor", "--executor");
+  for (const auto& batch : batches()) batch->parse(o.arguments(*batch));
   const auto findings = examine(o);
   const bool healthy = std::ranges::all_of(findings, [](const Finding& f) { return f.found || !f.needed; });
   return print_answer(
@@ -554,10 +565,9 @@ Examples:
               "also check its scorers, one folder each; external ones score a test image",
               {.is_path = true, .value = "DIR"});
   command.add("--executor", &o->executor,
-              "slurm: also run a one-minute job, which proves that nodes find all",
-              {.offers = choices({"local", kSlurmExecutor}), .value = "NAME"});
-  command.add("--slurm", &o->slurm, "options of sbatch for that job: '--partition=gpu'",
-              {.one_each = true, .value = "OPTIONS"});
+              batch_executors() + ": also run a one-minute job, which proves that nodes find all",
+              {.offers = executors, .value = "NAME"});
+  add_batch_options(command, o->typed, "that job", 1);
   return with_json(std::move(command), o, doctor);
 }
 

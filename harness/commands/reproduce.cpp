@@ -37,7 +37,7 @@ int run(ReproduceOptions options) {
   request.seeds = parse_seeds(options.seeds);
   request.methods = comma_list(request.methods, "--methods");
   check_work(work);
-  request.runs_elsewhere = work.dealing.is_on_slurm();
+  request.runs_elsewhere = work.dealing.batch != nullptr;
   work.device = request.device;
   return carry_out(work, [&](const Workspace& workspace, const std::string& gpu) {
     request.gpu = gpu;

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/streams.h"
 #include "core/text.h"
+#include "harness/batch/batch.h"
 #include "harness/commands/command.h"
 #include "harness/plan/registry.h"
 #include "harness/run/plan_runner.h"
@@ -179,7 +180,7 @@ int cancel(const Options& options) {
   return print_answer(options.json, {{"cancelled", list}}, [&] {
     if (worker) put("the command that works here ({}) is told to save and end\n", *worker);
     if (list.empty() && !worker)
-      put("Slurm has no job of {}\n", runs.empty() ? "this workspace" : "these runs");
+      put("{} has no job of {}\n", batch_names(), runs.empty() ? "this workspace" : "these runs");
     for (const auto& job : cancelled) {
       put("job {} ({}): {}\n", job.job, job.folder.string(),
           job.was_waiting ? "taken out of the queue" : "told to save and end");
@@ -251,13 +252,16 @@ Examples:
 
 Command make_cancel() {
   auto o = std::make_shared<Options>();
-  Command command{"cancel", "End the jobs that Slurm has of a workspace, or of some runs", R"(
-Queued jobs are taken out of Slurm's queue; running ones save and end. Without ids the job goes, too, with which
+  Command command{"cancel",
+                  fmt::format("End the jobs that {} has of a workspace, or of some runs", batch_names()),
+                  fmt::format(R"(
+Queued jobs are taken out of {}'s queue; running ones save and end. Without ids the job goes, too, with which
 `reproduce --detach` goes on, and a command that works in the workspace, on whichever machine, saves and ends. Ended are the jobs that the folders of the workspace note, and no others. Repeat the
 reproduce command to go on.
 Examples:
   harness runs cancel
-  harness runs cancel 0562654b --out /shared/runs)"};
+  harness runs cancel 0562654b --out /shared/runs)",
+                              batch_names())};
   command.add("id", &o->ids, "ids of runs, or their first digits (default: all)",
               {.offers = [o] { return run_ids(o->place); }});
   add_workspace_options(command, o->place);

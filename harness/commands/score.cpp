@@ -15,7 +15,7 @@ struct ScoreOptions {
 int run(ScoreOptions options) {
   auto& request = options.request;
   check_work(options.work);
-  request.runs_elsewhere = options.work.dealing.is_on_slurm();
+  request.runs_elsewhere = options.work.dealing.batch != nullptr;
   options.work.device = request.device;
   return carry_out(options.work, [&](const Workspace& workspace, const std::string& gpu) {
     request.gpu = gpu;

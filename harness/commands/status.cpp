@@ -142,7 +142,7 @@ std::string setting_of(const Experiment& experiment) {
   return fmt::format("{} ({}, {})", experiment.table, experiment.backbone, experiment.scale);
 }
 
-bool is_with_slurm(const WorkspaceStatus& status) {
+bool has_batch_jobs(const WorkspaceStatus& status) {
   return !status.continuation.empty() ||
          std::ranges::any_of(status.runs, [](const RunStatus& run) { return !run.queue.empty(); });
 }
@@ -154,7 +154,7 @@ bool has_workers(const WorkspaceStatus& status) {
 }
 
 std::string holder_text(const WorkspaceStatus& status) {
-  if (!status.holder && is_with_slurm(status)) return "with Slurm";
+  if (!status.holder && has_batch_jobs(status)) return "with " + status.batch;
   if (!status.holder) return has_workers(status) ? "workers without a command" : "not running";
   return *status.holder > 0 ? fmt::format("running, pid {}", *status.holder) : "running on another machine";
 }
@@ -183,7 +183,7 @@ std::string idle_line(const WorkspaceStatus& status) {
 }
 
 bool is_running(const WorkspaceStatus& status) {
-  return status.holder || is_with_slurm(status) || has_workers(status);
+  return status.holder || has_batch_jobs(status) || has_workers(status);
 }
 
 /// What stands below the runs.
@@ -194,7 +194,8 @@ std::vector<std::string> last_lines(const WorkspaceStatus& status, const std::st
       lines.push_back(fmt::format("{}, seed {}, failed: {}", run.row, run.seed, printable_line(run.failure)));
   }
   if (!status.continuation.empty())
-    lines.push_back("detached: Slurm's job " + status.continuation + " goes on with the table");
+    lines.push_back(
+        fmt::format("detached: {}'s job {} goes on with the table", status.batch, status.continuation));
   for (const auto& note : status.notes) lines.push_back("note: " + printable_line(note));
   if (status.holder && status.under_way.empty())
     lines.push_back(fmt::format("harness is {}; no run of its own is under way", holder_text(status)));
@@ -226,7 +227,7 @@ std::string block_of(const WorkspaceStatus& status, const std::string& options) 
 int watch(const Workspace& workspace, StatusScope scope, double seconds) {
   const CtrlC ctrl_c;
   Redraw redraw;
-  SlurmAnswer queue;
+  QueueAnswer queue;
   for (;;) {
     const auto status = read_status(workspace, scope, queue);
     redraw.show(block_of(status, workspace.options));
@@ -242,7 +243,7 @@ int show(const Options& options) {
   const auto workspace = find_workspace(options.place);
   const auto scope = options.all ? StatusScope::kAll : StatusScope::kCurrent;
   if (options.watch) return watch(workspace, scope, *options.watch);
-  SlurmAnswer queue;
+  QueueAnswer queue;
   const auto status = read_status(workspace, scope, queue);
   Json runs = Json::array();
   for (const auto& run : status.runs) runs.push_back(run_status_json(run));

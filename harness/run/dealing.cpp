@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/plan/plan_check.h"
-#include "harness/slurm/batch_script.h"
+#include "harness/plan/worker_request.h"
 #include "harness/terminal/output.h"
 
 namespace harness {
@@ -19,11 +19,12 @@ constexpr int kManyJobs = 1024;
 /// That the processes of one job can have in a machine or node.
 int gpus_of_a_node(const DealingOptions& options, const Plan& plan) {
   if (plan.device_kind == "cpu" || plan.device != kAllGpus) return 1;
-  if (!options.is_on_slurm())
-    return std::max(static_cast<int>(gpus_of(options, plan).size()), room_of(options.executor).gpus);
-  if (const auto named = gpus_per_node(options.slurm)) return *named;
-  throw Error("cannot know how many GPUs a node has", "--ranks auto",
-              "name them, as in --slurm '--gpus-per-node=8', or give a number");
+  if (options.launcher != nullptr) return options.launcher->room().gpus;
+  if (options.batch == nullptr) return static_cast<int>(gpus_of(options, plan).size());
+  if (const auto named = options.batch->parse(options.arguments).gpus_per_node) return *named;
+  throw Error(
+      "cannot know how many GPUs a node has", "--ranks auto",
+      fmt::format("name them, as in {} '--gpus-per-node=8', or give a number", options.batch->option()));
 }
 
 /// Jobs on GPUs of which each process has one, and how the cores are dealt to them.
@@ -56,8 +57,16 @@ void check_dealing(DealingOptions& options) {
   if (options.jobs) require_range(*options.jobs, 1, kManyJobs, "--jobs");
   options.ranks = parse_ranks(options.ranks_text);
   require_choice(options.executor, executor_names(), "executor", "--executor");
-  require_executor(options.executor);
-  require_slurm_arguments(options.slurm);
+  options.batch = find_batch(options.executor);
+  options.launcher = find_launcher(options.executor);
+  if (options.batch != nullptr)
+    options.batch->require(is_continuation() ? kBatchPatience : std::chrono::minutes(0));
+  if (options.launcher != nullptr) options.launcher->require();
+  for (const auto& batch : batches()) {
+    const auto arguments = join(options.typed[batch->names.executor], " ");
+    batch->parse(arguments);
+    if (batch.get() == options.batch) options.arguments = arguments;
+  }
 }
 
 void settle_ranks(DealingOptions& options, const std::vector<Plan>& plans) {
@@ -72,17 +81,17 @@ void settle_ranks(DealingOptions& options, const std::vector<Plan>& plans) {
 }
 
 std::vector<std::string> gpus_of(const DealingOptions& options, const Plan& plan) {
-  const bool shares_gpus = options.executor == "local" && plan.device == kAllGpus;
+  const bool shares_gpus = options.executor == kLocalExecutor && plan.device == kAllGpus;
   return shares_gpus ? visible_gpus() : std::vector<std::string>();
 }
 
 Shares shares_of(const DealingOptions& options, const Plan& plan) {
-  if (options.is_on_slurm()) {
-    // Slurm decides how many there are at a time, and where.
-    const int cores = cpus_per_task(options.slurm).value_or(std::max(1, plan.backbone.threads));
+  if (options.batch != nullptr) {  // which decides how many there are at a time, and where
+    const int cores =
+        options.batch->parse(options.arguments).threads.value_or(std::max(1, plan.backbone.threads));
     return {.jobs = options.jobs.value_or(kManyJobs), .ranks = options.ranks, .threads = cores};
   }
-  const auto room = room_of(options.executor);
+  const auto room = options.launcher != nullptr ? options.launcher->room() : Room{.cores = core_count()};
   if (const auto gpus = gpus_of(options, plan); !gpus.empty())
     return shares_of_gpus(options, static_cast<int>(gpus.size()), room.cores);
   if (plan.device == kAllGpus && room.gpus > 0)

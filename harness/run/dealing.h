@@ -1,9 +1,11 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/batch/batch.h"
 #include "harness/plan/plan.h"
 #include "harness/run/executor.h"
 
@@ -14,10 +16,14 @@ struct DealingOptions {
   std::optional<int> jobs;       ///< at a time; unset: as many as keep cores or GPUs busy
   std::string ranks_text = "1";  ///< as typed: a number, or auto
   int ranks = 1;                 ///< processes of a job, once check_dealing and settle_ranks have read that
-  std::string executor = "local";
-  std::string slurm;  ///< options of sbatch
+  std::string executor = kLocalExecutor;
+  /// Options for batch jobs as typed, by the executor that they are for.
+  std::map<std::string, std::vector<std::string>> typed = {};
 
-  bool is_on_slurm() const { return executor == kSlurmExecutor; }
+  // As the executor is, once check_dealing has looked it up.
+  const Batch* batch = nullptr;
+  const Launcher* launcher = nullptr;
+  std::string arguments = {};  ///< what was typed for `batch`
 };
 
 /// Throws Error for what cannot be, whatever the plan.

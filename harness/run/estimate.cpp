@@ -411,7 +411,7 @@ Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const R
 }
 
 void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates,
-                   const Shares& shares) {
+                   const Shares& shares, const std::string& batch) {
   std::vector<Json> rows;
   std::int64_t done = 0, held = 0, all = 0;
   for (const auto& job : jobs) {
@@ -437,7 +437,7 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
       held > 0 && held < done ? fmt::format(", {} of these for finished experiments", held) : "", time,
       memory_of(plan, rates, shares), disk_need(plan, jobs, rates.resources).all_mb);
   put("Runs {} at a time, each of {} of {}.\n",
-      plan.runs_elsewhere ? std::string("as many jobs as Slurm lets") : counted(shares.jobs, "job"),
+      batch.empty() ? counted(shares.jobs, "job") : fmt::format("as many jobs as {} lets", batch),
       shares.ranks == 1 ? std::string("1 process") : fmt::format("{} processes (ranks)", shares.ranks),
       counted(shares.threads, "thread"));
   print_backbone(plan, rates.resources);

@@ -68,7 +68,8 @@ double training_images(const Json& settings);
 /// The document of `--dry-run --json`.
 Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates,
                   const Shares& shares);
+/// `batch`: the batch system that decides how many run at a time; "" for none.
 void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates,
-                   const Shares& shares);
+                   const Shares& shares, const std::string& batch);
 
 }  // namespace harness

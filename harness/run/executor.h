@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/plan/plan.h"
 #include "harness/run/running_job.h"
 #include "harness/run/task.h"
 
@@ -23,21 +22,20 @@ class Executor {
                                             RunningJob::OnLine on_line) = 0;
   /// Called several times a second, before the jobs look; returns what the user should know.
   virtual std::vector<std::string> look() { return {}; }
-  /// Whether jobs go on without us, so that a closed terminal is no reason to stop them.
+  /// Whether jobs go on without us, so that a closed terminal is no reason to stop them; nor do they say that
+  /// they live, so that one which falls silent hangs.
   virtual bool jobs_outlive_us() const { return false; }
-  /// Who does, if somebody is there who will: "job 17 of Slurm". A Ctrl-C then ends our part alone.
+  /// Who does, if somebody is there who will (Batch::job_text). A Ctrl-C then ends our part alone.
   virtual std::optional<std::string> goes_on_with_jobs() const { return std::nullopt; }
   /// Whether a job that was started may have to wait for room, and say nothing meanwhile.
   virtual bool lets_jobs_wait() const { return false; }
-  /// Whether jobs say that they live, so that one which falls silent hangs.
-  virtual bool hears_jobs() const { return true; }
   /// Of a job: "started"
   virtual std::string how_started() const { return "started"; }
   /// How long a job may take to end after it was asked to.
   virtual std::chrono::milliseconds stop_limit() const = 0;
 };
 
-/// Processes that we start: on this machine, or through a launcher (srun) wherever that puts them. Where GPUs
+/// Processes that we start: on this machine, or through a launcher wherever that puts them. Where GPUs
 /// are shared a job sees its own alone.
 class LocalExecutor : public Executor {
  public:
@@ -56,33 +54,9 @@ class LocalExecutor : public Executor {
 /// The GPUs that CUDA_VISIBLE_DEVICES names, or all of this machine.
 std::vector<std::string> visible_gpus();
 
-/// By whom the processes of a job are started: this program itself (local), `srun` inside an allocation of
-/// Slurm, or Slurm, which gets a batch job for each.
+/// By whom the processes of a job are started: this program itself (local), the launcher of an allocation, or
+/// a batch system, which gets a batch job for each.
 std::vector<std::string> executor_names();
-inline constexpr const char* kSlurmExecutor = "slurm";
-
-/// What an executor has for jobs to share.
-struct Room {
-  int cores = 1;  ///< in all
-  int nodes = 1;
-  int gpus = 0;       ///< of a node
-  int memory_mb = 0;  ///< of a node; 0: not limited, or by core
-
-  /// That a job's processes are spread over, as few as hold them.
-  int nodes_for(const Shares& shares, bool on_gpus) const;
-};
-
-/// Throws Error where the executor cannot work here: `srun` outside an allocation, or without Slurm's
-/// commands.
-void require_executor(const std::string& executor);
-
-/// Of one that can work here.
-Room room_of(const std::string& executor);
-
-/// The words before `harness-worker run FOLDER` that start all ranks of a job; none: we start them ourselves.
-std::vector<std::string> launcher_words(const std::string& executor, const Plan& plan, const Shares& shares);
-
-/// The words before a program that start it once on every node of an allocation, with a GPU; none for others.
-std::vector<std::string> one_per_node_words(const std::string& executor);
+inline constexpr const char* kLocalExecutor = "local";
 
 }  // namespace harness

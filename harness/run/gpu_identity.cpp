@@ -12,9 +12,8 @@
 #include "core/sha256.h"
 #include "core/streams.h"
 #include "core/text.h"
+#include "harness/batch/trial_job.h"
 #include "harness/plan/worker_request.h"
-#include "harness/slurm/batch_script.h"
-#include "harness/slurm/trial_job.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -51,7 +50,8 @@ fs::path file_of(const Workspace& workspace) {
   return workspace.folder / ".gpus.json";
 }
 
-/// {"[--slurm, worker's sum]": GPU}; none where there is no file that can be read: a node is asked once more.
+/// {"[options of jobs, worker's sum]": GPU}; none where there is no file that can be read: a node is asked
+/// once more.
 Json kept_answers(const Workspace& workspace) {
   std::error_code absent;
   if (!fs::exists(file_of(workspace), absent)) return Json::object();
@@ -60,16 +60,17 @@ Json kept_answers(const Workspace& workspace) {
 }
 
 std::string key_of(const DealingOptions& dealing) {
-  return Json{dealing.slurm, sha256_file(worker_program())}.dump();
+  return Json{dealing.arguments, sha256_file(worker_program())}.dump();
 }
 
 std::string ask_a_node(const DealingOptions& dealing, const Workspace& workspace) {
   tell(
       "note: a batch job asks a node for its GPU, once: the kind is part of the runs' ids (Ctrl-C to stop)\n");
   make_folder(workspace.folder);
-  TrialRequest request{.place = workspace.folder, .words = question(kAllGpus), .arguments = dealing.slurm};
-  if (!asks_for_gpus(dealing.slurm)) request.options = {"--gpus-per-node=1"};
-  const auto answer = run_trial_job(request);
+  const auto answer = run_trial_job(*dealing.batch, {.place = workspace.folder,
+                                                     .words = question(kAllGpus),
+                                                     .on_gpu = true,
+                                                     .arguments = dealing.arguments});
   tell("note: job {} on {}: {}\n", answer.job, answer.node, trim(answer.output));
   return one_kind(answer.output);
 }
@@ -79,14 +80,18 @@ std::string ask_a_node(const DealingOptions& dealing, const Workspace& workspace
 std::optional<std::string> known_gpu(const DealingOptions& dealing, const std::string& device,
                                      const Workspace& workspace) {
   if (device_name(device) == "cpu") return "";
-  if (dealing.is_on_slurm()) {
+  if (dealing.batch != nullptr) {
     const auto kept = kept_answers(workspace);
     const auto known = kept.find(key_of(dealing));
     if (known == kept.end() || !known->is_string()) return std::nullopt;
     return known->get<std::string>();
   }
-  auto words = one_per_node_words(dealing.executor);
-  if (words.empty()) choose_device(device);  // there is one
+  std::vector<std::string> words;
+  if (dealing.launcher != nullptr) {
+    words = dealing.launcher->one_per_node_words();
+  } else {
+    choose_device(device);  // there is one
+  }
   for (auto& word : question(device)) words.push_back(std::move(word));
   return answer_of(words);
 }

@@ -4,15 +4,13 @@
 
 #include <chrono>
 #include <filesystem>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "core/event_log.h"
-#include "harness/slurm/queue.h"
-#include "harness/slurm/submission.h"
+#include "harness/batch/submission.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -33,37 +31,28 @@ std::vector<fs::path> job_folders(const Plan& plan) {
 
 }  // namespace
 
-void require_none_with_slurm(const Plan& plan) {
-  std::optional<SlurmQueue> queue;
+void require_none_in_queue(const Plan& plan, bool is_fresh) {
+  BatchQueues queues;
   for (const auto& folder : job_folders(plan)) {
     const auto submission = read_submission(folder);
     if (!submission) continue;
+    const auto& batch = *submission->batch;
+    const QueuedJob* job = nullptr;
     try {
-      if (!queue) queue.emplace().read();
+      job = queues.of(batch).find_living(submission->name);
     } catch (const Error&) {
-      return;  // no Slurm here: whoever asked it knows
+      if (is_fresh) throw;
+      return;  // no such system here: whoever asked it knows
     }
-    const auto* job = queue->find(submission->job);
-    if (job == nullptr || job->name != submission->name || !job->is_alive()) continue;
-    throw Error(fmt::format("Slurm has a job that works on this: {}", job->text()), folder.string(),
-                fmt::format("go on with --executor slurm, or end its jobs with `harness runs cancel{}`",
-                            plan.workspace.options));
-  }
-}
-
-void require_none_to_adopt(const Plan& plan) {
-  std::optional<SlurmQueue> queue;
-  for (const auto& folder : job_folders(plan)) {
-    const auto submission = read_submission(folder);
-    if (!submission) continue;
-    if (!queue) queue.emplace().read();
-    const auto* job = queue->find_living(submission->name);
     if (job == nullptr) continue;
+    const auto& options = plan.workspace.options;
     throw Error(
-        fmt::format("Slurm has a job that works on this: {}", job->text()), folder.string(),
-        fmt::format("end its jobs with `harness runs cancel{}`, and repeat the command once they have "
-                    "ended; without --fresh it goes on with them",
-                    plan.workspace.options));
+        fmt::format("{} has a job that works on this: {}", batch.names.name, job->text()), folder.string(),
+        is_fresh ? fmt::format("end its jobs with `harness runs cancel{}`, and repeat the command once they "
+                               "have ended; without --fresh it goes on with them",
+                               options)
+                 : fmt::format("go on with {}, or end its jobs with `harness runs cancel{}`", batch.choice(),
+                               options));
   }
 }
 

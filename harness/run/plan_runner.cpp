@@ -11,7 +11,7 @@
 #include "core/source_sums/build_info.h"
 #include "datasets/kept_images.h"
 #include "evaluators/external_scorer.h"
-#include "harness/slurm/command.h"
+#include "harness/batch/batch.h"
 #include "results/store/left_out.h"
 #include "results/store/rows.h"
 #include "results/store/stored_image.h"
@@ -459,8 +459,8 @@ void PlanRunner::select_within(const RunPlan& run, const std::vector<int>& steps
   second_views_[run.job.id].emplace_back(static_cast<int>(choice.step), store_.record_selection(selection));
 }
 
-/// False where all evaluations that lack scores were run by this process, or those before it in Slurm's
-/// queue, or belong to a finished experiment.
+/// False where all evaluations that lack scores were run by this process, or by those before it as batch
+/// jobs, or belong to a finished experiment.
 bool PlanRunner::score_again(const RunPlan& run, const Choice& choice) {
   if (is_continuation()) return false;
   bool asked = false;

@@ -11,8 +11,8 @@
 
 #include "core/event_log.h"
 #include "core/processes/process.h"
+#include "harness/batch/log_end.h"
 #include "harness/run/task.h"
-#include "harness/slurm/log_end.h"
 
 namespace harness {
 

@@ -204,7 +204,7 @@ class Scheduler {
     }
   }
 
-  /// While this program stood still itself (stopped from the terminal, or waiting for a disk or for Slurm),
+  /// While this program stood still itself (stopped from the terminal, or waiting for a disk or a batch system),
   /// it could hear nobody.
   void forgive_own_absence() {
     const auto gap = Clock::now() - last_tick_;
@@ -217,7 +217,7 @@ class Scheduler {
     const auto now = Clock::now();
     for (auto& worker : workers_) {
       if (stopping() && now - stop_time_ > executor_.stop_limit()) worker->kill();
-      if (!executor_.hears_jobs() || (!worker->has_spoken && executor_.lets_jobs_wait())) continue;
+      if (executor_.jobs_outlive_us() || (!worker->has_spoken && executor_.lets_jobs_wait())) continue;
       if (worker->silent || now - worker->last_sign < settings_.silence_limit) continue;
       worker->silent = true;
       worker->kill();

@@ -9,10 +9,8 @@
 #include <thread>
 
 #include "core/error.h"
+#include "harness/batch/submission.h"
 #include "harness/run/stop_request.h"
-#include "harness/slurm/command.h"
-#include "harness/slurm/queue.h"
-#include "harness/slurm/submission.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -46,23 +44,25 @@ std::vector<fs::path> folders_of(const Workspace& workspace, const std::vector<s
 
 /// The small jobs that go on with a detached table: one may work, and the next one wait for its turn. Waits
 /// until they have gone, since one that works still asks for jobs.
-std::vector<Cancelled> cancel_continuations(const Workspace& workspace, SlurmQueue& queue) {
+std::vector<Cancelled> cancel_continuations(const Workspace& workspace, BatchQueues& queues) {
   constexpr auto kPatience = std::chrono::seconds(60);
   constexpr auto kPause = std::chrono::milliseconds(300);
   std::vector<Cancelled> cancelled;
   const auto noted = read_submission(workspace.folder);
   if (!noted) return cancelled;
+  const auto& batch = *noted->batch;
+  auto& queue = queues.of(batch);
   std::set<std::string> told;
   const auto until = std::chrono::steady_clock::now() + kPatience;
   for (auto left = queue.living(noted->name); !left.empty(); left = queue.living(noted->name)) {
     for (const auto& job : left) {
       if (!told.insert(job.id).second) continue;
-      run_slurm({"scancel", job.id});
+      batch.cancel(job.id);
       cancelled.push_back({job.id, job.name, workspace.folder, job.is_waiting()});
     }
     if (std::chrono::steady_clock::now() > until) {
-      throw Error(fmt::format("job {} of Slurm, which asks for more, has not ended a minute after scancel",
-                              left.front().id),
+      throw Error(fmt::format("{}, which asks for more, has not ended a minute after {}",
+                              batch.job_text(left.front().id), batch.names.cancel),
                   workspace.folder.string(), "repeat the command once it has", Status::kFailed);
     }
     std::this_thread::sleep_for(kPause);
@@ -78,18 +78,15 @@ std::vector<Cancelled> cancel_jobs(const Workspace& workspace, const std::vector
     throw Error("there is no workspace", workspace.folder.string(), "name the folder with --out");
   if (runs.empty()) ask_to_stop(workspace);
   const auto folders = folders_of(workspace, runs);
-  const auto has_submission = [](const fs::path& folder) { return read_submission(folder).has_value(); };
-  if (!has_submission(workspace.folder) && std::ranges::none_of(folders, has_submission)) return {};
-  SlurmQueue queue;
-  queue.read();
-  auto cancelled = runs.empty() ? cancel_continuations(workspace, queue) : std::vector<Cancelled>();
+  BatchQueues queues;
+  auto cancelled = runs.empty() ? cancel_continuations(workspace, queues) : std::vector<Cancelled>();
   std::optional<Error> failure;  // one that cannot be told leaves no other one running
   for (const auto& folder : folders) {
     const auto noted = read_submission(folder);
     if (!noted) continue;
-    for (const auto& job : queue.living(noted->name)) {
+    for (const auto& job : queues.of(*noted->batch).living(noted->name)) {
       try {
-        cancel_submission(folder, {.job = job.id, .name = job.name});
+        cancel_submission(folder, *noted->batch, job.id);
         cancelled.push_back({job.id, job.name, folder, job.is_waiting()});
       } catch (const Error& error) {
         if (!failure) failure = error;

@@ -215,21 +215,6 @@ std::vector<std::string> lost_with_journal(const Workspace& workspace, OldDataba
   return lost;
 }
 
-/// Takes in the run folders that the journal does not record.
-void take_in_folders(const Workspace& workspace, ReplayReport& report) {
-  auto store = open_workspace(workspace, [](const std::string&) {});
-  for (const auto& run : unknown_run_folders(store, workspace)) {
-    try {
-      const auto adopted = adopt_runs(store, workspace, {run});
-      std::erase_if(report.left_out, [&](const auto& text) { return text.starts_with("run " + run + ":"); });
-      ++report.runs;
-      for (const auto& one : adopted) report.evaluations += one.at("evaluations").get<std::int64_t>();
-    } catch (const Error& error) {
-      report.left_out.push_back(fmt::format("run {}: {}", run, error.what()));
-    }
-  }
-}
-
 void require_whole(const std::vector<std::string>& left_out, const Workspace& workspace) {
   if (left_out.empty()) return;
   throw Error(fmt::format("{} would be left out: {}", left_out.size() == 1 ? "one thing" : "some things",
@@ -379,7 +364,7 @@ Store open_workspace(const Workspace& workspace, const std::function<void(const 
   return store;
 }
 
-Json rebuild_database(const Workspace& workspace, bool force) {
+Rebuilt rebuild_database(const Workspace& workspace, bool force) {
   require_folder(workspace);
   require_results_file(workspace.db);
   if (!has_records(workspace) && !fs::exists(workspace.db))
@@ -400,14 +385,14 @@ Json rebuild_database(const Workspace& workspace, bool force) {
     old.store.reset();
   }
   const auto kept = take_place(scratch.path(), workspace.db);
-  if (!journal.lost.empty()) take_in_folders(workspace, report);
-  return {{"db", workspace.db.string()},
-          {"kept", path_or_null(kept)},
-          {"runs", report.runs},
-          {"evaluations", report.evaluations},
-          {"experiments", report.experiments},
-          {"left_out", report.left_out},
-          {"notes", journal.notes}};
+  return {.document = {{"db", workspace.db.string()},
+                       {"kept", path_or_null(kept)},
+                       {"runs", report.runs},
+                       {"evaluations", report.evaluations},
+                       {"experiments", report.experiments},
+                       {"left_out", report.left_out},
+                       {"notes", journal.notes}},
+          .is_journal_lost = !journal.lost.empty()};
 }
 
 Json check_database(const Workspace& workspace, bool files) {

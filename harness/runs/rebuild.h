@@ -14,13 +14,17 @@ namespace harness {
 /// caller holds the workspace's lock.
 Store open_workspace(const Workspace& workspace, const std::function<void(const std::string&)>& say);
 
+struct Rebuilt {
+  /// {"db", "kept" (path or null), "runs", "evaluations", "experiments", "left_out": [text], "notes": [text]}
+  Json document;
+  bool is_journal_lost = false;  ///< its copy, too: folders of runs may be there that it does not record
+};
+
 /// Rebuilds the results DB from OUT/journal.log and the event logs, and takes its place in one step; the old
 /// file stays as results.sqlite.bak-N. A journal that is missing, truncated or damaged is first restored from
-/// its copy. `force`: also where logs are gone or damaged, or the journal and its copy are; run folders that
-/// the journal then does not record are taken in by their event logs. Gives {"db", "kept" (path or null),
-/// "runs", "evaluations", "experiments", "left_out": [text], "notes": [text]}. Throws Error, the old DB as it
-/// was.
-Json rebuild_database(const Workspace& workspace, bool force);
+/// its copy. `force`: also where logs are gone or damaged, or the journal and its copy are. Throws Error, the
+/// old DB as it was.
+Rebuilt rebuild_database(const Workspace& workspace, bool force);
 
 /// What is wrong with a workspace's DB, logs and images: {"db", "version", "findings": [text], "notes":
 /// [text], "rows_compared" (bool), "hint" (what mends it, or null)}. Changes nothing. Throws Error (status 2)

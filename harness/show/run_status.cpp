@@ -11,11 +11,11 @@
 #include "core/event_log.h"
 #include "core/streams.h"
 #include "core/text.h"
+#include "harness/batch/submission.h"
 #include "harness/plan/asked_runs.h"
 #include "harness/plan/lock_holder.h"
 #include "harness/plan/table_spec.h"
 #include "harness/show/job_log.h"
-#include "harness/slurm/submission.h"
 #include "results/store/journal.h"
 
 namespace harness {
@@ -59,7 +59,7 @@ class Reading {
  public:
   /// `is_cared_for`: somebody works here, or will.
   Reading(const Workspace& workspace, const RecordedRuns& records, const std::optional<AskedRuns>& asked,
-          bool is_cared_for, SlurmAnswer& queue)
+          bool is_cared_for, QueueAnswer& queue)
       : workspace_(workspace), records_(records), asked_(asked), is_cared_for_(is_cared_for), queue_(queue) {}
 
   ReadRun read(const RecordedRun& known, std::vector<std::string>& notes) const {
@@ -150,12 +150,12 @@ class Reading {
     if (log.last_event > 0) status.last_event = std::max(status.last_event.value_or(0), log.last_event);
   }
 
-  /// A lock on another machine may not be seen here: Slurm knows.
+  /// A lock on another machine may not be seen here: the batch system knows.
   void merge_queue_state(JobOfRun& job) const {
     auto& log = job.log;
     if (log.state == ReadLog::kDone) return;
     const auto submission = read_submission(job.folder);
-    const auto* queued = submission ? queue_.find(submission->job) : nullptr;
+    const auto* queued = submission ? queue_.find(*submission) : nullptr;
     if (queued == nullptr || !queued->is_alive()) return;
     job.queue = queued->text();
     if (log.state == ReadLog::kFailed) log.state = ReadLog::kStopped;  // it goes on
@@ -240,7 +240,7 @@ class Reading {
   const RecordedRuns& records_;
   const std::optional<AskedRuns>& asked_;
   bool is_cared_for_;
-  SlurmAnswer& queue_;
+  QueueAnswer& queue_;
 };
 
 /// Seconds that the workers which run take for all that is left, each as fast as what was measured: training
@@ -292,9 +292,9 @@ std::vector<ExperimentStatus> under_way_of(const std::vector<const ReadRun*>& ru
 }
 
 /// The job that goes on with a detached table, if it waits; "" otherwise.
-std::string continuation_of(const Workspace& workspace, SlurmAnswer& queue) {
+std::string continuation_of(const Workspace& workspace, QueueAnswer& queue) {
   const auto submission = read_submission(workspace.folder);
-  const auto* job = submission ? queue.find(submission->job) : nullptr;
+  const auto* job = submission ? queue.find(*submission) : nullptr;
   if (job == nullptr || job->name != submission->name || !job->is_alive()) return "";
   return fmt::format("{} ({})", job->id, job->is_waiting() ? job->reason : job->state);
 }
@@ -305,23 +305,25 @@ bool RunStatus::is_base() const {
   return method == kBaseMethod;
 }
 
-const QueuedJob* SlurmAnswer::find(const std::string& job) {
+const QueuedJob* QueueAnswer::find(const Submission& submission) {
   using Clock = std::chrono::steady_clock;
   constexpr auto kLasts = std::chrono::seconds(10);
+  if (batch_ != submission.batch) read_.reset();
   if (!read_ || Clock::now() - *read_ > kLasts) {
+    if (std::exchange(batch_, submission.batch) != submission.batch) queue_.reset();
     read_ = Clock::now();
     trouble_.clear();
     try {
-      if (!queue_) queue_ = std::make_unique<SlurmQueue>();
+      if (!queue_) queue_ = std::make_unique<BatchQueue>(*batch_);
       queue_->read();
     } catch (const Error& error) {
       trouble_ = error.problem();
     }
   }
-  return trouble_.empty() ? queue_->find(job) : nullptr;
+  return trouble_.empty() ? queue_->find(submission.job) : nullptr;
 }
 
-WorkspaceStatus read_status(const Workspace& workspace, StatusScope scope, SlurmAnswer& queue) {
+WorkspaceStatus read_status(const Workspace& workspace, StatusScope scope, QueueAnswer& queue) {
   std::error_code absent;
   if (!has_records(workspace)) {
     throw Error(
@@ -364,6 +366,7 @@ WorkspaceStatus read_status(const Workspace& workspace, StatusScope scope, Slurm
   for (const auto& id : shown) {
     if (records.runs.contains(id)) status.runs.push_back(read_once(id).status);
   }
+  status.batch = queue.name();
   if (!queue.trouble().empty()) status.notes.push_back(queue.trouble());
   return status;
 }
@@ -372,7 +375,7 @@ std::map<std::string, std::string> run_states(const Workspace& workspace) {
   std::map<std::string, std::string> states;
   if (!has_records(workspace)) return states;
   try {
-    SlurmAnswer queue;
+    QueueAnswer queue;
     const auto status = read_status(workspace, StatusScope::kUnfinished, queue);
     for (const auto& note : status.notes) tell("note: {}\n", note);
     for (const auto& run : status.runs) {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "core/json.h"
+#include "harness/batch/submission.h"
 #include "harness/plan/workspace.h"
 #include "harness/show/recorded_runs.h"
-#include "harness/slurm/queue.h"
 
 namespace harness {
 
@@ -51,7 +51,7 @@ struct RunStatus {
   std::vector<std::int64_t> experiments = {};  ///< finished ones that it belongs to
   std::string failure = {};
   pid_t process = 0;       ///< of a running one's worker; 0: on another machine
-  std::string queue = {};  ///< of its part that Slurm has: "queued (17: Priority)", "17 on n1"
+  std::string queue = {};  ///< of its part as a batch job: "queued (17: Priority)", "17 on n1"
 
   bool is_base() const;
 };
@@ -67,6 +67,7 @@ struct WorkspaceStatus {
   std::optional<pid_t> holder;  ///< the `harness` process that works here; 0: on another machine
   std::vector<ExperimentStatus> under_way;
   std::vector<RunStatus> runs;
+  std::string batch = {};         ///< the batch system that was asked for jobs: "Slurm"
   std::string continuation = {};  ///< of a detached table: "31 (Resources)", the job that goes on with it
   std::optional<FinishedExperiment> last;  ///< the one that was recorded or asked for last
   std::vector<std::string> notes;          ///< what could not be read
@@ -76,16 +77,19 @@ struct WorkspaceStatus {
 /// that no finished experiment holds; all.
 enum class StatusScope { kCurrent, kUnfinished, kAll };
 
-/// What Slurm said last, which is asked only where a job of its own may still be in its queue.
-class SlurmAnswer {
+/// What a batch system said last, which is asked only where a job may still be in its queue.
+class QueueAnswer {
  public:
   /// Nothing where there is no such job, or no answer.
-  const QueuedJob* find(const std::string& job);
+  const QueuedJob* find(const Submission& submission);
   /// Why it did not answer; "" where it did, or was not asked.
   const std::string& trouble() const { return trouble_; }
+  /// Of the batch system; "" where none was asked.
+  std::string name() const { return batch_ != nullptr ? batch_->names.name : ""; }
 
  private:
-  std::unique_ptr<SlurmQueue> queue_;
+  const Batch* batch_ = nullptr;
+  std::unique_ptr<BatchQueue> queue_;
   std::optional<std::chrono::steady_clock::time_point> read_;
   std::string trouble_;
 };
@@ -93,7 +97,7 @@ class SlurmAnswer {
 /// Reads how far a workspace's runs are out of its journal and event logs alone: they are never behind, can
 /// be read on any file system while others write, and no lock is taken. Throws Error where the journal cannot
 /// be read, with status 2 if nothing was recorded there.
-WorkspaceStatus read_status(const Workspace& workspace, StatusScope scope, SlurmAnswer& queue);
+WorkspaceStatus read_status(const Workspace& workspace, StatusScope scope, QueueAnswer& queue);
 
 /// In words, "running" or "queued (17: Priority)", of every run of the workspace's journal that no finished
 /// experiment holds; empty without a journal. What cannot be read is told on standard error.

@@ -24,7 +24,6 @@
 #include "harness/show/artifacts.h"
 #include "harness/show/run_report.h"
 #include "harness/show/table_model.h"
-#include "harness/slurm/command.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/width.h"
 #include "harness/work/dry_run.h"
@@ -200,11 +199,11 @@ Experiment finish(const WorkOptions& options, const Plan& plan, const Prepared& 
 
 /// Throws Error where what earlier commands have left at work stands in a plan's way.
 void require_nobody_at_work(const WorkOptions& options, const Plan& plan, Progress& progress) {
-  if (!options.dealing.is_on_slurm()) {
-    require_none_with_slurm(plan);
+  if (options.dealing.batch == nullptr) {
+    require_none_in_queue(plan, false);
     wait_for_left_workers(plan, [&](const std::string& text) { progress.say(text); });
   } else if (options.fresh) {
-    require_none_to_adopt(plan);
+    require_none_in_queue(plan, true);
   }
 }
 
@@ -252,7 +251,8 @@ std::vector<Prepared> prepare(const WorkOptions& options, Plans& plans, Store& s
   const auto room = disk_room(workspace.folder, needs);
   room.require();
   if (const auto note = room.note(); !note.empty()) progress.say("note: " + note);
-  if (options.detach && !is_continuation()) require_no_other_continuation(workspace, all_wanted(plans));
+  if (options.detach && !is_continuation())
+    Detached(options.dealing, workspace).require_no_other(all_wanted(plans));
   note_asked_runs(workspace, unfinished);
   for (const auto* plan : unfinished) {
     if (options.fresh) {
@@ -265,39 +265,42 @@ std::vector<Prepared> prepare(const WorkOptions& options, Plans& plans, Store& s
   return prepared;
 }
 
-/// Hands to Slurm what can start now, with this command behind it. False where nothing is left to do.
+/// Hands over what can start now, with this command behind it. False where nothing is left to do.
 bool detach(const WorkOptions& options, const Plans& plans, std::vector<Prepared>& prepared,
             const Workspace& workspace, Store& store, Progress& progress) {
-  HandedOver handed;
+  Detached detached(options.dealing, workspace);
   for (std::size_t i = 0; i < plans.all.size(); ++i) {
     if (prepared[i].finished) continue;
     const auto& plan = plans.all[i];
     write_input_files(plan.inputs);
-    const auto before = handed.jobs.size() + handed.failures.size();
-    PlanWork(options, plan, prepared[i].resources, prepared[i].missing, store, progress).hand_over(handed);
-    const bool has_none = handed.jobs.size() + handed.failures.size() == before;
+    const auto before = detached.jobs().size() + detached.failures().size();
+    PlanWork(options, plan, prepared[i].resources, prepared[i].missing, store, progress).hand_over(detached);
+    const bool has_none = detached.jobs().size() + detached.failures().size() == before;
     if (has_none) prepared[i].finished = finished_evaluations(plan, store);
   }
-  if (handed.jobs.empty() && handed.failures.empty()) return false;
-  if (handed.jobs.empty()) throw handed.failures.front();
-  for (const auto& failure : handed.failures) progress.say(fmt::format("error: {}", failure.what()));
-  const auto next = submit_continuation(workspace, {.command = resume_command(), .wanted = all_wanted(plans)},
-                                        options.dealing.slurm, handed);
-  if (handed.is_full)
-    progress.say("note: Slurm takes no more jobs for now; the others are asked for as these end");
+  const auto& failures = detached.failures();
+  if (detached.jobs().empty() && failures.empty()) return false;
+  if (detached.jobs().empty()) throw Error(failures.front());
+  for (const auto& failure : failures) progress.say(fmt::format("error: {}", failure.what()));
+  const auto next = detached.leave({.command = resume_command(), .wanted = all_wanted(plans)});
+  const auto& name = options.dealing.batch->names.name;
+  if (detached.is_full())
+    progress.say(
+        fmt::format("note: {} takes no more jobs for now; the others are asked for as these end", name));
   progress.say(
-      fmt::format("{} with Slurm ({}); job {} goes on with the table when one of them has ended. See "
+      fmt::format("{} with {} ({}); job {} goes on with the table when one of them has ended. See "
                   "`harness status{}`; `harness runs cancel{}` ends them",
-                  counted(std::ssize(handed.jobs), "job"), join(handed.jobs, ", "), next, workspace.options,
-                  workspace.options));
+                  counted(std::ssize(detached.jobs()), "job"), name, join(detached.jobs(), ", "), next,
+                  workspace.options, workspace.options));
   return true;
 }
 
 /// A continuation may start while the command before it still ends. Where somebody has typed the command
 /// again and waits for its jobs, it comes back later: false.
-bool take_lock(const Workspace& workspace, const std::string& slurm, std::optional<WorkspaceLock>& lock) {
+bool take_lock(const Workspace& workspace, const DealingOptions& dealing,
+               std::optional<WorkspaceLock>& lock) {
   constexpr int kAttempts = 60;
-  for (int attempt = 1; is_continuation(); ++attempt) {
+  for (int attempt = 1; dealing.batch != nullptr && is_continuation(); ++attempt) {
     try {
       lock.emplace(workspace);
       return true;
@@ -306,8 +309,8 @@ bool take_lock(const Workspace& workspace, const std::string& slurm, std::option
         std::this_thread::sleep_for(std::chrono::seconds(1));
         continue;
       }
-      tell("{}: job {} of Slurm looks again in 5 minutes\n", error.problem(),
-           put_off_continuation(workspace, slurm));
+      const auto next = Detached(dealing, workspace).leave_again();
+      tell("{}: {} looks again in 5 minutes\n", error.problem(), dealing.batch->job_text(next));
       return false;
     }
   }
@@ -342,7 +345,7 @@ int carry_out(WorkOptions options, const MakePlans& make_plans) {
   if (!gpu) plans = make_plans(workspace, ask_for_gpu(options.dealing, options.device, workspace));
   make_folder(workspace.folder);
   std::optional<WorkspaceLock> lock;
-  if (!take_lock(workspace, options.dealing.slurm, lock)) return 0;
+  if (!take_lock(workspace, options.dealing, lock)) return 0;
   forget_stop_request(workspace);
   Progress progress;
   auto store = open_workspace(workspace, [&](const std::string& text) { progress.say(text); });

@@ -14,7 +14,6 @@
 #include "harness/run/pilot.h"
 #include "harness/runs/scratch_database.h"
 #include "harness/show/run_report.h"
-#include "harness/slurm/submission.h"
 #include "harness/terminal/output.h"
 #include "harness/work/found_images.h"
 #include "harness/work/free_disk.h"
@@ -25,23 +24,27 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// What each kind of job that is left asks Slurm for, as its first one does: {kind: [option of sbatch]}.
+/// What each kind of job that is left asks a batch system for, as its first one does: {kind: [option]}.
 Json batch_lines(const WorkOptions& options, const Plan& plan, const std::vector<PlannedJob>& jobs,
                  const Rates& rates) {
   Json lines = Json::object();
   for (const auto& job : jobs) {
     if (job.done || job.folder.empty() || lines.contains(job.kind)) continue;
-    lines[job.kind] =
-        batch_options(slurm_request({.id = job.id, .folder = job.folder, .seconds = job.seconds}, plan,
-                                    shares_of(options.dealing, plan), rates, options.dealing.slurm));
+    lines[job.kind] = options.dealing.batch->options(
+        job_request({.id = job.id, .folder = job.folder, .seconds = job.seconds}, plan,
+                    shares_of(options.dealing, plan), rates, options.dealing.arguments));
   }
+  if (!options.detach) return lines;
+  auto& own = lines["(the one that goes on)"] = Json::array();
+  for (const auto& option : Detached(options.dealing, plan.workspace).options())
+    own.push_back(script_option(option));
   return lines;
 }
 
-void print_batch_lines(const Json& lines) {
+void print_batch_lines(const Batch& batch, const Json& lines) {
   for (const auto& [kind, options] : lines.items()) {
-    put("Slurm, the first job of kind {}:\n", kind);
-    for (const auto& option : options) put("  #SBATCH {}\n", option.get<std::string>());
+    put("{}, the first job of kind {}:\n", batch.names.name, kind);
+    for (const auto& option : options) put("  {} {}\n", batch.names.directive, option.get<std::string>());
   }
 }
 
@@ -60,14 +63,11 @@ Json dry_run(const WorkOptions& options, const Plan& plan, const PlanCheck& chec
   if (auto found = found_images_json(plan); !found.empty()) document["images"] = std::move(found);
   const auto missing = options.fresh || known == nullptr ? MissingScores() : missing_scores(plan, *known);
   document["scores_to_ask_again"] = missing.all;
-  if (options.dealing.is_on_slurm()) document["slurm"] = batch_lines(options, plan, jobs, rates);
-  if (options.detach) {
-    auto& lines = document["slurm"]["(the one that goes on)"] = Json::array();
-    for (const auto& option : continuation_options(plan.workspace, options.dealing.slurm))
-      lines.push_back(script_option(option));
-  }
+  const auto* batch = options.dealing.batch;
+  const auto lines = batch != nullptr ? batch_lines(options, plan, jobs, rates) : Json();
+  if (batch != nullptr) document[batch->names.executor] = lines;
   if (!options.json) {
-    print_dry_run(plan, jobs, rates, shares);
+    print_dry_run(plan, jobs, rates, shares, batch != nullptr ? batch->names.name : "");
     for (const auto& sentence : check.outside) put("Note: {}\n", sentence);
     put("{}", found_images_text(plan));
     if (missing.all > 0)
@@ -78,12 +78,12 @@ Json dry_run(const WorkOptions& options, const Plan& plan, const PlanCheck& chec
     put("{}", planned_power_text(document["detectable"]));
     if (plan.device_identity == kUnknownGpu)
       put("No node has been asked for its GPU yet, whose kind is part of the ids: none of them is final.\n");
-    if (options.dealing.is_on_slurm()) print_batch_lines(document["slurm"]);
+    if (batch != nullptr) print_batch_lines(*batch, lines);
   }
-  if (options.dealing.is_on_slurm()) {
-    for (const auto& [_, lines] : document["slurm"].items())
-      require_acceptable(lines.get<std::vector<std::string>>());
-    if (!options.json && !document["slurm"].empty()) put("Slurm would take them as it is now.\n");
+  if (batch != nullptr) {
+    for (const auto& [_, of_kind] : lines.items())
+      batch->require_acceptable(of_kind.get<std::vector<std::string>>());
+    if (!options.json && !lines.empty()) put("{} would take them as it is now.\n", batch->names.name);
   }
   return document;
 }

@@ -26,7 +26,7 @@ void require_room(const GpuMemory& gpu, int workers, double needed) {
 
 void require_free_memory(const WorkOptions& options, const Plan& plan, Store& store, const Json& resources) {
   const double needed = bytes_needed(resources);
-  if (plan.device_kind == "cpu" || needed == 0 || options.dealing.executor != "local") return;
+  if (plan.device_kind == "cpu" || needed == 0 || options.dealing.executor != kLocalExecutor) return;
   const auto jobs = planned_jobs(plan, options.fresh ? nullptr : &store, Rates());
   const auto left = static_cast<int>(
       std::ranges::count_if(jobs, [](const PlannedJob& job) { return job.kind == "train" && !job.done; }));

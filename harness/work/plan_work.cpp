@@ -17,15 +17,22 @@ namespace harness {
 
 void check_work(WorkOptions& options) {
   auto& dealing = options.dealing;
-  dealing.slurm = join(options.slurm, " ");
   check_dealing(dealing);
-  if (!dealing.is_on_slurm() && (options.detach || !dealing.slurm.empty()))
-    throw Error("is for batch jobs of Slurm", options.detach ? "--detach" : "--slurm",
-                "add --executor slurm");
+  const auto require_batch = [](const std::string& option, const std::string& system,
+                                const std::string& executor) {
+    throw Error("is for batch jobs of " + system, option, "add --executor " + executor);
+  };
+  if (options.detach && dealing.batch == nullptr) require_batch("--detach", batch_names(), batch_executors());
+  for (const auto& batch : batches()) {
+    if (batch.get() != dealing.batch && !join(dealing.typed[batch->names.executor], " ").empty())
+      require_batch(batch->option(), batch->names.name, batch->names.executor);
+  }
   if (!options.fresh && (options.force || options.yes))
     throw Error("is for --fresh", options.force ? "--force" : "--yes", "leave it out, or add --fresh");
   if (options.detach && dealing.jobs)
-    throw Error("is not for --detach", "--jobs", "leave it out: Slurm decides how many jobs run at a time");
+    throw Error(
+        "is not for --detach", "--jobs",
+        fmt::format("leave it out: {} decides how many jobs run at a time", dealing.batch->names.name));
 }
 
 std::string resume_command() {
@@ -53,16 +60,6 @@ void expect_jobs(const Plan& plan, Store& store, const Shares& shares, Progress&
   }
 }
 
-SlurmExecutor::RequestOf slurm_requests(const WorkOptions& options, const Plan& plan, const Shares& shares,
-                                        const Rates& rates, Store* store) {
-  std::map<std::string, double> seconds;
-  for (const auto& job : planned_jobs(plan, store, rates)) seconds[job.key] = job.seconds;
-  return [=](const Task& task) {
-    return slurm_request({.id = task.id, .folder = task.folder, .seconds = seconds.at(task.progress_key)},
-                         plan, shares, rates, options.dealing.slurm);
-  };
-}
-
 PlanWork::PlanWork(const WorkOptions& options, const Plan& plan, const Json& resources,
                    const MissingScores& missing, Store& store, Progress& progress)
     : options_(options),
@@ -76,23 +73,31 @@ PlanWork::PlanWork(const WorkOptions& options, const Plan& plan, const Json& res
   settings_.worker = worker_program();
   settings_.jobs = shares_.jobs;
   settings_.ranks = shares_.ranks;
-  settings_.launcher = launcher_words(options.dealing.executor, plan, shares_);
+  if (const auto* launcher = options.dealing.launcher)
+    settings_.launcher = launcher->job_words(shares_, plan.device_kind != "cpu");
   // An allocation that ends is told so in time, and an epoch may take minutes.
   if (!settings_.launcher.empty() && environment("HARNESS_STOP_MS").empty())
     settings_.stop_limit = std::chrono::minutes(10);
   settings_.gpus = gpus_of(options.dealing, plan);
-  runner_.require_same_build(settings_.worker, settings_.launcher.empty() && !options.dealing.is_on_slurm());
+  runner_.require_same_build(settings_.worker,
+                             settings_.launcher.empty() && options.dealing.batch == nullptr);
   runner_.ask_again(missing);
 }
 
-SlurmExecutor::RequestOf PlanWork::requests() const {
+BatchExecutor::RequestOf PlanWork::requests() const {
   const auto rates = measured_rates(&store_, measurement_of(plan_), shares_, resources_);
-  return slurm_requests(options_, plan_, shares_, rates, &store_);
+  std::map<std::string, double> seconds;
+  for (const auto& job : planned_jobs(plan_, &store_, rates)) seconds[job.key] = job.seconds;
+  return [=, this](const Task& task) {
+    return job_request({.id = task.id, .folder = task.folder, .seconds = seconds.at(task.progress_key)},
+                       plan_, shares_, rates, options_.dealing.arguments);
+  };
 }
 
 std::unique_ptr<Executor> PlanWork::make_executor() {
-  if (!options_.dealing.is_on_slurm()) return std::make_unique<LocalExecutor>(settings_);
-  return std::make_unique<SlurmExecutor>(settings_.worker, requests(), continuation_of(plan_));
+  if (options_.dealing.batch == nullptr) return std::make_unique<LocalExecutor>(settings_);
+  return std::make_unique<BatchExecutor>(*options_.dealing.batch, settings_.worker, requests(),
+                                         continuation_of(plan_));
 }
 
 void PlanWork::run() {
@@ -106,8 +111,8 @@ void PlanWork::run() {
   }
 }
 
-void PlanWork::hand_over(HandedOver& handed) {
-  hand_to_slurm(runner_, settings_.worker, requests(), hooks(), handed);
+void PlanWork::hand_over(Detached& detached) {
+  detached.hand_over(runner_, settings_.worker, requests(), hooks());
 }
 
 SchedulerHooks PlanWork::hooks() {

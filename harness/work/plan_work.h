@@ -8,10 +8,10 @@
 #include "core/json.h"
 #include "harness/plan/collection.h"
 #include "harness/plan/plan.h"
+#include "harness/run/batch_executor.h"
 #include "harness/run/dealing.h"
 #include "harness/run/detached.h"
 #include "harness/run/plan_runner.h"
-#include "harness/run/slurm_executor.h"
 #include "harness/run/stop_request.h"
 #include "harness/terminal/progress.h"
 
@@ -22,8 +22,7 @@ struct WorkOptions {
   WorkspaceChoice place;
   std::string device = "auto";
   DealingOptions dealing;
-  std::vector<std::string> slurm;  ///< options of sbatch as typed
-  bool detach = false;             ///< hand all that is ready to Slurm, with a job that goes on, and end
+  bool detach = false;  ///< hand all that is ready to a batch system, with a job that goes on, and end
   bool dry_run = false, fresh = false, json = false;
   bool force = false, yes = false;  ///< of --fresh, as of `runs rm`
   bool verbose = false;             ///< the whole table on a terminal too
@@ -45,10 +44,6 @@ std::string resume_command();
 /// Of the jobs that are done, those count that no finished experiment rests on, as in `harness status`.
 void expect_jobs(const Plan& plan, Store& store, const Shares& shares, Progress& progress);
 
-/// What each job asks Slurm for, by what earlier ones took.
-SlurmExecutor::RequestOf slurm_requests(const WorkOptions& options, const Plan& plan, const Shares& shares,
-                                        const Rates& rates, Store* store);
-
 /// What is left to do of a plan, and how it is done.
 class PlanWork {
  public:
@@ -59,11 +54,12 @@ class PlanWork {
   /// All of it. Throws Error (Status::kInterrupted) with the command that goes on.
   void run();
 
-  /// Adds the jobs that Slurm has of it now: none where all is done.
-  void hand_over(HandedOver& handed);
+  /// Hands over what can start now: nothing where all is done.
+  void hand_over(Detached& detached);
 
  private:
-  SlurmExecutor::RequestOf requests() const;
+  /// What each job asks a batch system for, by what earlier ones took.
+  BatchExecutor::RequestOf requests() const;
   SchedulerHooks hooks();
   void say_notes();
   std::unique_ptr<Executor> make_executor();

@@ -1,12 +1,12 @@
+#include "harness/slurm/slurm.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "core/host.h"
 #include "core/text.h"
-#include "harness/slurm/batch_script.h"
-#include "harness/slurm/command.h"
-#include "harness/slurm/log_end.h"
+#include "harness/batch/log_end.h"
 #include "tests/harness/workplace.h"
 #include "tests/refusals.h"
 
@@ -199,10 +199,10 @@ TEST_F(ScriptedSlurm, ThatDoesNotAnswerForAMomentStopsNoHandingOver) {
 }
 
 TEST(BatchJob, HasTimeToSaveBesideThatForItsWork) {
-  const SlurmRequest request{
+  const JobRequest request{
       .id = "0123456789abcdef", .folder = "/tmp/runs/0123456789abcdef", .seconds = 60, .unit_seconds = 400};
-  EXPECT_THAT(batch_options(request), testing::Contains("--signal=TERM@600"));
-  EXPECT_THAT(batch_options(request), testing::Contains("--time=13"));
+  EXPECT_THAT(find_batch("slurm")->options(request), testing::Contains("--signal=TERM@600"));
+  EXPECT_THAT(find_batch("slurm")->options(request), testing::Contains("--time=13"));
 }
 
 TEST(BatchJob, WhoseNumberIsInTheStopMarkerDoesNotStart) {
@@ -211,7 +211,8 @@ TEST(BatchJob, WhoseNumberIsInTheStopMarkerDoesNotStart) {
   fs::create_directories(folder);
   write_file_atomically(place.path() / "srun", "#!/bin/sh\necho started\n");
   fs::permissions(place.path() / "srun", fs::perms::owner_all);
-  write_file_atomically(folder / "job.sh", batch_script({.id = "x", .folder = folder}, "worker", 0));
+  write_file_atomically(folder / "job.sh",
+                        find_batch("slurm")->script({.id = "x", .folder = folder}, "worker", 0));
   const auto ran = [&] {
     return shell(fmt::format("PATH={}:$PATH SLURM_JOB_ID=7 bash {}", place.path().string(),
                              shell_word((folder / "job.sh").string())));
@@ -225,7 +226,7 @@ TEST(BatchJob, WhoseNumberIsInTheStopMarkerDoesNotStart) {
 }
 
 TEST(Sbatch, IsNotOverruledByTheEnvironmentInWhatAScriptAsksFor) {
-  const auto found = overruling_variables(
+  const auto found = slurm::overruling_variables(
       "#!/bin/bash\n#SBATCH --time=10\n#SBATCH -p gpu --account=lab\n#SBATCH --job-name=x\necho --qos=y\n");
   for (const char* name : {"SBATCH_TIMELIMIT", "SBATCH_PARTITION", "SBATCH_ACCOUNT", "SBATCH_JOB_NAME"})
     EXPECT_THAT(found, testing::Contains(name));
@@ -233,7 +234,7 @@ TEST(Sbatch, IsNotOverruledByTheEnvironmentInWhatAScriptAsksFor) {
 }
 
 TEST(Slurm, IsNotReachedByASignalOfTheTerminal) {
-  const auto group = run_slurm({"sh", "-c", "cut -d' ' -f5 /proc/$$/stat"}).out;
+  const auto group = find_batch("slurm")->run({"sh", "-c", "cut -d' ' -f5 /proc/$$/stat"}).out;
   EXPECT_NE(std::string(trim(group)), "");
   EXPECT_NE(std::string(trim(group)), std::to_string(::getpgrp()));
 }
@@ -242,12 +243,12 @@ TEST(SubmitLimit, IsToldFromLimitsThatNoJobsEndLifts) {
   const std::string sentence =
       "Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or "
       "time limits)";
-  EXPECT_TRUE(is_submit_limit(sentence));
+  EXPECT_TRUE(slurm::is_submit_limit(sentence));
   for (const char* name : {"QOSMaxSubmitJobPerUserLimit", "AssocMaxSubmitJobLimit", "AssocGrpSubmitJobsLimit",
                            "MaxSubmitJobsPerAccount"})
-    EXPECT_TRUE(is_submit_limit(name + ("; " + sentence))) << name;
-  EXPECT_FALSE(is_submit_limit("QOSMaxWallDurationPerJobLimit; " + sentence));
-  EXPECT_FALSE(is_submit_limit("invalid partition specified: nowhere"));
+    EXPECT_TRUE(slurm::is_submit_limit(name + ("; " + sentence))) << name;
+  EXPECT_FALSE(slurm::is_submit_limit("QOSMaxWallDurationPerJobLimit; " + sentence));
+  EXPECT_FALSE(slurm::is_submit_limit("invalid partition specified: nowhere"));
 }
 
 TEST(EndOfLog, IsThatOfItsLastWholeLine) {

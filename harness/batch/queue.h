@@ -9,32 +9,22 @@
 #include <vector>
 
 #include "core/processes/process.h"
+#include "harness/batch/batch.h"
 
 namespace harness {
 
-/// A line of `squeue`.
-struct QueuedJob {
-  std::string id, name, state, nodes, reason;
-
-  /// Waits or works, or will once more.
-  bool is_alive() const;
-  bool is_waiting() const { return state == "PENDING"; }
-  /// Waits for what no other job's end will bring.
-  bool waits_in_vain() const;
-  /// "queued (17: Priority)", "17 on n1"
-  std::string text() const;
-};
-
-/// What Slurm's queue holds of this user: one `squeue` at a time for all jobs, which is never waited for.
-class SlurmQueue {
+/// What a batch system's queue holds of this user: one question at a time for all jobs.
+class BatchQueue {
  public:
   using Clock = std::chrono::steady_clock;
 
   /// Asks as often as $HARNESS_SQUEUE_S says, in seconds (10 where it is unset).
-  SlurmQueue();
+  explicit BatchQueue(const Batch& batch);
 
   /// Asks now, and waits for the answer. Throws Error (Status::kFailed) where none comes.
   void read();
+  /// The same, and asks again for as long as the system may take to come back.
+  void read_patiently();
   /// Takes an answer that has come, and asks again once it is time.
   void poll();
 
@@ -57,13 +47,23 @@ class SlurmQueue {
  private:
   void take(const Finished& answer);
 
+  const Batch& batch_;
   std::chrono::seconds interval_;
   Clock::time_point asked_{};
-  std::unique_ptr<Process> squeue_;
+  std::unique_ptr<Process> question_;
   Descriptor answer_, message_;
   std::map<std::string, QueuedJob> jobs_;  ///< by id
   std::int64_t answers_ = 0;
   std::string trouble_;
+};
+
+/// Those of several systems, each read when it is asked for first.
+class BatchQueues {
+ public:
+  BatchQueue& of(const Batch& batch);
+
+ private:
+  std::map<const Batch*, BatchQueue> read_;
 };
 
 }  // namespace harness

@@ -1,4 +1,4 @@
-#include "harness/slurm/log_end.h"
+#include "harness/batch/log_end.h"
 
 #include <fstream>
 

@@ -1,4 +1,4 @@
-#include "harness/run/slurm_executor.h"
+#include "harness/run/batch_executor.h"
 
 #include <fmt/format.h>
 
@@ -13,8 +13,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "core/text.h"
-#include "harness/slurm/command.h"
-#include "harness/slurm/submission.h"
+#include "harness/batch/submission.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -22,8 +21,8 @@ namespace {
 
 using Clock = RunningJob::Clock;
 
-/// A network file system may show a log later than Slurm an end, and Slurm's answers may overtake one
-/// another.
+/// A network file system may show a log later than the batch system an end, and its answers may
+/// overtake one another.
 constexpr std::chrono::seconds kPatience{60};
 constexpr std::chrono::seconds kLookEvery{1};
 constexpr int kLikelyAnswers = 2;
@@ -48,12 +47,13 @@ Work work_of(const fs::path& folder) {
   return {.total = settings.value("updates", 0.0), .images_each = an_epoch / updates, .unit = "updates"};
 }
 
-class SlurmJob : public RunningJob {
+class BatchJob : public RunningJob {
  public:
-  /// full_at: the answer of the queue since which Slurm takes no more jobs; all jobs share it.
-  SlurmJob(Task its_task, SlurmRequest request, fs::path worker, const SlurmQueue& queue,
+  /// full_at: the answer of the queue since which the system takes no more jobs; all share it.
+  BatchJob(const Batch& batch, Task its_task, JobRequest request, fs::path worker, const BatchQueue& queue,
            std::int64_t& full_at, OnLine on_line)
       : RunningJob(std::move(its_task)),
+        batch_(batch),
         request_(std::move(request)),
         worker_(std::move(worker)),
         queue_(queue),
@@ -79,8 +79,7 @@ class SlurmJob : public RunningJob {
     if (answers_ == queue_.answers()) return std::nullopt;
     answers_ = queue_.answers();
     const auto* job = queue_.find(submission_->job);
-    const bool has_ended = job == nullptr || (!job->is_alive() && job->state != "COMPLETING");
-    if (!has_ended) {
+    if (job != nullptr && !job->has_ended()) {
       ended_answers_ = 0;
       return std::nullopt;
     }
@@ -89,14 +88,14 @@ class SlurmJob : public RunningJob {
     // By us, or by `harness runs cancel`.
     if (is_asked_to_stop_ || fs::exists(task.folder / kStopMarker)) return kInterrupted;
     // Its log may be on its way; of one that failed nothing more is to come.
-    const bool may_be_done = job == nullptr || job->state == "COMPLETED";
+    const bool may_be_done = job == nullptr || job->phase == QueuedJob::Phase::kCompleted;
     if (may_be_done && Clock::now() - ended_since_ < kPatience) return std::nullopt;
     if (job == nullptr && !std::exchange(was_lost_, true)) {
       submission_.reset();
       ask_for_it();
       return std::nullopt;
     }
-    auto end = end_of_job(submission_->job, job);
+    auto end = batch_.end_of(submission_->job, job);
     end_ = std::move(end.text);
     return end.status;
   }
@@ -108,11 +107,12 @@ class SlurmJob : public RunningJob {
 
   void kill() override {
     if (std::exchange(is_killed_, true) || !submission_) return;
-    run_slurm({"scancel", submission_->job});
+    batch_.cancel(submission_->job);
   }
 
   std::string name() const override {
-    return submission_ ? "job " + submission_->job + " of Slurm" : "not in Slurm's queue yet";
+    return submission_ ? batch_.job_text(submission_->job)
+                       : fmt::format("not in {}'s queue yet", batch_.names.name);
   }
 
   std::string how_it_ended(const ExitStatus&) const override { return end_; }
@@ -124,17 +124,21 @@ class SlurmJob : public RunningJob {
     answers_ = queue_.answers();
     ended_answers_ = 0;
     if (full_at_ == answers_ && !is_in_queue()) return;
-    submission_ = submit_or_adopt(request_, worker_, queue_, trouble_);
-    if (!submission_ && is_submit_limit(trouble_)) full_at_ = answers_;
-    if (!submission_) return;
+    Submitted answer;
+    submission_ = submit_or_adopt(batch_, request_, worker_, queue_, answer);
+    if (!submission_) {
+      is_full_ = answer.is_full;
+      if (is_full_) full_at_ = answers_;
+      return;
+    }
     offset_ = log_begin = submission_->log_begin;
     if (is_asked_to_stop_) tell_it_to_stop();
   }
 
-  /// Again at the next look where Slurm did not take it.
+  /// Again at the next look where it was not reached.
   void tell_it_to_stop() {
     try {
-      cancel_submission(task.folder, *submission_);
+      cancel_submission(task.folder, batch_, submission_->job);
       is_not_told_ = false;
     } catch (const Error& error) {
       if (!std::exchange(is_not_told_, true)) on_line_(*this, fmt::format("note {}", error.what()));
@@ -142,7 +146,7 @@ class SlurmJob : public RunningJob {
   }
 
   bool is_in_queue() const {
-    return queue_.find_living(slurm_job_name(request_.id, request_.folder)) != nullptr;
+    return queue_.find_living(batch_job_name(request_.id, request_.folder)) != nullptr;
   }
 
   void read_log() {
@@ -180,32 +184,33 @@ class SlurmJob : public RunningJob {
                        {"unit", work_.unit},
                        {"images", done_ * work_.images_each},
                        {"text", text}};
-    if (job != nullptr && job->waits_in_vain() && !std::exchange(has_warned_, true))
-      on_line_(*this,
-               fmt::format("note {}: as things are it never starts; change what it asks for with --slurm, "
-                           "or ask those who run the cluster",
-                           job->text()));
+    if (job != nullptr && job->waits_in_vain && !std::exchange(has_warned_, true))
+      on_line_(*this, fmt::format("note {}: as things are it never starts; change what it asks for with {}, "
+                                  "or ask those who run the cluster",
+                                  job->text(), batch_.option()));
     if (auto line = "progress " + told.dump(); line != said_) on_line_(*this, said_ = std::move(line));
   }
 
   std::string why_not_asked() const {
-    const bool is_full = trouble_.empty() || is_submit_limit(trouble_);
-    return is_full ? "waits until Slurm takes more jobs" : "Slurm does not answer";
+    const auto& name = batch_.names.name;
+    return is_full_ ? fmt::format("waits until {} takes more jobs", name) : name + " does not answer";
   }
 
-  const SlurmRequest request_;
+  const Batch& batch_;
+  const JobRequest request_;
   const fs::path worker_;
-  const SlurmQueue& queue_;
+  const BatchQueue& queue_;
   std::int64_t& full_at_;
   const OnLine on_line_;
   const Work work_;
   std::optional<Submission> submission_;
   std::uint64_t offset_ = 0;  ///< how much of the log was read
   double done_ = 0;
-  std::string reward_, said_, end_ = "ended", trouble_;
+  std::string reward_, said_, end_ = "ended";
   Clock::time_point looked_{}, ended_since_{};
   std::int64_t answers_ = -1;  ///< of the queue that were taken into account
   int ended_answers_ = 0;      ///< that call it ended, one after the other
+  bool is_full_ = true;        ///< why it was not asked for, so far as is known
   bool is_complete_ = false, was_lost_ = false, has_warned_ = false;
   bool is_asked_to_stop_ = false, is_not_told_ = false, is_killed_ = false;
 };
@@ -224,8 +229,8 @@ std::optional<double> seconds_of_an_epoch(const Plan& plan, const Rates& rates) 
 
 }  // namespace
 
-SlurmRequest slurm_request(SlurmRequest job, const Plan& plan, const Shares& shares, const Rates& rates,
-                           const std::string& arguments) {
+JobRequest job_request(JobRequest job, const Plan& plan, const Shares& shares, const Rates& rates,
+                       const std::string& arguments) {
   job.folder = fs::absolute(job.folder).lexically_normal();
   job.ranks = shares.ranks;
   job.threads = shares.threads;
@@ -238,29 +243,36 @@ SlurmRequest slurm_request(SlurmRequest job, const Plan& plan, const Shares& sha
   return job;
 }
 
-SlurmExecutor::SlurmExecutor(fs::path worker, RequestOf request_of, std::string continuation)
-    : worker_(std::move(worker)), request_of_(std::move(request_of)), continuation_(std::move(continuation)) {
+BatchExecutor::BatchExecutor(const Batch& batch, fs::path worker, RequestOf request_of,
+                             std::string continuation)
+    : batch_(batch),
+      worker_(std::move(worker)),
+      request_of_(std::move(request_of)),
+      queue_(batch),
+      continuation_(std::move(continuation)) {
   queue_.read();
 }
 
-std::optional<std::string> SlurmExecutor::goes_on_with_jobs() const {
+std::optional<std::string> BatchExecutor::goes_on_with_jobs() const {
   const auto* job = queue_.find_living(continuation_);
-  return job != nullptr ? std::optional("job " + job->id + " of Slurm") : std::nullopt;
+  return job != nullptr ? std::optional(batch_.job_text(job->id)) : std::nullopt;
 }
 
-std::unique_ptr<RunningJob> SlurmExecutor::start(boost::asio::io_context&, Task task,
+std::unique_ptr<RunningJob> BatchExecutor::start(boost::asio::io_context&, Task task,
                                                  RunningJob::OnLine on_line) {
   auto request = request_of_(task);
-  return std::make_unique<SlurmJob>(std::move(task), std::move(request), worker_, queue_, full_at_,
+  return std::make_unique<BatchJob>(batch_, std::move(task), std::move(request), worker_, queue_, full_at_,
                                     std::move(on_line));
 }
 
-std::vector<std::string> SlurmExecutor::look() {
+std::vector<std::string> BatchExecutor::look() {
   queue_.poll();
   if (queue_.trouble() == trouble_) return {};
   trouble_ = queue_.trouble();
-  if (trouble_.empty()) return {"note: Slurm answers again"};
-  return {"note: Slurm does not answer (" + trouble_ + "); jobs that run go on, and it is asked again"};
+  const auto& name = batch_.names.name;
+  if (trouble_.empty()) return {fmt::format("note: {} answers again", name)};
+  return {fmt::format("note: {} does not answer ({}); jobs that run go on, and it is asked again", name,
+                      trouble_)};
 }
 
 }  // namespace harness
