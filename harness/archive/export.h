@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "harness/archive/manifest.h"
-#include "harness/plan/workspace.h"
+#include "harness/workspace/workspace.h"
 
 namespace harness {
 

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "datasets/prompt_set.h"
-#include "harness/plan/workspace.h"
+#include "harness/workspace/workspace.h"
 #include "results/store/left_out.h"
 #include "results/store/record_type.h"
 

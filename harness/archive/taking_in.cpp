@@ -15,9 +15,9 @@
 #include "harness/archive/bringing.h"
 #include "harness/archive/journal_cut.h"
 #include "harness/archive/tar.h"
-#include "harness/plan/workspace.h"
 #include "harness/runs/job_files.h"
 #include "harness/show/artifacts.h"
+#include "harness/workspace/workspace.h"
 #include "results/store/record_type.h"
 #include "results/store/rows.h"
 

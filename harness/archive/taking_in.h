@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/plan/workspace.h"
+#include "harness/workspace/workspace.h"
 #include "results/store/journal_history.h"
 #include "results/store/store.h"
 

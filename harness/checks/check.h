@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/json.h"
-#include "harness/plan/workspace.h"
 #include "harness/show/experiments.h"
+#include "harness/workspace/workspace.h"
 
 namespace harness {
 
@@ -30,7 +30,8 @@ struct CheckedEvaluation : StoredEvaluation {
   std::string name;  ///< "dual (seed 42) on test at 80"
 };
 
-/// What `harness db check` finds in a workspace's DB (check_database), asked once and only if a rule wants it.
+/// What `harness db check` finds in a workspace's DB (check_database), asked once and only if a rule wants
+/// it.
 class WorkspaceCheck {
  public:
   explicit WorkspaceCheck(Workspace workspace) : workspace_(std::move(workspace)) {}

@@ -9,7 +9,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "harness/checks/check.h"
-#include "harness/plan/workspace.h"
+#include "harness/workspace/workspace.h"
 
 namespace harness {
 namespace fs = std::filesystem;

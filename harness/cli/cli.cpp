@@ -18,9 +18,9 @@
 #include "core/streams.h"
 #include "harness/cli/completion.h"
 #include "harness/commands/command.h"
-#include "harness/plan/workspace.h"
 #include "harness/terminal/ctrl_c.h"
 #include "harness/terminal/output.h"
+#include "harness/workspace/workspace.h"
 #include "results/schema/database_file.h"
 
 namespace harness {

@@ -10,9 +10,9 @@
 
 #include "core/command_line/command_line.h"
 #include "core/json.h"
-#include "harness/plan/workspace.h"
 #include "harness/show/artifacts.h"
 #include "harness/show/experiments.h"
+#include "harness/workspace/workspace.h"
 #include "results/table/notation.h"
 
 namespace harness {

@@ -13,9 +13,9 @@
 #include "datasets/prompt_set.h"
 #include "datasets/split.h"
 #include "harness/commands/command.h"
-#include "harness/plan/workspace.h"
 #include "harness/prompts/prompt_notes.h"
 #include "harness/terminal/output.h"
+#include "harness/workspace/workspace.h"
 
 namespace harness {
 namespace fs = std::filesystem;

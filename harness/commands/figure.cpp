@@ -9,9 +9,9 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/plan/registry.h"
 #include "harness/show/figures.h"
 #include "harness/show/grid_model.h"
+#include "harness/spec/registry.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/seeds.h"
 

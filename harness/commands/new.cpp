@@ -10,7 +10,7 @@
 #include "core/files.h"
 #include "core/streams.h"
 #include "harness/commands/command.h"
-#include "harness/plan/registry.h"
+#include "harness/spec/registry.h"
 #include "harness/terminal/output.h"
 
 namespace harness {

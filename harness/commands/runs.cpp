@@ -10,7 +10,6 @@
 #include "core/text.h"
 #include "harness/batch/batch.h"
 #include "harness/commands/command.h"
-#include "harness/plan/registry.h"
 #include "harness/run/plan_runner.h"
 #include "harness/runs/agreement.h"
 #include "harness/runs/cancellation.h"
@@ -19,6 +18,7 @@
 #include "harness/runs/removal.h"
 #include "harness/runs/trash.h"
 #include "harness/show/run_report.h"
+#include "harness/spec/registry.h"
 #include "harness/terminal/output.h"
 
 namespace harness {

@@ -6,10 +6,10 @@
 #include "core/paths/shown_path.h"
 #include "core/streams.h"
 #include "harness/commands/command.h"
-#include "harness/plan/registry.h"
 #include "harness/show/artifacts.h"
 #include "harness/show/table_model.h"
 #include "harness/show/training_table.h"
+#include "harness/spec/registry.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/seeds.h"
 

@@ -10,7 +10,7 @@
 
 #include "core/streams.h"
 #include "core/text.h"
-#include "harness/plan/table_spec.h"
+#include "harness/spec/table_spec.h"
 #include "harness/terminal/output.h"
 #include "results/statistics/statistics.h"
 #include "results/statistics/verdict_words.h"

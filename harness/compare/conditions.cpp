@@ -13,9 +13,9 @@
 #include "core/error.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "harness/plan/registry.h"
-#include "harness/plan/table_spec.h"
 #include "harness/run/builds.h"
+#include "harness/spec/registry.h"
+#include "harness/spec/table_spec.h"
 #include "results/statistics/verdict.h"
 #include "results/store/rows.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "harness/plan/metric_catalogue.h"
+#include "harness/spec/metric_catalogue.h"
 #include "harness/terminal/output.h"
 #include "results/statistics/crossed.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/plan/plan.h"
-#include "harness/plan/workspace.h"
+#include "harness/workspace/workspace.h"
 
 namespace harness {
 

@@ -7,9 +7,9 @@
 
 #include "datasets/prompt_set.h"
 #include "datasets/split.h"
-#include "harness/plan/registry.h"
-#include "harness/plan/table_spec.h"
-#include "harness/plan/workspace.h"
+#include "harness/spec/registry.h"
+#include "harness/spec/table_spec.h"
+#include "harness/workspace/workspace.h"
 
 namespace harness {
 

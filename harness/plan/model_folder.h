@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "harness/plan/registry.h"
+#include "harness/spec/registry.h"
 
 namespace harness {
 

@@ -10,12 +10,12 @@
 #include "core/json.h"
 #include "harness/images/image_list.h"
 #include "harness/plan/device.h"
-#include "harness/plan/external_scorers.h"
 #include "harness/plan/inputs.h"
-#include "harness/plan/registry.h"
 #include "harness/plan/settings.h"
-#include "harness/plan/table_spec.h"
-#include "harness/plan/workspace.h"
+#include "harness/spec/external_scorers.h"
+#include "harness/spec/registry.h"
+#include "harness/spec/table_spec.h"
+#include "harness/workspace/workspace.h"
 
 namespace harness {
 

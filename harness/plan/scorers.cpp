@@ -14,7 +14,7 @@
 #include "core/text.h"
 #include "core/weights/safetensors.h"
 #include "core/weights/weights_folder.h"
-#include "harness/plan/metric_catalogue.h"
+#include "harness/spec/metric_catalogue.h"
 
 namespace harness {
 namespace fs = std::filesystem;

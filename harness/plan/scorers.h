@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "harness/plan/registry.h"
+#include "harness/spec/registry.h"
 
 namespace harness {
 

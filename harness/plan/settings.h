@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/json.h"
-#include "harness/plan/registry.h"
-#include "harness/plan/table_spec.h"
+#include "harness/spec/registry.h"
+#include "harness/spec/table_spec.h"
 
 namespace harness {
 

@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "harness/plan/workspace.h"
 #include "harness/run/dealing.h"
+#include "harness/workspace/workspace.h"
 
 namespace harness {
 

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <filesystem>
 
-#include "harness/plan/workspace.h"
+#include "harness/workspace/workspace.h"
 
 namespace harness {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/plan/workspace.h"
+#include "harness/workspace/workspace.h"
 
 namespace harness {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/json.h"
-#include "harness/plan/workspace.h"
+#include "harness/workspace/workspace.h"
 #include "results/store/store.h"
 
 namespace harness {

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "harness/plan/workspace.h"
+#include "harness/workspace/workspace.h"
 #include "results/store/store.h"
 
 namespace harness {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "harness/plan/workspace.h"
+#include "harness/workspace/workspace.h"
 
 namespace harness {
 

@@ -6,10 +6,10 @@
 
 #include "core/json.h"
 #include "datasets/prompt_set.h"
-#include "harness/plan/registry.h"
 #include "harness/plan/scorers.h"
-#include "harness/plan/table_spec.h"
 #include "harness/score/score_request.h"
+#include "harness/spec/registry.h"
+#include "harness/spec/table_spec.h"
 
 namespace harness {
 

@@ -11,9 +11,9 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/streams.h"
-#include "harness/plan/workspace.h"
 #include "harness/show/figures.h"
 #include "harness/show/grid_model.h"
+#include "harness/workspace/workspace.h"
 #include "results/store/rows.h"
 
 namespace harness {

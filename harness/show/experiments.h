@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/json.h"
-#include "harness/plan/collection.h"
-#include "harness/plan/metric_catalogue.h"
-#include "harness/plan/table_spec.h"
+#include "harness/spec/collection.h"
+#include "harness/spec/metric_catalogue.h"
+#include "harness/spec/table_spec.h"
 #include "results/query/experiments.h"
 #include "results/store/store.h"
 #include "results/verdict/guardrails.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/event_log.h"
-#include "harness/plan/lock_holder.h"
+#include "harness/workspace/lock_holder.h"
 
 namespace harness {
 namespace {

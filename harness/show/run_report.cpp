@@ -11,10 +11,10 @@
 #include "core/event_log.h"
 #include "core/streams.h"
 #include "core/text.h"
-#include "harness/plan/table_spec.h"
-#include "harness/plan/workspace.h"
+#include "harness/spec/table_spec.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
+#include "harness/workspace/workspace.h"
 #include "results/store/journal.h"
 #include "results/store/rows.h"
 

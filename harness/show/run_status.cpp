@@ -13,9 +13,9 @@
 #include "core/text.h"
 #include "harness/batch/submission.h"
 #include "harness/plan/asked_runs.h"
-#include "harness/plan/lock_holder.h"
-#include "harness/plan/table_spec.h"
 #include "harness/show/job_log.h"
+#include "harness/spec/table_spec.h"
+#include "harness/workspace/lock_holder.h"
 #include "results/store/journal.h"
 
 namespace harness {

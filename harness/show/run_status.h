@@ -13,8 +13,8 @@
 
 #include "core/json.h"
 #include "harness/batch/submission.h"
-#include "harness/plan/workspace.h"
 #include "harness/show/recorded_runs.h"
+#include "harness/workspace/workspace.h"
 
 namespace harness {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/plan/collection.h"
 #include "harness/show/experiments.h"
+#include "harness/spec/collection.h"
 #include "results/table/table.h"
 
 namespace harness {

@@ -4,8 +4,8 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "harness/plan/workspace.h"
 #include "harness/show/run_report.h"
+#include "harness/workspace/workspace.h"
 
 namespace harness {
 namespace fs = std::filesystem;

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "core/json.h"
-#include "harness/plan/collection.h"
 #include "harness/plan/plan.h"
 #include "harness/run/batch_executor.h"
 #include "harness/run/dealing.h"
 #include "harness/run/detached.h"
 #include "harness/run/plan_runner.h"
 #include "harness/run/stop_request.h"
+#include "harness/spec/collection.h"
 #include "harness/terminal/progress.h"
 
 namespace harness {

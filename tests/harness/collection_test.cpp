@@ -1,4 +1,4 @@
-#include "harness/plan/collection.h"
+#include "harness/spec/collection.h"
 
 #include "results/verdict/multiplicity.h"
 #include "tests/harness/workplace.h"

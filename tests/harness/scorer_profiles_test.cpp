@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "harness/plan/registry.h"
 #include "harness/plan/scorers.h"
+#include "harness/spec/registry.h"
 
 namespace harness {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "harness/plan/registry.h"
-#include "harness/plan/table_spec.h"
+#include "harness/spec/registry.h"
+#include "harness/spec/table_spec.h"
 
 namespace harness {
 namespace {

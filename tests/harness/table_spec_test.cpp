@@ -1,4 +1,4 @@
-#include "harness/plan/table_spec.h"
+#include "harness/spec/table_spec.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "harness/plan/registry.h"
+#include "harness/spec/registry.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "harness/plan/collection.h"
+#include "harness/spec/collection.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "harness/plan/external_scorers.h"
+#include "harness/spec/external_scorers.h"
 
 #include <fmt/format.h>
 

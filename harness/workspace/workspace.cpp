@@ -1,4 +1,4 @@
-#include "harness/plan/workspace.h"
+#include "harness/workspace/workspace.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -9,8 +9,8 @@
 
 #include "core/json.h"
 #include "datasets/split.h"
-#include "harness/plan/metric_catalogue.h"
-#include "harness/plan/registry.h"
+#include "harness/spec/metric_catalogue.h"
+#include "harness/spec/registry.h"
 
 namespace harness {
 

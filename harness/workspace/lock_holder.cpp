@@ -1,4 +1,4 @@
-#include "harness/plan/lock_holder.h"
+#include "harness/workspace/lock_holder.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

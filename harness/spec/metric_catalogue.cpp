@@ -1,4 +1,4 @@
-#include "harness/plan/metric_catalogue.h"
+#include "harness/spec/metric_catalogue.h"
 
 #include <fmt/format.h>
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "evaluators/external_scorer.h"
-#include "harness/plan/registry.h"
-#include "harness/plan/table_spec.h"
+#include "harness/spec/registry.h"
+#include "harness/spec/table_spec.h"
 
 namespace harness {
 

@@ -6,7 +6,7 @@
 
 #include "core/json.h"
 #include "evaluators/metrics/metric_info.h"
-#include "harness/plan/registry.h"
+#include "harness/spec/registry.h"
 
 namespace harness {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/plan/table_spec.h"
+#include "harness/spec/table_spec.h"
 
 namespace harness {
 
