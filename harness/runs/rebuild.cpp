@@ -194,6 +194,7 @@ MendedJournal mended_journal(const Workspace& workspace, bool force) {
       mended.is_salvaged = true;
       mended.lost.push_back(
           fmt::format("{} of {}", counted(drop_damaged_lines(file), "damaged line"), file.string()));
+      fs::remove(copy);
     }
   }
   mended.text = read_journal(file);

@@ -450,7 +450,7 @@ TEST_F(RunsRm, ARunThatTheJournalRecordsAndTheDbLacksIsNoStrayFolder) {
     for (const char* table :
          {"comparisons", "alarms", "artifacts", "reproduction_evaluations", "reproduction_runs",
           "reproductions", "events", "jobs", "metrics", "samples", "table_evaluations", "evaluations",
-          "selections", "train_stats", "checkpoints", "table_runs", "runs"})
+          "selections", "train_stats", "checkpoints", "table_runs", "runs", "journals"})
       empty.exec(std::string("DELETE FROM ") + table);
   }
   fs::rename(place.folder() / "empty.sqlite", db);

@@ -285,7 +285,6 @@ const std::vector<std::string> kNotes = {
     "# Missing values of ratio-norm (seed 42): ocr_reward 3 of 40 (mean over 37); lambda-controlled (seed 43): "
     "exact_match 1 of 38 (mean over 37). A scorer failed there. Reasons: `harness query failures`.",
     "Text metrics: over the 38 prompts that quote a text; the other 2 quote none.",
-    "\u2021 Tested at a checkpoint that selection did not choose: lambda-controlled (seed 42).",
     "Never clipped: ratio-norm in 1 of 2 runs (no ratio left the clip range in any off-policy update of the "
     "run).",
     "Share of off-policy steps damped (weight below 1), by shard: lambda-controlled 12.5 % (2 runs). Gradient "
@@ -315,7 +314,6 @@ const std::vector<std::string> kNotes = {
 TEST(TableNotes, SayWhatTheTableHoldsInThisOrder) {
   EXPECT_THAT(table_view(noted_table()).all_notes(), testing::ElementsAreArray(kNotes));
   const auto markdown = table_markdown(noted_table());
-  EXPECT_THAT(markdown, HasSubstr("| lambda-controlled \u2021 |"));
   EXPECT_THAT(markdown, HasSubstr("lambda-controlled \u2212 ratio-norm \u00a7"));
 }
 
