@@ -16,7 +16,7 @@ namespace harness {
 inline constexpr const char *kEventLog = "events.log", *kJobFile = "job.json",
                             *kPositionsFile = "positions.json", *kWorkerLog = "worker.log",
                             *kEvaluationPrefix = "eval-";
-/// Beside them where a job of Slurm's is not to go on: its number.
+/// Beside them where a batch job is not to go on: its number.
 inline constexpr const char* kStopMarker = "stop";
 
 /// A place in a log: behind `bytes` bytes, the last line of which has this checksum.

@@ -106,8 +106,8 @@ class Launcher {
   const std::string name;  ///< of its command, and for --executor
 };
 
-/// A batch system. All that depends on which one it is stands in its own file, which ends with `const bool
-/// kRegistered = register_batch(std::make_unique<Slurm>());`
+/// A batch system. An implementation ends with `const bool kRegistered =
+/// register_batch(std::make_unique<NAME>());`
 class Batch {
  public:
   struct Names {
@@ -121,11 +121,9 @@ class Batch {
   explicit Batch(Names its_names) : names(std::move(its_names)) {}
   virtual ~Batch() = default;
 
-  /// "--executor slurm"
   std::string choice() const { return "--executor " + names.executor; }
-  /// "--slurm"
   std::string option() const { return "--" + names.executor; }
-  /// "job 17 of Slurm"
+  /// "job 17 of NAME"
   std::string job_text(const std::string& id) const { return "job " + id + " of " + names.name; }
 
   /// Runs one of its commands to its end; what a terminal signals to us does not reach it. Throws Error
@@ -196,7 +194,7 @@ const std::vector<std::unique_ptr<Batch>>& batches();
 const Batch* find_batch(const std::string& executor);
 /// Likewise.
 const Launcher* find_launcher(const std::string& executor);
-/// Names of all of them in a sentence: "Slurm"; and "slurm".
+/// Names of all of them, as a sentence has them and as --executor does.
 std::string batch_names();
 std::string batch_executors();
 

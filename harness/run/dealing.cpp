@@ -65,7 +65,11 @@ void check_dealing(DealingOptions& options) {
   for (const auto& batch : batches()) {
     const auto arguments = join(options.typed[batch->names.executor], " ");
     batch->parse(arguments);
-    if (batch.get() == options.batch) options.arguments = arguments;
+    if (batch.get() == options.batch) {
+      options.arguments = arguments;
+    } else if (!arguments.empty()) {
+      throw Error("is for batch jobs of " + batch->names.name, batch->option(), "add " + batch->choice());
+    }
   }
 }
 

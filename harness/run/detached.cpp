@@ -155,27 +155,22 @@ std::optional<Task> Detached::next_task(PlanRunner& runner) {
 
 void Detached::hand_over(const Task& task, const JobRequest& request, const fs::path& worker) {
   const bool is_new = queue_.find_living(batch_job_name(request.id, request.folder)) == nullptr;
-  const auto job = is_new && is_full_ ? std::nullopt : ask_for(task, request, worker);
-  if (!job) {  // of an attempt before, nothing is waited for
-    is_full_ = true;
-    return forget_submission(request.folder);
-  }
-  jobs_.push_back(*job);
-  if (is_new) newest_ = NewJob{.id = *job, .folder = request.folder};
-}
-
-/// Nothing where a limit is reached and there are others whose end makes room.
-std::optional<std::string> Detached::ask_for(const Task& task, const JobRequest& request,
-                                             const fs::path& worker) {
   Submitted answer;
-  for (const auto until = Clock::now() + kBatchPatience;;) {
-    if (const auto submission = submit_or_adopt(batch_, request, worker, queue_, answer))
-      return submission->job;
-    if (!jobs_.empty() && answer.is_full) return std::nullopt;
+  for (const auto until = Clock::now() + kBatchPatience; !is_new || !is_full_;) {
+    if (const auto submission = submit_or_adopt(batch_, request, worker, queue_, answer)) {
+      jobs_.push_back(submission->job);
+      if (is_new) newest_ = NewJob{.id = submission->job, .folder = request.folder};
+      return;
+    }
+    if (answer.is_full && !jobs_.empty()) {
+      is_full_ = true;
+      break;
+    }
     if (Clock::now() > until) throw Error(answer.why, task.label, "repeat the command", Status::kFailed);
     std::this_thread::sleep_for(queue_.interval());
     queue_.read_patiently();
   }
+  forget_submission(request.folder);  // of an attempt before, for which nothing waits
 }
 
 bool Detached::make_room() {

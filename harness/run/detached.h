@@ -62,8 +62,6 @@ class Detached {
   };
 
   void hand_over(const Task& task, const JobRequest& request, const std::filesystem::path& worker);
-  std::optional<std::string> ask_for(const Task& task, const JobRequest& request,
-                                     const std::filesystem::path& worker);
   std::optional<Task> next_task(PlanRunner& runner);
   /// Gives the place of the newest job to this command, which asks for it again. False where there is none,
   /// or nothing else to wait for.

@@ -204,8 +204,8 @@ class Scheduler {
     }
   }
 
-  /// While this program stood still itself (stopped from the terminal, or waiting for a disk or a batch system),
-  /// it could hear nobody.
+  /// While this program stood still itself (stopped from the terminal, or waiting for a disk or a batch
+  /// system), it could hear nobody.
   void forgive_own_absence() {
     const auto gap = Clock::now() - last_tick_;
     last_tick_ += gap;

@@ -67,7 +67,7 @@ struct WorkspaceStatus {
   std::optional<pid_t> holder;  ///< the `harness` process that works here; 0: on another machine
   std::vector<ExperimentStatus> under_way;
   std::vector<RunStatus> runs;
-  std::string batch = {};         ///< the batch system that was asked for jobs: "Slurm"
+  std::string batch = {};         ///< name of the batch system that was asked for jobs
   std::string continuation = {};  ///< of a detached table: "31 (Resources)", the job that goes on with it
   std::optional<FinishedExperiment> last;  ///< the one that was recorded or asked for last
   std::vector<std::string> notes;          ///< what could not be read

@@ -18,15 +18,8 @@ namespace harness {
 void check_work(WorkOptions& options) {
   auto& dealing = options.dealing;
   check_dealing(dealing);
-  const auto require_batch = [](const std::string& option, const std::string& system,
-                                const std::string& executor) {
-    throw Error("is for batch jobs of " + system, option, "add --executor " + executor);
-  };
-  if (options.detach && dealing.batch == nullptr) require_batch("--detach", batch_names(), batch_executors());
-  for (const auto& batch : batches()) {
-    if (batch.get() != dealing.batch && !join(dealing.typed[batch->names.executor], " ").empty())
-      require_batch(batch->option(), batch->names.name, batch->names.executor);
-  }
+  if (options.detach && dealing.batch == nullptr)
+    throw Error("is for batch jobs of " + batch_names(), "--detach", "add --executor " + batch_executors());
   if (!options.fresh && (options.force || options.yes))
     throw Error("is for --fresh", options.force ? "--force" : "--yes", "leave it out, or add --fresh");
   if (options.detach && dealing.jobs)
