@@ -410,9 +410,7 @@ void make_version_9(const fs::path& workspace) {
 TEST_F(Checks, ADbOfAnOlderVersionIsReadThroughThisOnesViews) {
   const auto workspace = copy();
   make_version_9(workspace);
-  const auto checked = place().run(check(workspace));
-  EXPECT_EQ(failed(checked), std::set<std::string>{"database"});
-  EXPECT_THAT(checked.out, HasSubstr("harness db rebuild")) << "of what it lacks the logs have more";
+  place().ok(check(workspace));
 }
 
 TEST_F(Checks, AGridOfOnesOwnChoiceLeavesTheTablesGridAlone) {
