@@ -223,11 +223,17 @@ void require_sayable(const ResultSet& rows) {
   }
 }
 
-std::string json_value(const SqlValue& value) {
-  if (std::holds_alternative<std::monostate>(value)) return "null";
-  if (const auto* real = std::get_if<double>(&value)) return nlohmann::json(*real).dump();
-  const auto text = text_of(value, Digits::kExact);
-  return std::holds_alternative<std::int64_t>(value) ? text : fmt::format("\"{}\"", json_escaped(text));
+void write_value(const SqlValue& value, PieceWriter& out) {
+  if (std::holds_alternative<std::monostate>(value)) {
+    out.add("null");
+  } else if (const auto* real = std::get_if<double>(&value)) {
+    out.add(nlohmann::json(*real).dump());
+  } else if (const auto* text = std::get_if<std::string>(&value)) {
+    out.add("\"").add(json_escaped(*text)).add("\"");  // up to six times as long: no copies of it
+  } else {
+    const auto plain = text_of(value, Digits::kExact);
+    std::holds_alternative<Blob>(value) ? out.add("\"").add(plain).add("\"") : out.add(plain);
+  }
 }
 
 /// A row as a compact object, its keys in the order of the columns: `first` before the first, `next` before
@@ -239,7 +245,8 @@ void write_objects(const ResultSet& rows, const char* first, const char* next, P
   for (std::size_t row = 0; row < rows.rows.size() && out.is_wanted(); ++row) {
     out.add(row > 0 ? next : first).add("{");
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      out.add(i > 0 ? "," : "").add(keys[i]).add(json_value(rows.rows[row][i]));
+      out.add(i > 0 ? "," : "").add(keys[i]);
+      write_value(rows.rows[row][i], out);
     }
     out.add("}");
   }
