@@ -244,7 +244,8 @@ std::vector<TableNote> result_notes(const TableModel& model) {
   std::vector<TableNote> notes{
       {backbone_note(model)}, {paper_note(model)},  {join(texts_of(model.columns, stand_in_note), " ")},
       legend_note(model),     {by_tag_note(model)}, {no_steps_note(model)},
-      not_run_note(model),    missing_note(model),  {target_note(model)},      {clip_note(model)},   {damping_note(model)}};
+      not_run_note(model),    missing_note(model),  {target_note(model)},
+      {clip_note(model)},     {damping_note(model)}};
   notes.insert(notes.end(), model.notes.begin(), model.notes.end());
   // That other verdicts are to be quoted stands below the differences where no results are shown.
   notes.push_back({.text = model.fuller_note,
