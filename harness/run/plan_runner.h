@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "core/error.h"
+#include "harness/plan/job_rows.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/selection.h"
+#include "harness/run/plan_record.h"
 #include "harness/run/scheduler.h"
 #include "results/store/store.h"
 
@@ -17,15 +19,6 @@ namespace harness {
 /// So many scores are missing that no checkpoint can be selected.
 struct SelectionRefused : Error {
   using Error::Error;
-};
-
-/// Scores that finished evaluations of a plan lack for reasons that may pass (is_passing_reason), and whose
-/// images are here: repeating the command asks for them again.
-struct MissingScores {
-  std::map<std::string, std::int64_t> by_evaluation = {};
-  std::set<std::string> metrics = {};
-  std::int64_t all = 0, required = 0;  ///< `required`: of the table's required metrics
-  std::string reason = {};             ///< of the first, a required one before others
 };
 
 /// Says which job of a plan comes next, brings in what workers wrote, selects checkpoints. All state is in
@@ -97,46 +90,5 @@ class PlanRunner {
   bool has_second_views_ = false;                              ///< they were selected
   std::vector<Note> notes_;
 };
-
-// Rows of jobs as their identities tell them (core/EVENTS.md); what a table adds to them, its name, scale,
-// row and selection, is left empty. Throw Error naming a field that an identity lacks.
-
-RunRecord run_row(const Job& job);
-EvaluationRecord evaluation_row(const Job& job, std::int64_t n);
-JobRecord training_job(const Job& job);
-JobRecord evaluation_job(const Job& job);
-
-/// The selection of the starting weights, or of a run's only images, which no data has influenced.
-SelectionRecord fixed_selection(const std::string& run, std::int64_t step = 0);
-
-bool is_done(Store& store, const std::string& job);
-
-/// What repeating the command asks for. Only reads.
-MissingScores missing_scores(const Plan& plan, Store& store);
-
-/// Of a run the checkpoint that was tested because it was selected before missing scores of the validation
-/// split were there, and that is not selected now; nothing in the usual case.
-std::optional<int> formerly_selected(Store& store, const std::string& run);
-
-/// What is told of that.
-std::string reselection_text(const std::string& run, int step, int former);
-
-/// The selection that the DB holds for exactly these candidates, or nothing. Only reads.
-std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store);
-
-/// By run, lists of checkpoints.
-using StepLists = std::map<std::string, std::set<std::vector<int>>>;
-
-/// What the second view of a plan chooses from: of each run of a row that is compared there one list, of the
-/// baseline's runs one for each cut. Nothing without a second view, and until every run has said what it
-/// spent.
-std::optional<StepLists> second_view_steps(const Plan& plan, Store& store);
-
-/// The selection of a second view that the DB holds for exactly these checkpoints, or nothing. Only reads.
-std::optional<StoredSelection> recorded_second_view(const Plan& plan, const RunPlan& run,
-                                                    const std::vector<int>& steps, Store& store);
-
-/// The evaluations of a plan (none of a training table) if all of it is done, else nothing. Only reads.
-std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store);
 
 }  // namespace harness
