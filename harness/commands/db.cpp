@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,23 +25,24 @@ struct Options {
 
 /// Of a workspace whose journal was lost: what the folders of runs tell, which is what was measured.
 void take_in_folders(const Workspace& workspace, Json& made) {
-  std::vector<std::string> runs;
-  {
+  auto left_out = made.at("left_out").get<std::vector<std::string>>();
+  const auto runs = [&] {
     Store store(workspace.db, OpenMode::kReadOnly);
-    runs = unknown_run_folders(store, workspace);
-  }
+    return unknown_run_folders(store, workspace);
+  }();
   for (const auto& run : runs) {
     try {
-      made["runs"] =
-          made.at("runs").get<std::int64_t>() + import_place(workspace, workspace.run_folder(run)).runs;
+      import_place(workspace, workspace.run_folder(run));
+      std::erase_if(left_out, [&](const auto& text) { return text.starts_with("run " + run + ":"); });
     } catch (const Error& error) {
-      made["left_out"].push_back(fmt::format("run {}: {}", run, error.what()));
+      left_out.push_back(fmt::format("run {}: {}", run, error.what()));
     }
   }
+  std::int64_t finished = 0;
   Store store(workspace.db, OpenMode::kReadOnly);
-  std::int64_t evaluations = 0;
-  for (const auto& run : store.runs()) evaluations += std::ssize(store.evaluations(run.id));
-  made["evaluations"] = evaluations;
+  for (const auto& run : store.runs())
+    finished += std::ranges::count(store.evaluations(run.id), JobState::kDone, &StoredEvaluation::state);
+  made.update({{"runs", std::ssize(store.runs())}, {"evaluations", finished}, {"left_out", left_out}});
 }
 
 int rebuild(const Options& options) {
