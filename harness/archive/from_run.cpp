@@ -12,7 +12,7 @@
 #include "datasets/kept_images.h"
 #include "harness/archive/bringing.h"
 #include "harness/archive/import.h"
-#include "harness/run/plan_runner.h"
+#include "harness/plan/job_rows.h"
 #include "harness/runs/job_files.h"
 #include "harness/runs/stored_files.h"
 #include "harness/show/run_report.h"

@@ -8,7 +8,7 @@
 #include "core/event_log.h"
 #include "harness/checks/check.h"
 #include "harness/plan/selection.h"
-#include "harness/run/plan_runner.h"
+#include "harness/run/plan_record.h"
 #include "harness/show/evaluated_checkpoints.h"
 #include "results/query/query.h"
 #include "results/store/rows.h"

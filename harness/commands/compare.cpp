@@ -9,7 +9,7 @@
 #include "core/text.h"
 #include "harness/commands/command.h"
 #include "harness/compare/effect.h"
-#include "harness/compare/within.h"
+#include "harness/compare/make_report.h"
 #include "harness/terminal/output.h"
 #include "results/query/experiments.h"
 

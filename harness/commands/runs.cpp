@@ -10,7 +10,7 @@
 #include "core/text.h"
 #include "harness/batch/batch.h"
 #include "harness/commands/command.h"
-#include "harness/run/plan_runner.h"
+#include "harness/plan/job_rows.h"
 #include "harness/runs/agreement.h"
 #include "harness/runs/cancellation.h"
 #include "harness/runs/job_files.h"

@@ -179,7 +179,8 @@ class Comparison {
   Shared shared(std::size_t i, std::size_t s, std::size_t j, std::size_t t, bool in_all) {
     const auto &a = images_[i][s], &b = images_[j][t];
     auto shared = shared_images(a, b, kFewImages, pixels_);
-    if (shared.equal > 0 || shared.are_copies()) shared = shared_images(a, b, kManyImages, pixels_);
+    if (shared.equal > 0 || (!in_all && shared.are_copies()))
+      shared = shared_images(a, b, kManyImages, pixels_);
     return in_all && shared.all() ? shared_images(a, b, std::string::npos, pixels_) : shared;
   }
 

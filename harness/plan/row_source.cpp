@@ -35,12 +35,12 @@ void require_recordable(const Plan& plan) {
 }
 
 /// What a reader must know of rows whose checkpoints are given.
-void note_outside_rows(Plan& plan, const std::map<std::string, std::vector<OutsideRun>>& outside) {
+void note_outside_rows(Plan& plan, const std::map<std::string, GivenRow>& given) {
   auto& notes = plan.inputs.notes;
   std::vector<std::string> rows;
-  for (const auto& [name, runs] : outside) {
+  for (const auto& [name, row] : given) {
     const auto arm = plan.spec.arm(name);
-    if (const auto note = steps_note(arm, runs)) notes.push_back(*note);
+    if (const auto note = steps_note(arm, row.runs)) notes.push_back(*note);
     const bool may_be_trained = plan.backbone.name != kImagesBackbone;
     if (may_be_trained && std::ranges::count(plan.registry.methods, name, &RegisteredMethod::name) > 0)
       notes.push_back(
@@ -108,18 +108,17 @@ void RowSource::complete(const Plan& plan, const RunPlan&, Job& evaluation) cons
 
 void add_runs(Plan& plan, std::optional<int> first_index) {
   const auto folder = fs::absolute(plan.spec.file).parent_path();
-  std::map<std::string, std::vector<OutsideRun>> outside;
+  std::map<std::string, GivenRow> given;  // of rows from outside
   for (const auto& name : plan.methods) {
     if (const auto arm = plan.spec.arm(name); !arm.is_trained())
-      outside[name] = outside_runs(arm, plan.seeds, folder);
+      given[name] = {.runs = outside_runs(arm, plan.seeds, folder), .first_index = first_index};
   }
-  note_outside_rows(plan, outside);
+  note_outside_rows(plan, given);
   auto rows = plan.methods;
   if (!plan.spec.is_training() && plan.spec.has_base) rows.insert(rows.begin(), kBaseMethod);
   for (std::size_t i = 0; i < plan.seeds.size(); ++i) {
     for (const auto& name : rows)
-      plan.runs.push_back(row_source(plan.spec.arm(name).method)
-                              .run(plan, name, i, {.runs = outside[name], .first_index = first_index}));
+      plan.runs.push_back(row_source(plan.spec.arm(name).method).run(plan, name, i, given[name]));
   }
   require_recordable(plan);
   for (const auto* source : {&adapter_source(), &image_source()}) source->check(plan);

@@ -11,7 +11,7 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/run/gpu_identity.h"
-#include "harness/run/plan_runner.h"
+#include "harness/run/plan_record.h"
 #include "harness/show/run_status.h"
 #include "harness/terminal/output.h"
 #include "results/store/rows.h"

@@ -12,6 +12,7 @@
 #include "datasets/kept_images.h"
 #include "evaluators/external_scorer.h"
 #include "harness/batch/batch.h"
+#include "harness/plan/job_rows.h"
 #include "results/store/left_out.h"
 #include "results/store/rows.h"
 #include "results/store/stored_image.h"

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "harness/plan/job_rows.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/selection.h"
 #include "harness/run/plan_record.h"

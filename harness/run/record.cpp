@@ -10,7 +10,7 @@
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
 #include "core/weights/outside_checkpoint.h"
-#include "harness/run/plan_runner.h"
+#include "harness/run/plan_record.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
 #include "results/store/rows.h"

@@ -56,7 +56,7 @@ SplitRule read_split(Fields fields);
 /// Where nothing is selected, as all rows are images of one checkpoint, every prompt may be for test.
 void require_two_splits(const SplitRule& rule, int prompts, bool selects, const std::string& where);
 
-/// How columns are read: `metrics`, what is known of metrics; `source`, whether the table may be an old one.
+/// How columns are read: `metrics`, what is known of metrics; `source`, where the table comes from.
 struct ColumnReading {
   TableKind kind;
   const MetricCatalogue& metrics;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "harness/plan/plan.h"
-#include "harness/run/plan_runner.h"
+#include "harness/run/plan_record.h"
 #include "harness/terminal/progress.h"
 #include "results/store/store.h"
 

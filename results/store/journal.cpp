@@ -103,8 +103,8 @@ bool can_be_restored(const std::filesystem::path& file) {
   const auto copy = copy_of_journal(file);
   if (!std::filesystem::exists(copy)) return false;
   if (!std::filesystem::exists(file)) return true;
-  const auto copied = read_file(copy), there = read_file(file);
-  return there.size() < copied.size() && copied.starts_with(there);
+  if (std::filesystem::file_size(file) >= std::filesystem::file_size(copy)) return false;
+  return read_file(copy).starts_with(read_file(file));
 }
 
 std::string restore_journal(const std::filesystem::path& file) {

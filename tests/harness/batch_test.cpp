@@ -63,9 +63,7 @@ class ASecondBatchSystem : public SmokeTest {
 
  private:
   void add_command(const char* name, const char* script) const {
-    const auto file = toy_ / "bin" / name;
-    place.write_text(file, fmt::format("#!/bin/sh\ncd {} || exit 1\n{}\n", toy_.string(), script));
-    fs::permissions(file, fs::perms::owner_all);
+    place.write_command(toy_ / "bin" / name, toy_, script);
   }
 };
 

@@ -99,9 +99,7 @@ class ScriptedSlurm : public SmokeTest {
 
  private:
   void add_command(const char* name, const char* script) const {
-    const auto file = slurm_ / "bin" / name;
-    place.write_text(file, fmt::format("#!/bin/sh\ncd {} || exit 1\n{}", slurm_.string(), script));
-    fs::permissions(file, fs::perms::owner_all);
+    place.write_command(slurm_ / "bin" / name, slurm_, script);
   }
 };
 

@@ -149,6 +149,11 @@ class Workplace {
     write_file_atomically(folder_ / file, text);
   }
   void write(const fs::path& file, const Json& document) const { write_text(file, document.dump()); }
+  /// A shell script that anybody may start, at work in `folder`.
+  void write_command(const fs::path& file, const fs::path& folder, const std::string& script) const {
+    write_text(file, fmt::format("#!/bin/sh\ncd {} || exit 1\n{}\n", folder.string(), script));
+    fs::permissions(folder_ / file, fs::perms::owner_all);
+  }
 
   /// Every metric value of the DB with what it belongs to, as CSV in a fixed order.
   std::string metric_rows(const std::string& db = "runs/results.sqlite") {

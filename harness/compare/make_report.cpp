@@ -1,4 +1,4 @@
-#include "harness/compare/within.h"
+#include "harness/compare/make_report.h"
 
 #include <fmt/format.h>
 
