@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <optional>
 
 #include "core/descriptor.h"
@@ -109,6 +110,11 @@ Descriptor open_anew(const Descriptor& old, const std::filesystem::path& path) {
 
 }  // namespace
 
+std::string event_line(const Json& event) {
+  const auto json = canonical_json(event);
+  return fmt::format("{:08x} {}\n", crc32(json), json);
+}
+
 EventLogWriter::EventLogWriter(const std::filesystem::path& path, Opening opening)
     : file_(open_log(path)), path_(path) {
   if (opening == Opening::kTakeOver) file_ = open_anew(file_, path);
@@ -130,13 +136,10 @@ LogMark EventLogWriter::append(Json event) {
 
 LogMark EventLogWriter::append_all(std::vector<Json> events) {
   using Seconds = std::chrono::duration<double>;
-  std::string lines;
-  std::uint32_t checksum = 0;
+  std::string lines, last;
   for (auto& event : events) {
     event["time"] = Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
-    const std::string json = canonical_json(event);
-    checksum = crc32(json);
-    lines += fmt::format("{:08x} {}\n", checksum, json);
+    lines += last = event_line(event);
   }
   const auto end = ::lseek(file_.get(), 0, SEEK_END);
   if (end < 0) fail("cannot write", path_);
@@ -148,7 +151,8 @@ LogMark EventLogWriter::append_all(std::vector<Json> events) {
     errno = ENOSPC;
     fail("cannot write a complete line", path_);
   }
-  return {.bytes = static_cast<std::uint64_t>(end) + lines.size(), .checksum = checksum};
+  last.pop_back();
+  return {.bytes = static_cast<std::uint64_t>(end) + lines.size(), .checksum = checksum_of(last).value()};
 }
 
 bool EventLogWriter::is_superseded() const {
@@ -212,6 +216,32 @@ void Events::advance() {
   if (++at_ < batch_.events.size()) return;
   batch_ = read_events(log_, batch_.next_offset);
   at_ = 0;
+}
+
+std::uint64_t end_of_log(const std::filesystem::path& log) {
+  std::ifstream in(log, std::ios::binary | std::ios::ate);
+  if (!in) return 0;
+  for (auto at = static_cast<std::streamoff>(in.tellg()); at > 0; --at) {
+    in.seekg(at - 1);
+    if (in.get() == '\n') return static_cast<std::uint64_t>(at);
+  }
+  return 0;
+}
+
+std::uint64_t tail_of_log(const std::filesystem::path& log, std::uint64_t bytes) {
+  std::ifstream in(log, std::ios::binary | std::ios::ate);
+  if (!in || in.tellg() <= static_cast<std::streamoff>(bytes)) return 0;
+  in.seekg(-static_cast<std::streamoff>(bytes), std::ios::end);
+  std::string line;
+  if (!std::getline(in, line) || in.eof()) return 0;  // one line is longer than that
+  return static_cast<std::uint64_t>(in.tellg());
+}
+
+std::optional<Json> last_event(const std::filesystem::path& log) {
+  constexpr std::uint64_t kEnough = 16u << 10;
+  std::optional<Json> last;
+  for (auto& event : Events(log, tail_of_log(log, kEnough))) last = std::move(event);
+  return last;
 }
 
 std::optional<Json> last_start(const std::filesystem::path& log) {

@@ -27,8 +27,11 @@ struct LogMark {
   bool operator==(const LogMark&) const = default;
 };
 
-/// The append-only record of one job. A line is `CRC32 JSON\n`: eight hexadecimal digits of the JSON's
-/// CRC-32, a blank, one compact JSON object with a string field "type" (core/EVENTS.md lists them).
+/// An event as its line, `CRC32 JSON\n`: eight hexadecimal digits of the JSON's CRC-32, a blank, one compact
+/// JSON object with a string field "type" (core/EVENTS.md lists them).
+std::string event_line(const Json& event);
+
+/// The append-only record of one job.
 class EventLogWriter {
  public:
   /// kRefuse: one that somebody else writes is an error. kTakeOver: what it holds goes on in a new file of
@@ -100,6 +103,16 @@ class Events {
   EventBatch batch_;
   std::size_t at_ = 0;
 };
+
+/// The log up to the end of its last line, in bytes: what the next attempt at its job writes begins there,
+/// since it cuts off a torn line. 0 where there is no log.
+std::uint64_t end_of_log(const std::filesystem::path& log);
+
+/// Where the whole lines of the last so many bytes begin; 0 for a shorter log.
+std::uint64_t tail_of_log(const std::filesystem::path& log, std::uint64_t bytes);
+
+/// The last event; nothing where there is none.
+std::optional<Json> last_event(const std::filesystem::path& log);
 
 /// The event of a job's last start, as its log holds it; nothing if nobody started it.
 std::optional<Json> last_start(const std::filesystem::path& log);

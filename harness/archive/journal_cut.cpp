@@ -4,11 +4,11 @@
 #include <time.h>
 
 #include <algorithm>
-#include <boost/crc.hpp>
 #include <cstdio>
 #include <map>
 
 #include "core/error.h"
+#include "core/event_log.h"
 #include "datasets/prompt_set.h"
 #include "harness/workspace/workspace.h"
 #include "results/store/left_out.h"
@@ -106,13 +106,9 @@ class Cut {
       case RecordType::kJobState:
         // What was said on the way is void: all of these jobs are done, and those with a log say so there.
         return is_of_our_run && field("state") == job_state_name(JobState::kDone);
-      case RecordType::kExperimentAgain:
-      case RecordType::kNumber:
-      case RecordType::kLastNumber:
-      case RecordType::kForget:
+      default:
         return false;
     }
-    return false;
   }
 
   bool is_used(const std::string& set) const {
@@ -165,12 +161,7 @@ class Cut {
 
 std::string CutJournal::text() const {
   std::string lines;
-  for (const auto& record : records) {
-    const auto json = canonical_json(record);
-    boost::crc_32_type crc;
-    crc.process_bytes(json.data(), json.size());
-    lines += fmt::format("{:08x} {}\n", crc.checksum(), json);
-  }
+  for (const auto& record : records) lines += event_line(record);
   return lines;
 }
 

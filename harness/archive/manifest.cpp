@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <limits>
+#include <type_traits>
 
 #include "core/error.h"
 #include "core/sha256.h"
@@ -15,24 +16,25 @@ namespace {
 constexpr const char* kKind = "harness experiment";
 constexpr const char* kChanged = "copy the archive again from where it was made";
 
+/// What says which experiment it is.
+void each_field(auto& manifest, auto visit) {
+  visit("digest", manifest.digest);
+  visit("table", manifest.table_id);
+  visit("backbone", manifest.backbone);
+  visit("scale", manifest.scale);
+  visit("seeds", manifest.seeds);
+  visit("methods", manifest.methods);
+  visit("runs", manifest.runs);
+  visit("signature", manifest.signature);
+  visit("finished", manifest.finished);
+}
+
 Json document_of(const ArchiveManifest& m) {
-  Json files = Json::object();
+  Json experiment, files = Json::object();
+  each_field(m, [&](const char* key, const auto& field) { experiment[key] = field; });
   for (const auto& [name, file] : m.files) files[name] = {{"bytes", file.bytes}, {"sha256", file.sha256}};
-  return {{"kind", kKind},
-          {"format", kArchiveFormat},
-          {"experiment",
-           {{"digest", m.digest},
-            {"table", m.table_id},
-            {"backbone", m.backbone},
-            {"scale", m.scale},
-            {"seeds", m.seeds},
-            {"methods", m.methods},
-            {"runs", m.runs},
-            {"signature", m.signature},
-            {"finished", m.finished}}},
-          {"images", m.has_images},
-          {"checkpoints", m.has_checkpoints},
-          {"files", files}};
+  return {{"kind", kKind},          {"format", kArchiveFormat},         {"experiment", experiment},
+          {"images", m.has_images}, {"checkpoints", m.has_checkpoints}, {"files", files}};
 }
 
 /// Of a document without its own checksum.
@@ -118,15 +120,9 @@ ArchiveManifest ArchiveManifest::parse(const std::string& text, const std::strin
   for (const auto* known : {"kind", "format"}) fields.mark(known);
   ArchiveManifest m;
   auto experiment = fields.object("experiment");
-  m.digest = experiment.required<std::string>("digest");
-  m.table_id = experiment.required<std::string>("table");
-  m.backbone = experiment.required<std::string>("backbone");
-  m.scale = experiment.required<std::string>("scale");
-  m.seeds = experiment.required<std::vector<std::int64_t>>("seeds");
-  m.methods = experiment.required<std::vector<std::string>>("methods");
-  m.runs = experiment.required<std::vector<std::string>>("runs");
-  m.signature = experiment.required<std::string>("signature");
-  m.finished = experiment.required<std::string>("finished");
+  each_field(m, [&](const char* key, auto& field) {
+    field = experiment.required<std::remove_reference_t<decltype(field)>>(key);
+  });
   experiment.finish();
   m.has_images = fields.required<bool>("images");
   m.has_checkpoints = fields.required<bool>("checkpoints");

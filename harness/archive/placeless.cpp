@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "core/event_log.h"
 #include "core/files.h"
 #include "core/paths/shown_path.h"
-#include "harness/archive/journal_cut.h"
 #include "harness/plan/model_folder.h"
 
 namespace harness {
@@ -76,9 +76,7 @@ std::string placeless_log(const fs::path& log) {
                           line.find("\"job_failed\"") != std::string::npos;
     auto event = may_name ? Json::parse(line.substr(std::min(kPrefix, line.size())), nullptr, false) : Json();
     if (event.is_object() && leave_places_out(event)) {
-      CutJournal changed;
-      changed.records.push_back(std::move(event));
-      out += changed.text();
+      out += event_line(event);
     } else {
       out += line;
     }

@@ -172,22 +172,9 @@ class TakingIn {
         return store_.evaluation(data.at("evaluation").get<std::string>()).has_value();
       case RecordType::kJobState:
         return store_.job_state(data.at("id").get<std::string>()).has_value();
-      case RecordType::kPromptSet:
-      case RecordType::kRun:
-      case RecordType::kEvaluation:
-      case RecordType::kSelection:
-      case RecordType::kJob:
-      case RecordType::kExperiment:
-      case RecordType::kExperimentAgain:
-      case RecordType::kComparisons:
-      case RecordType::kAlarms:
-      case RecordType::kArtifact:
-      case RecordType::kNumber:
-      case RecordType::kLastNumber:
-      case RecordType::kForget:
+      default:
         return false;
     }
-    return false;
   }
 
   void localise(Json& record) const {

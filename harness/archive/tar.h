@@ -2,13 +2,20 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
+struct archive;
+struct archive_entry;
+
 namespace harness {
+
+/// libarchive's, with what frees it.
+using LibArchive = std::unique_ptr<archive, int (*)(archive*)>;
 
 /// True for a name that an archive may hold: parts of letters, digits and "._+=-" that begin with a letter,
 /// digit or "_", joined by '/'. No path that leads out of a folder is one.
@@ -30,8 +37,15 @@ class TarWriter {
   void finish();
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  [[noreturn]] void fail() const;
+  void expect(int result) const;
+  void begin(const std::string& name, std::uint64_t bytes);
+  void write(const char* bytes, std::size_t size);
+
+  std::filesystem::path file_, aside_;
+  std::int64_t time_;
+  LibArchive tar_;
+  bool is_finished_ = false;
 };
 
 struct TarEntry {
@@ -43,10 +57,7 @@ struct TarEntry {
 /// off, for whatever is neither a file nor a folder, and for names that are odd or there twice.
 class TarReader {
  public:
-  explicit TarReader(const std::filesystem::path& file);
-  ~TarReader();
-  TarReader(const TarReader&) = delete;
-  TarReader& operator=(const TarReader&) = delete;
+  explicit TarReader(std::filesystem::path file);
 
   /// The next file; folders are passed over.
   std::optional<TarEntry> next();
@@ -56,8 +67,17 @@ class TarReader {
   void unpack(const std::filesystem::path& to);
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  [[noreturn]] void fail_to_read() const;
+  [[noreturn]] void refuse(const std::string& problem) const;
+  void expect_plain();
+  /// Gives the bytes of the entry to `take`, block by block.
+  void each_block(const std::function<void(std::string_view)>& take);
+
+  std::filesystem::path file_;
+  LibArchive tar_;
+  archive_entry* entry_ = nullptr;
+  std::string name_;  ///< of the entry, or of the last one
+  std::set<std::string> names_;
 };
 
 }  // namespace harness

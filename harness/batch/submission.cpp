@@ -8,7 +8,6 @@
 #include "core/event_log.h"
 #include "core/files.h"
 #include "core/json.h"
-#include "harness/batch/log_end.h"
 
 namespace harness {
 namespace fs = std::filesystem;

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -225,11 +227,17 @@ std::string block_of(const WorkspaceStatus& status, const std::string& options) 
 }
 
 int watch(const Workspace& workspace, StatusScope scope, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kAnswersLast{10};
   const CtrlC ctrl_c;
   Redraw redraw;
-  QueueAnswer queue;
-  for (;;) {
-    const auto status = read_status(workspace, scope, queue);
+  std::optional<QueueAnswers> queue;
+  for (Clock::time_point asked{};;) {
+    if (!queue || Clock::now() - asked > kAnswersLast) {
+      queue.emplace();
+      asked = Clock::now();
+    }
+    const auto status = read_status(workspace, scope, *queue);
     redraw.show(block_of(status, workspace.options));
     if (!is_running(status) || !is_output_wanted() || ctrl_c.comes_within(seconds)) return 0;
   }
@@ -243,7 +251,7 @@ int show(const Options& options) {
   const auto workspace = find_workspace(options.place);
   const auto scope = options.all ? StatusScope::kAll : StatusScope::kCurrent;
   if (options.watch) return watch(workspace, scope, *options.watch);
-  QueueAnswer queue;
+  QueueAnswers queue;
   const auto status = read_status(workspace, scope, queue);
   Json runs = Json::array();
   for (const auto& run : status.runs) runs.push_back(run_status_json(run));

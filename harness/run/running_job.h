@@ -11,7 +11,6 @@
 
 #include "core/event_log.h"
 #include "core/processes/process.h"
-#include "harness/batch/log_end.h"
 #include "harness/run/task.h"
 
 namespace harness {

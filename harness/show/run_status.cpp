@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <utility>
 
 #include "core/error.h"
 #include "core/event_log.h"
@@ -59,7 +58,7 @@ class Reading {
  public:
   /// `is_cared_for`: somebody works here, or will.
   Reading(const Workspace& workspace, const RecordedRuns& records, const std::optional<AskedRuns>& asked,
-          bool is_cared_for, QueueAnswer& queue)
+          bool is_cared_for, QueueAnswers& queue)
       : workspace_(workspace), records_(records), asked_(asked), is_cared_for_(is_cared_for), queue_(queue) {}
 
   ReadRun read(const RecordedRun& known, std::vector<std::string>& notes) const {
@@ -135,8 +134,7 @@ class Reading {
   void read_log(ReadRun& run, JobOfRun& job) const {
     auto& status = run.status;
     auto& log = job.log;
-    const auto file = job.folder / kEventLog;
-    log = job.is_training() ? read_training_log(file) : read_evaluation_log(file);
+    log = read_job_log(job.folder / kEventLog, job.is_training());
     if (job.is_training()) {
       if (log.done > 0) status.update = log.done;
       status.reward = log.reward;
@@ -240,7 +238,7 @@ class Reading {
   const RecordedRuns& records_;
   const std::optional<AskedRuns>& asked_;
   bool is_cared_for_;
-  QueueAnswer& queue_;
+  QueueAnswers& queue_;
 };
 
 /// Seconds that the workers which run take for all that is left, each as fast as what was measured: training
@@ -292,7 +290,7 @@ std::vector<ExperimentStatus> under_way_of(const std::vector<const ReadRun*>& ru
 }
 
 /// The job that goes on with a detached table, if it waits; "" otherwise.
-std::string continuation_of(const Workspace& workspace, QueueAnswer& queue) {
+std::string continuation_of(const Workspace& workspace, QueueAnswers& queue) {
   const auto submission = read_submission(workspace.folder);
   const auto* job = submission ? queue.find(*submission) : nullptr;
   if (job == nullptr || job->name != submission->name || !job->is_alive()) return "";
@@ -305,25 +303,18 @@ bool RunStatus::is_base() const {
   return method == kBaseMethod;
 }
 
-const QueuedJob* QueueAnswer::find(const Submission& submission) {
-  using Clock = std::chrono::steady_clock;
-  constexpr auto kLasts = std::chrono::seconds(10);
-  if (batch_ != submission.batch) read_.reset();
-  if (!read_ || Clock::now() - *read_ > kLasts) {
-    if (std::exchange(batch_, submission.batch) != submission.batch) queue_.reset();
-    read_ = Clock::now();
-    trouble_.clear();
-    try {
-      if (!queue_) queue_ = std::make_unique<BatchQueue>(*batch_);
-      queue_->read();
-    } catch (const Error& error) {
-      trouble_ = error.problem();
-    }
+const QueuedJob* QueueAnswers::find(const Submission& submission) {
+  if (!trouble_.empty()) return nullptr;
+  name_ = submission.batch->names.name;
+  try {
+    return queues_.of(*submission.batch).find(submission.job);
+  } catch (const Error& error) {
+    trouble_ = error.problem();
+    return nullptr;
   }
-  return trouble_.empty() ? queue_->find(submission.job) : nullptr;
 }
 
-WorkspaceStatus read_status(const Workspace& workspace, StatusScope scope, QueueAnswer& queue) {
+WorkspaceStatus read_status(const Workspace& workspace, StatusScope scope, QueueAnswers& queue) {
   std::error_code absent;
   if (!has_records(workspace)) {
     throw Error(
@@ -375,7 +366,7 @@ std::map<std::string, std::string> run_states(const Workspace& workspace) {
   std::map<std::string, std::string> states;
   if (!has_records(workspace)) return states;
   try {
-    QueueAnswer queue;
+    QueueAnswers queue;
     const auto status = read_status(workspace, StatusScope::kUnfinished, queue);
     for (const auto& note : status.notes) tell("note: {}\n", note);
     for (const auto& run : status.runs) {

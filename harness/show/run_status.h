@@ -2,11 +2,9 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -77,27 +75,25 @@ struct WorkspaceStatus {
 /// that no finished experiment holds; all.
 enum class StatusScope { kCurrent, kUnfinished, kAll };
 
-/// What a batch system said last, which is asked only where a job may still be in its queue.
-class QueueAnswer {
+/// What batch systems say of jobs, each asked once and only where a job may still be in its queue.
+class QueueAnswers {
  public:
   /// Nothing where there is no such job, or no answer.
   const QueuedJob* find(const Submission& submission);
-  /// Why it did not answer; "" where it did, or was not asked.
+  /// Why one did not answer; "" where all did, or none was asked.
   const std::string& trouble() const { return trouble_; }
-  /// Of the batch system; "" where none was asked.
-  std::string name() const { return batch_ != nullptr ? batch_->names.name : ""; }
+  /// Of the system that was asked last; "" for none.
+  const std::string& name() const { return name_; }
 
  private:
-  const Batch* batch_ = nullptr;
-  std::unique_ptr<BatchQueue> queue_;
-  std::optional<std::chrono::steady_clock::time_point> read_;
-  std::string trouble_;
+  BatchQueues queues_;
+  std::string trouble_, name_;
 };
 
 /// Reads how far a workspace's runs are out of its journal and event logs alone: they are never behind, can
 /// be read on any file system while others write, and no lock is taken. Throws Error where the journal cannot
 /// be read, with status 2 if nothing was recorded there.
-WorkspaceStatus read_status(const Workspace& workspace, StatusScope scope, QueueAnswer& queue);
+WorkspaceStatus read_status(const Workspace& workspace, StatusScope scope, QueueAnswers& queue);
 
 /// In words, "running" or "queued (17: Priority)", of every run of the workspace's journal that no finished
 /// experiment holds; empty without a journal. What cannot be read is told on standard error.

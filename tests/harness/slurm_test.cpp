@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "core/event_log.h"
 #include "core/host.h"
 #include "core/text.h"
-#include "harness/batch/log_end.h"
 #include "tests/harness/workplace.h"
 #include "tests/refusals.h"
 
