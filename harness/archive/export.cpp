@@ -16,12 +16,13 @@
 #include "harness/archive/placeless.h"
 #include "harness/archive/tar.h"
 #include "harness/runs/job_files.h"
-#include "harness/runs/scratch_database.h"
 #include "harness/runs/stored_files.h"
 #include "harness/show/artifacts.h"
-#include "harness/show/run_report.h"
+#include "harness/show/known_runs.h"
+#include "harness/workspace/scratch_folder.h"
 #include "results/store/left_out.h"
-#include "results/store/rows.h"
+#include "results/store/sql.h"
+#include "results/store/stored_image.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -51,8 +52,7 @@ class Contents {
 
   void add_artifacts() {
     const auto folder = experiment_folder(store_, experiment_);
-    for (const auto& [name, sha256] : rows_of<std::string, std::string>(
-             store_, "SELECT name, sha256 FROM artifacts WHERE reproduction_id = ?1", experiment_.id)) {
+    for (const auto& [name, sha256] : recorded_files(store_, experiment_)) {
       if (fs::exists(folder / name) && sha256_file(folder / name) != sha256)
         throw Error("was changed after harness wrote it", (folder / name).string(),
                     "repeat the reproduce command: it writes it again", Status::kFailed);
@@ -171,9 +171,8 @@ class Contents {
     require_here(folder, kImagesFolder, "--images");
     if (const auto check = check_stored_images(store_, evaluation.id, folder); !check.holds())
       throw Error(check.text(), folder.string(), "`harness db check` names all such images", Status::kFailed);
-    for (const auto& path : rows_of<std::string>(
-             store_, "SELECT path FROM samples WHERE evaluation_id = ?1 AND path <> ''", evaluation.id))
-      add_file(here + path, folder / path);
+    for (const auto& image : stored_images(store_, evaluation.id))
+      add_file(here + image.path, folder / image.path);
   }
 
   void add_checkpoints(const StoredRun& run, const fs::path& folder) {
@@ -232,7 +231,9 @@ class Contents {
   const Workspace& workspace_;
   const Experiment& experiment_;
   const ExportRequest& request_;
-  const ScratchFolder scratch_{"harness-export-"};  ///< the DB that is made, and the logs as they are packed
+  const ScratchFolder scratch_{
+      fs::temp_directory_path(), "harness-export-",
+      "set TMPDIR to a folder you can write to"};  ///< the DB that is made, and the logs as they are packed
   std::map<std::string, std::variant<fs::path, std::string>> sources_;
   std::set<std::string> evaluations_;
 };

@@ -11,7 +11,7 @@
 #include "harness/archive/manifest.h"
 #include "harness/archive/tar.h"
 #include "harness/runs/job_files.h"
-#include "harness/show/run_report.h"
+#include "harness/terminal/progress.h"
 #include "results/schema/database_file.h"
 
 namespace harness {
@@ -21,10 +21,9 @@ namespace {
 constexpr std::uint64_t kLargestManifest = 256u << 20;
 /// What a file of logs and pictures can hold at most for each of its bytes, and what any may hold.
 constexpr std::uint64_t kLargestRatio = 200, kAlwaysAllowed = 64u << 20;
-constexpr const char* kCopyAgain = "copy the archive again from where it was made";
 
 [[noreturn]] void refuse(const std::string& problem, const std::string& where) {
-  throw Error(problem, where, "it was not made by `harness export`, and nothing of it was taken");
+  throw Error(problem, where, kNoArchiveOfOurs);
 }
 
 /// The name within the archive's one folder; empty for a file outside it.
@@ -72,18 +71,18 @@ ArchiveManifest unpack_archive(const fs::path& archive, const fs::path& folder) 
     if (found == expected.end()) refuse("is not in the manifest", where);
     if (entry->bytes != found->second.bytes)
       throw Error(fmt::format("has {} bytes instead of {}", entry->bytes, found->second.bytes), where,
-                  kCopyAgain);
+                  kCopyArchiveAgain);
     const auto file = folder / name;
     make_folder(file.parent_path());
     tar.unpack(file);
     if (const auto sum = sha256_file(file); sum != found->second.sha256)
-      throw Error(changed_text(sum, found->second.sha256), where, kCopyAgain);
+      throw Error(changed_text(sum, found->second.sha256), where, kCopyArchiveAgain);
     expected.erase(found);
   }
   if (!expected.empty())
     throw Error(fmt::format("lacks {} of its manifest, such as {}", counted(std::ssize(expected), "file"),
                             expected.begin()->first),
-                archive.string(), kCopyAgain);
+                archive.string(), kCopyArchiveAgain);
   return manifest;
 }
 

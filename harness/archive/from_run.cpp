@@ -15,7 +15,6 @@
 #include "harness/plan/job_rows.h"
 #include "harness/runs/job_files.h"
 #include "harness/runs/stored_files.h"
-#include "harness/show/run_report.h"
 #include "results/store/left_out.h"
 #include "results/store/record_type.h"
 
@@ -28,10 +27,8 @@ PromptSet find_prompt_set(const std::string& sha256, const fs::path& recorded, c
   for (const auto& name : own_prompt_sets()) {
     if (auto set = own_prompt_set(name); set.sha256 == sha256) return set;
   }
-  std::vector<fs::path> files = {recorded};
-  std::error_code absent;
-  for (fs::directory_iterator at(workspace.prompts_folder(), absent), end; !absent && at != end; ++at)
-    files.push_back(at->path());
+  auto files = entries_below(workspace.prompts_folder());
+  files.insert(files.begin(), recorded);
   for (const auto& file : files) {
     if (auto set = set_in(file, sha256, recorded)) return *set;
   }
@@ -40,11 +37,8 @@ PromptSet find_prompt_set(const std::string& sha256, const fs::path& recorded, c
 }
 
 void require_finished(const fs::path& folder, const std::string& what) {
-  std::string last;
-  if (const auto log = folder / kEventLog; fs::exists(log)) {
-    for (const auto& event : Events(log)) last = event.value("type", std::string());
-  }
-  if (last != "job_completed")
+  const auto last = last_event(folder / kEventLog);
+  if (!last || last->at("type") != "job_completed")
     throw Error(fmt::format("its {} is not finished", what), folder.string(),
                 "the reproduce command that made it goes on with it where it lies");
 }

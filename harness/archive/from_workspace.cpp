@@ -3,7 +3,6 @@
 #include <string>
 
 #include "core/error.h"
-#include "core/files.h"
 #include "core/text.h"
 #include "harness/archive/bringing.h"
 #include "harness/archive/import.h"
@@ -29,15 +28,6 @@ History history_at(const Workspace& source) {
   return history;
 }
 
-void copy_prompts(const fs::path& from, const fs::path& to) {
-  std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(from, absent)) {
-    if (!entry.is_regular_file()) continue;
-    make_folder(to);
-    fs::copy_file(entry.path(), to / entry.path().filename());
-  }
-}
-
 }  // namespace
 
 void gather_workspace(const fs::path& folder, const Workspace& into, Incoming& incoming) {
@@ -57,7 +47,8 @@ void gather_workspace(const fs::path& folder, const Workspace& into, Incoming& i
     copy_run(from, incoming.folder / run);
     incoming.runs.insert(run);
   }
-  copy_prompts(source.prompts_folder(), incoming.folder / "prompts");
+  if (const auto prompts = source.prompts_folder(); fs::is_directory(prompts))
+    copy_run(prompts, incoming.folder / "prompts");
   for (const auto& entry : history.entries) {
     if (type_of(entry.record) != "experiment") continue;
     const auto name =

@@ -106,9 +106,13 @@ class Cut {
       case RecordType::kJobState:
         // What was said on the way is void: all of these jobs are done, and those with a log say so there.
         return is_of_our_run && field("state") == job_state_name(JobState::kDone);
-      default:
+      case RecordType::kExperimentAgain:
+      case RecordType::kNumber:
+      case RecordType::kLastNumber:
+      case RecordType::kForget:
         return false;
     }
+    return false;
   }
 
   bool is_used(const std::string& set) const {

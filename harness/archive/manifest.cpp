@@ -14,7 +14,6 @@ namespace harness {
 namespace {
 
 constexpr const char* kKind = "harness experiment";
-constexpr const char* kChanged = "copy the archive again from where it was made";
 
 /// What says which experiment it is.
 void each_field(auto& manifest, auto visit) {
@@ -114,7 +113,7 @@ ArchiveManifest ArchiveManifest::parse(const std::string& text, const std::strin
   if (const auto found = sum_of(document); stated != found || text != text_of(document)) {
     throw Error(stated == found ? "was written anew: its lines are not those of `harness export`"
                                 : changed_text(found, stated),
-                where, kChanged);
+                where, kCopyArchiveAgain);
   }
   Fields fields(document, where);
   for (const auto* known : {"kind", "format"}) fields.mark(known);

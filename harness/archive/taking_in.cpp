@@ -42,33 +42,25 @@ bool is_file_name(const std::string& name) {
   return is_archive_name(name) && name.find('/') == std::string::npos;
 }
 
-void refuse_journal_unless(bool holds, const std::string& what, const std::string& where) {
-  if (!holds)
-    throw Error("journal: " + what, where, "it was not written by harness, and nothing of it was taken");
-}
-
 void require_sound(const Json& record, const std::string& where) {
   const auto type = type_of(record);
   const Json& data = record.at("data");
   const auto text = [&](const char* key) { return data.at(key).get<std::string>(); };
-  if (record.contains("run"))
-    refuse_journal_unless(is_job_id(record.at("run")),
-                          in_quotes(record.at("run").get<std::string>()) + " is no id of a run", where);
+  const auto require = [&](bool holds, const std::string& name, const char* what) {
+    if (!holds)
+      throw Error(fmt::format("journal: {} is no {}", in_quotes(name), what), where,
+                  "it was not written by harness, and nothing of it was taken");
+  };
+  if (record.contains("run")) require(is_job_id(record.at("run")), record.at("run"), "id of a run");
   if (type == "run" || type == "evaluation" || type == "job") {
-    refuse_journal_unless(is_job_id(text("id")), in_quotes(text("id")) + " is no id of a job", where);
-    const auto name = fs::path(text("folder")).filename().string();
-    refuse_journal_unless(is_file_name(name), in_quotes(text("folder")) + " is no folder of a run", where);
+    require(is_job_id(text("id")), text("id"), "id of a job");
+    require(is_file_name(fs::path(text("folder")).filename().string()), text("folder"), "folder of a run");
   }
-  if (type == "experiment" || type == "artifact") {
-    refuse_journal_unless(is_file_name(text("table")) && !is_taken_in_workspace(text("table")),
-                          in_quotes(text("table")) + " is no name of a table", where);
-  }
-  if (type == "artifact")
-    refuse_journal_unless(is_file_name(text("name")), in_quotes(text("name")) + " is no name of a file",
-                          where);
-  if (type == "prompt_set")
-    refuse_journal_unless(is_file_name(text("name")), in_quotes(text("name")) + " is no name of prompts",
-                          where);
+  if (type == "experiment" || type == "artifact")
+    require(is_file_name(text("table")) && !is_taken_in_workspace(text("table")), text("table"),
+            "name of a table");
+  if (type == "artifact") require(is_file_name(text("name")), text("name"), "name of a file");
+  if (type == "prompt_set") require(is_file_name(text("name")), text("name"), "name of prompts");
 }
 
 class TakingIn {
@@ -172,9 +164,22 @@ class TakingIn {
         return store_.evaluation(data.at("evaluation").get<std::string>()).has_value();
       case RecordType::kJobState:
         return store_.job_state(data.at("id").get<std::string>()).has_value();
-      default:
+      case RecordType::kPromptSet:
+      case RecordType::kRun:
+      case RecordType::kEvaluation:
+      case RecordType::kSelection:
+      case RecordType::kJob:
+      case RecordType::kExperiment:
+      case RecordType::kExperimentAgain:
+      case RecordType::kComparisons:
+      case RecordType::kAlarms:
+      case RecordType::kArtifact:
+      case RecordType::kNumber:
+      case RecordType::kLastNumber:
+      case RecordType::kForget:
         return false;
     }
+    return false;
   }
 
   void localise(Json& record) const {
@@ -212,6 +217,7 @@ class TakingIn {
   void bring_prompts() {
     std::error_code absent;
     for (const auto& entry : fs::directory_iterator(incoming_.folder / "prompts", absent)) {
+      if (!entry.is_regular_file()) continue;
       auto place = workspace_.prompts_folder() / entry.path().filename();
       if (fs::exists(place) && !is_same_content(entry.path(), place)) {
         place =

@@ -23,7 +23,6 @@ namespace {
 
 constexpr std::size_t kBlock = 1 << 16, kLongestName = 1000, kMostEntries = 1'000'000;
 constexpr const char* kLevel = "9";  // another one would give other bytes
-constexpr const char* kCopyAgain = "copy the archive again from where it was made";
 
 std::string reason_of(const LibArchive& tar) {
   const char* text = archive_error_string(tar.get());
@@ -137,11 +136,11 @@ TarReader::TarReader(fs::path file) : file_(std::move(file)), tar_(archive_read_
 void TarReader::fail_to_read() const {
   throw Error(fmt::format("is damaged or cut off {}: {}",
                           name_.empty() ? "at its beginning" : "at or behind " + name_, reason_of(tar_)),
-              file_.string(), kCopyAgain);
+              file_.string(), kCopyArchiveAgain);
 }
 
 void TarReader::refuse(const std::string& problem) const {
-  throw Error(problem, file_.string(), "it was not made by `harness export`, and nothing of it was taken");
+  throw Error(problem, file_.string(), kNoArchiveOfOurs);
 }
 
 void TarReader::expect_plain() {

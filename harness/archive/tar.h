@@ -17,6 +17,11 @@ namespace harness {
 /// libarchive's, with what frees it.
 using LibArchive = std::unique_ptr<archive, int (*)(archive*)>;
 
+/// What to do about an archive that is damaged, and what to say of one that somebody else made.
+inline constexpr const char *kCopyArchiveAgain = "copy the archive again from where it was made",
+                            *kNoArchiveOfOurs =
+                                "it was not made by `harness export`, and nothing of it was taken";
+
 /// True for a name that an archive may hold: parts of letters, digits and "._+=-" that begin with a letter,
 /// digit or "_", joined by '/'. No path that leads out of a folder is one.
 bool is_archive_name(const std::string& name);

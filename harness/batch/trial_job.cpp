@@ -1,7 +1,6 @@
 #include "harness/batch/trial_job.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <string_view>
 
@@ -10,29 +9,11 @@
 #include "core/text.h"
 #include "harness/batch/queue.h"
 #include "harness/terminal/ctrl_c.h"
+#include "harness/workspace/scratch_folder.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
-
-/// A folder of the workspace's file system that goes in the end.
-class TrialFolder {
- public:
-  explicit TrialFolder(const fs::path& place) {
-    auto name = fs::absolute(place / ".trial-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      throw Error("cannot be written", place.string(), "choose another folder with --out");
-    path = name;
-  }
-  ~TrialFolder() {
-    std::error_code left;
-    fs::remove_all(path, left);
-  }
-  TrialFolder(const TrialFolder&) = delete;
-  TrialFolder& operator=(const TrialFolder&) = delete;
-
-  fs::path path;
-};
 
 /// Waits until a trial job has ended.
 void wait_for_end(const Batch& batch, const std::string& job, const TrialRequest& request) {
@@ -58,8 +39,9 @@ void wait_for_end(const Batch& batch, const std::string& job, const TrialRequest
 }  // namespace
 
 TrialAnswer run_trial_job(const Batch& batch, const TrialRequest& request) {
-  const TrialFolder folder(request.place);
-  const auto script = folder.path / "trial.sh", output = folder.path / "answer", log = folder.path / "log";
+  const ScratchFolder folder(request.place, ".trial-", "choose another folder with --out");
+  const auto script = folder.path() / "trial.sh", output = folder.path() / "answer",
+             log = folder.path() / "log";
   std::string command;
   for (const auto& word : request.words) command += shell_word(word) + " ";
   const auto trial =

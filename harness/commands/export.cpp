@@ -8,8 +8,8 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/show/run_report.h"
 #include "harness/terminal/output.h"
+#include "harness/terminal/progress.h"
 
 namespace harness {
 namespace {

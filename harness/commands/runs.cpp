@@ -11,15 +11,17 @@
 #include "harness/batch/batch.h"
 #include "harness/commands/command.h"
 #include "harness/plan/job_rows.h"
-#include "harness/runs/agreement.h"
 #include "harness/runs/cancellation.h"
 #include "harness/runs/job_files.h"
 #include "harness/runs/rebuild.h"
 #include "harness/runs/removal.h"
 #include "harness/runs/trash.h"
+#include "harness/show/known_runs.h"
 #include "harness/show/run_report.h"
+#include "harness/show/run_status.h"
 #include "harness/spec/registry.h"
 #include "harness/terminal/output.h"
+#include "harness/terminal/progress.h"
 
 namespace harness {
 namespace {
@@ -72,13 +74,6 @@ std::string removed_text(const Removal& removal, const std::optional<std::filesy
                      import, join(lost, ", "), lost.size() == 1 ? "is" : "are");
 }
 
-/// "removed experiment 1 (table sd35-ocr, scale smoke), which used it"
-std::string removed_text(const Json& experiment) {
-  return fmt::format("removed experiment {} (table {}, scale {}), which used it",
-                     experiment.at("experiment").get<int>(), experiment.at("table").get<std::string>(),
-                     experiment.at("scale").get<std::string>());
-}
-
 int remove(const Options& options) {
   const auto workspace = find_workspace(options.place);
   require_known(workspace, options);
@@ -98,8 +93,9 @@ int remove(const Options& options) {
                        {"experiments", removal.experiments}});
     kept = kept || place;
     lines.push_back(removed_text(removal, place, workspace));
-    for (const auto& experiment : removal.experiments) {
-      auto line = removed_text(experiment);
+    for (const auto& e : removal.experiments) {
+      auto line = fmt::format("removed experiment {} (table {}, scale {}), which used it", e.number, e.table,
+                              e.scale);
       if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
     }
   }

@@ -18,11 +18,11 @@
 #include "harness/plan/worker_request.h"
 #include "harness/run/scheduler.h"
 #include "harness/runs/job_files.h"
-#include "harness/runs/scratch_database.h"
 #include "harness/spec/registry.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
 #include "harness/terminal/seeds.h"
+#include "harness/workspace/scratch_folder.h"
 #include "results/store/database_diff.h"
 #include "results/store/left_out.h"
 #include "results/store/rows.h"
@@ -505,7 +505,9 @@ int verify(const VerifyOptions& o) {
   Store store(db, OpenMode::kReadOnly);
   auto jobs = o.run.empty() ? jobs_of_experiments(store, o) : jobs_of_run(store, o.run, o.training);
   require_parts(jobs);
-  const ScratchFolder scratch(fs::absolute(db).parent_path(), "verify-", o.keep);
+  const ScratchFolder scratch(fs::absolute(db).parent_path(), "verify-",
+                              "it lies beside the DB: copy the workspace to a place that you can write to",
+                              o.keep);
   const auto results = verify_jobs(store, jobs, o, scratch.path());
   Json list = Json::array();
   for (const auto& r : results) list.push_back(to_json(r));

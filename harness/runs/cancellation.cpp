@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <thread>
@@ -11,33 +12,20 @@
 #include "core/error.h"
 #include "harness/batch/submission.h"
 #include "harness/run/stop_request.h"
+#include "harness/runs/job_files.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// The folder and those directly in it, sorted.
-std::vector<fs::path> with_its_folders(const fs::path& folder) {
-  std::vector<fs::path> folders = {folder};
-  std::error_code gone;
-  for (fs::directory_iterator at(folder, gone), end; !gone && at != end; at.increment(gone)) {
-    if (at->is_directory(gone)) folders.push_back(at->path());
-  }
-  std::sort(folders.begin() + 1, folders.end());
-  return folders;
-}
-
-/// Of the runs that were named, or of all.
+/// Of the jobs of the runs that were named, or of all.
 std::vector<fs::path> folders_of(const Workspace& workspace, const std::vector<std::string>& runs) {
   std::vector<fs::path> chosen, all;
   for (const auto& run : runs) chosen.push_back(workspace.run_folder(run));
-  if (runs.empty()) {
-    const auto inside = with_its_folders(workspace.folder);
-    chosen.assign(inside.begin() + 1, inside.end());
-  }
+  if (runs.empty()) chosen = entries_below(workspace.folder);
   for (const auto& folder : chosen) {
-    const auto inside = with_its_folders(folder);
-    all.insert(all.end(), inside.begin(), inside.end());
+    all.push_back(folder);
+    std::ranges::copy(entries_below(folder), std::back_inserter(all));
   }
   return all;
 }

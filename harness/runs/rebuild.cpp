@@ -23,11 +23,6 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// Beside a DB.
-fs::path folder_beside(const fs::path& db) {
-  return db.has_parent_path() ? db.parent_path() : fs::path(".");
-}
-
 /// Settles a DB into its one file, so that it may be renamed. A damaged one is left to what it is.
 void settle_file(const fs::path& db) {
   try {
@@ -315,9 +310,10 @@ void check_rows(const Workspace& workspace, Store& store, Checked& checked) {
 }
 
 /// What to do about a run's folder without rows.
-std::string advice_for(const std::string& run, const Workspace& workspace, const JournalRuns& recorded) {
+std::string advice_for(const std::string& run, const Workspace& workspace,
+                       const std::set<std::string>& recorded) {
   const auto& at = workspace.options;
-  if (recorded.kept.contains(run))
+  if (recorded.contains(run))
     return fmt::format("the journal records it: `harness db rebuild{}` brings its rows back", at);
   return fmt::format("`harness import {}{}` takes it in, `harness runs rm {}{}` moves it to the trash",
                      shell_word(workspace.run_folder(run).string()), at, run, at);
@@ -375,7 +371,7 @@ Rebuilt rebuild_database(const Workspace& workspace, bool force) {
   auto old = open_old_database(workspace.db);
   auto journal = mended_journal(workspace, force);
   std::ranges::move(lost_with_journal(workspace, old, journal), std::back_inserter(journal.lost));
-  const ScratchDatabase scratch(folder_beside(workspace.db), workspace.db.filename().string() + ".new-", "");
+  const ScratchDatabase scratch(folder_of_file(workspace.db), workspace.db.filename().string() + ".new-", "");
   ReplayReport report;
   {
     Store made(scratch.path(), OpenMode::kReadWrite);

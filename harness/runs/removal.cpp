@@ -1,15 +1,17 @@
 #include "harness/runs/removal.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <iostream>
 
 #include "core/error.h"
 #include "core/event_log.h"
+#include "core/streams.h"
 #include "core/text.h"
 #include "harness/runs/job_files.h"
 #include "harness/runs/trash.h"
-#include "harness/show/run_report.h"
 #include "results/store/journal.h"
 #include "results/store/journal_history.h"
 
@@ -27,7 +29,7 @@ bool is_stray(const Workspace& workspace, const std::string& id) {
 
 /// A folder without rows of a run that the journal records is no stray: its rows were lost.
 void require_no_rows(const Removal& removal, const Workspace& workspace) {
-  if (!runs_in_journal(workspace.journal()).kept.contains(removal.id)) return;
+  if (!runs_in_journal(workspace.journal()).contains(removal.id)) return;
   throw Error(
       fmt::format("run {} is recorded in {}, and {} lacks its rows", removal.id, workspace.journal().string(),
                   workspace.db.string()),
@@ -121,8 +123,7 @@ Error used_error(const std::vector<Removal>& removals, const std::string& comman
   std::vector<std::string> tables;
   for (const auto& removal : removals) {
     for (const auto& e : removal.experiments) {
-      auto table = fmt::format("{} (experiment {}, scale {})", e.at("table").get<std::string>(),
-                               e.at("experiment").get<int>(), e.at("scale").get<std::string>());
+      auto table = fmt::format("{} (experiment {}, scale {})", e.table, e.number, e.scale);
       if (std::ranges::count(tables, table) == 0) tables.push_back(std::move(table));
     }
   }
@@ -136,6 +137,27 @@ Error used_error(const std::vector<Removal>& removals, const std::string& comman
       fmt::format("--force removes {}, and these experiments with {}", is_one ? "it" : "them",
                   is_one ? "it" : "them"),
       status);
+}
+
+bool is_removal_agreed(const std::vector<Removal>& removals, const std::string& command) {
+  if (::isatty(STDIN_FILENO) == 1) {
+    for (const auto& removal : removals) {
+      tell("run {} with {}\n", removal.text(), removal.folder.string());
+      for (const auto& e : removal.experiments) tell("  and experiment {} ({})\n", e.number, e.table);
+    }
+  }
+  if (is_agreed(command, removals.size() == 1 ? "Remove it?" : "Remove them?")) return true;
+  tell("nothing was removed\n");
+  return false;
+}
+
+bool is_agreed(const std::string& command, const std::string& question) {
+  if (::isatty(STDIN_FILENO) != 1)
+    throw Error("asks before deleting, and nobody can answer", command, "add --yes");
+  tell("{} [y/N] ", question);
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
 }
 
 std::optional<fs::path> remove_run(Store& store, const Workspace& workspace, const Removal& removal) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "harness/show/known_runs.h"
 #include "harness/workspace/workspace.h"
 #include "results/store/store.h"
 
@@ -16,8 +16,8 @@ namespace harness {
 struct Removal {
   std::string id;
   std::optional<StoredRun> run;
-  std::filesystem::path folder;             ///< in the workspace, where there may be none
-  std::vector<Json> experiments;            ///< that rest on it, and go with it
+  std::filesystem::path folder;              ///< in the workspace, where there may be none
+  std::vector<ExperimentOfRun> experiments;  ///< they go with it
   std::vector<std::string> lost_logs = {};  ///< its rows were read from them, and its folder has them no more
 
   std::string text() const;   ///< "0562654bf1b14d57 (ratio-norm, seed 42)"
@@ -42,6 +42,13 @@ void require_removable(const Removal& removal, const Workspace& workspace, bool 
 /// "run 0562654bf1b14d57 (ratio-norm, seed 42) is used by sd35-ocr (experiment 1, scale smoke)": what
 /// `command` needs --force for.
 Error used_error(const std::vector<Removal>& removals, const std::string& command, Status status);
+
+/// Asks for `command` before runs are removed: lists them on a terminal, and reads the answer. Throws Error
+/// (status 2) where nobody can answer.
+bool is_removal_agreed(const std::vector<Removal>& removals, const std::string& command);
+
+/// Asks on the terminal. Throws Error (status 2) where nobody can answer.
+bool is_agreed(const std::string& command, const std::string& question);
 
 /// Takes the rows away, then renames the folder into the trash: repeating an interrupted command ends the
 /// removal. Gives its place in the trash; nothing where there was no folder.

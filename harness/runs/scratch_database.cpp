@@ -6,13 +6,8 @@
 
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <set>
 #include <string_view>
-
-#include "core/error.h"
-#include "core/files.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -53,28 +48,6 @@ ScratchDatabase::ScratchDatabase(const fs::path& folder, const std::string& befo
 
 ScratchDatabase::~ScratchDatabase() {
   remove_database(path_);
-}
-
-/// A new folder, nobody else's: what an earlier one left there, a worker would go on with.
-static std::string made_folder(const fs::path& parent, const std::string& name, const std::string& hint) {
-  auto path = (parent / (name + "XXXXXX")).string();
-  if (::mkdtemp(path.data()) == nullptr)
-    throw Error(fmt::format("cannot be made: {}", std::strerror(errno)), path, hint, Status::kFailed);
-  return path;
-}
-
-ScratchFolder::ScratchFolder(const std::string& name)
-    : path_(made_folder(fs::temp_directory_path(), name, "set TMPDIR to a folder you can write to")) {}
-
-ScratchFolder::ScratchFolder(const fs::path& parent, const std::string& name, bool keep) : keep_(keep) {
-  make_folder(parent);
-  path_ =
-      made_folder(parent, name, "it lies beside the DB: copy the workspace to a place that you can write to");
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  if (!keep_) fs::remove_all(path_, ignored);
 }
 
 }  // namespace harness

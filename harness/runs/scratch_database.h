@@ -23,22 +23,4 @@ class ScratchDatabase {
   std::filesystem::path path_;
 };
 
-/// A folder for temporary files, which goes away with this object.
-class ScratchFolder {
- public:
-  /// A new one, nobody else's. `name`: what its own begins with. Throws Error (Status::kFailed) where it
-  /// cannot be made.
-  explicit ScratchFolder(const std::string& name);
-  /// Likewise one in `parent`, which is made if need be; it stays if `keep`.
-  ScratchFolder(const std::filesystem::path& parent, const std::string& name, bool keep);
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  std::filesystem::path path() const { return path_; }
-
- private:
-  std::string path_;
-  bool keep_ = false;
-};
-
 }  // namespace harness

@@ -6,7 +6,7 @@
 #include "core/json.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "results/store/rows.h"
+#include "results/store/stored_image.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -43,11 +43,7 @@ std::string ImageCheck::text() const {
 
 ImageCheck check_stored_images(Store& store, const std::string& evaluation, const fs::path& folder) {
   ImageCheck check;
-  for (const auto& [path, sha256] : rows_of<std::string, std::string>(
-           store,
-           "SELECT path, sha256 FROM samples WHERE evaluation_id = ?1 AND path <> '' ORDER BY "
-           "prompt_id, sample",
-           evaluation)) {
+  for (const auto& [path, sha256] : stored_images(store, evaluation)) {
     ++check.images;
     const auto file = folder / path;
     std::error_code unknown;

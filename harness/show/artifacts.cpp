@@ -58,15 +58,6 @@ std::vector<std::string> required_files(const Experiment& experiment) {
   return required;
 }
 
-/// Checksums by name, as recorded.
-std::map<std::string, std::string> recorded_files(Store& store, const Experiment& experiment) {
-  std::map<std::string, std::string> recorded;
-  for (const auto& [name, sha256] : rows_of<std::string, std::string>(
-           store, "SELECT name, sha256 FROM artifacts WHERE reproduction_id = ?1", experiment.id))
-    recorded[name] = sha256;
-  return recorded;
-}
-
 /// Paths by name. A result stands without its figure: a run whose policy never moved has none.
 std::map<std::string, std::string> draw(Store& store, const Experiment& experiment, const std::string& figure,
                                         const fs::path& folder) {
@@ -96,6 +87,14 @@ void write_tables(const fs::path& folder, TableModel& whole) {
 fs::path experiment_folder(const Store& store, const Experiment& experiment) {
   return store.path().parent_path() / kExperimentsFolder /
          fmt::format("{}-{}", experiment.id, experiment.table_id);
+}
+
+std::map<std::string, std::string> recorded_files(Store& store, const Experiment& experiment) {
+  std::map<std::string, std::string> recorded;
+  for (const auto& [name, sha256] : rows_of<std::string, std::string>(
+           store, "SELECT name, sha256 FROM artifacts WHERE reproduction_id = ?1", experiment.id))
+    recorded[name] = sha256;
+  return recorded;
 }
 
 std::optional<std::string> link_table(Store& store, const Experiment& experiment) {

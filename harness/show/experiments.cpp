@@ -218,8 +218,9 @@ bool is_fuller(const Experiment& fuller, const Experiment& other) {
          (fuller.methods.size() > other.methods.size() || fuller.seeds.size() > other.seeds.size());
 }
 
-std::optional<Experiment> fuller_experiment(const std::vector<StoredReproduction>& records,
-                                            const Experiment& experiment) {
+/// The newest of `records` that is_fuller.
+static std::optional<Experiment> fuller_experiment(const std::vector<StoredReproduction>& records,
+                                                   const Experiment& experiment) {
   return experiment_of(last_that_fits(records, {.table = experiment.table_id}, [&](const auto& record) {
     return is_fuller(Experiment(record), experiment);
   }));

@@ -75,10 +75,6 @@ std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment);
 /// one.
 bool is_fuller(const Experiment& fuller, const Experiment& other);
 
-/// The newest of `records` that is_fuller.
-std::optional<Experiment> fuller_experiment(const std::vector<StoredReproduction>& records,
-                                            const Experiment& experiment);
-
 /// That there is one, whose verdicts are those to quote; empty where there is none.
 std::string fuller_note(Store& store, const Experiment& experiment);
 

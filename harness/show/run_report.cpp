@@ -11,6 +11,7 @@
 #include "core/event_log.h"
 #include "core/streams.h"
 #include "core/text.h"
+#include "harness/show/known_runs.h"
 #include "harness/spec/table_spec.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
@@ -21,18 +22,6 @@
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
-
-/// The run whose id begins most like `id`.
-std::string nearest_run(const std::string& id, const std::vector<StoredRun>& runs) {
-  std::vector<std::string> beginnings;
-  for (const auto& run : runs) beginnings.push_back(run.id.substr(0, id.size()));
-  const auto found = nearest(id, beginnings);
-  constexpr const char* kList = "`harness list runs` shows them";
-  if (!found) return runs.empty() ? "this DB holds none" : kList;
-  const auto at = std::ranges::find(beginnings, *found) - beginnings.begin();
-  const auto& run = runs[static_cast<std::size_t>(at)];
-  return fmt::format("did you mean \"{}\" ({}, seed {})? {}", run.id, run.method, run.seed, kList);
-}
 
 /// One start of a job until its end or until nobody wrote any more.
 struct Session {
@@ -395,52 +384,6 @@ void print_interruptions(const Json& report) {
 }
 
 }  // namespace
-
-StoredRun find_run(Store& store, const std::string& id) {
-  const auto runs = store.runs();
-  std::vector<const StoredRun*> found;
-  for (const auto& run : runs) {
-    if (run.id == id) return run;
-    if (!id.empty() && run.id.starts_with(id)) found.push_back(&run);
-  }
-  if (found.size() == 1) return *found.front();
-  if (found.empty())
-    throw Error(fmt::format("there is no run \"{}\"", id), store.path().string(), nearest_run(id, runs));
-  std::vector<std::string> names;
-  for (const auto* run : found)
-    names.push_back(fmt::format("{} ({}, seed {})", run->id, run->method, run->seed));
-  throw Error(fmt::format("\"{}\" begins the ids of {} runs", id, found.size()), store.path().string(),
-              "give more digits: " + join(names, ", "));
-}
-
-fs::path folder_of(const Store& store, const StoredRun& run) {
-  return run_folder_now(store.path(), run.id, run.folder);
-}
-
-std::string live_state(Store& store, const StoredRun& run, const std::map<std::string, std::string>& known) {
-  if (const auto found = known.find(run.id); found != known.end()) return found->second;
-  if (event_log_is_held(folder_of(store, run) / kEventLog)) return run_state_name(RunState::kRunning);
-  if (run.state == JobState::kPlanned) return run_state_name(RunState::kWaiting);
-  if (run.state == JobState::kRunning) return run_state_name(RunState::kInterrupted);
-  return std::string(job_state_name(run.state));
-}
-
-std::vector<Json> experiments_with(Store& store, const std::string& run_id) {
-  constexpr auto kSql = R"sql(
-    SELECT id, table_id, scale FROM reproductions
-    WHERE id IN (SELECT reproduction_id FROM reproduction_runs WHERE run_id = ?1)
-    ORDER BY id)sql";
-  std::vector<Json> experiments;
-  for (const auto& [id, table, scale] : rows_of<std::int64_t, std::string, std::string>(store, kSql, run_id))
-    experiments.push_back({{"experiment", id}, {"table", table}, {"scale", scale}});
-  return experiments;
-}
-
-std::string size_text(double bytes) {
-  if (bytes < 1e3) return fmt::format("{:.0f} B", bytes);
-  if (bytes < 1e6) return fmt::format("{:.1f} kB", bytes / 1e3);
-  return bytes < 1e9 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.2f} GB", bytes / 1e9);
-}
 
 Json run_report(Store& store, const StoredRun& run, const std::string& state) {
   const auto folder = folder_of(store, run);

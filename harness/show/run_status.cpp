@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
+#include <tuple>
 
 #include "core/error.h"
 #include "core/event_log.h"
@@ -20,10 +22,6 @@
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
-
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 /// A job of a run: its training, or an evaluation.
 struct JobOfRun {
@@ -42,29 +40,33 @@ struct JobOfRun {
 };
 
 /// A run with all that was read of it.
-struct ReadRun {
-  RunStatus status;
-  std::vector<JobOfRun> jobs = {};
+struct ReadRun : RunStatus {
+  std::vector<JobOfRun> parts = {};
   double images_of_update = 0;  ///< 0: its settings do not tell
 
   /// How many evaluated images take the time of an update, or of an image.
   double units_each(const JobOfRun& job) const {
     return job.is_training() ? kEvaluatedPerTrained * std::max(1.0, images_of_update) : 1;
   }
+  /// The first part in this state; nullptr for none.
+  const JobOfRun* first(ReadLog::State wanted) const {
+    const auto found = std::ranges::find(parts, wanted, [](const JobOfRun& job) { return job.log.state; });
+    return found == parts.end() ? nullptr : &*found;
+  }
 };
 
 /// Reads runs and says what they do.
 class Reading {
  public:
-  /// `is_cared_for`: somebody works here, or will.
+  /// `has_runner`: a command works here, or will.
   Reading(const Workspace& workspace, const RecordedRuns& records, const std::optional<AskedRuns>& asked,
-          bool is_cared_for, QueueAnswers& queue)
-      : workspace_(workspace), records_(records), asked_(asked), is_cared_for_(is_cared_for), queue_(queue) {}
+          bool has_runner, QueueAnswers& queue)
+      : workspace_(workspace), records_(records), asked_(asked), has_runner_(has_runner), queue_(queue) {}
 
   ReadRun read(const RecordedRun& known, std::vector<std::string>& notes) const {
     auto run = facts_of(known);
     try {
-      for (auto& job : run.jobs) {
+      for (auto& job : run.parts) {
         if (!job.id.empty()) read_log(run, job);
       }
     } catch (const std::exception& error) {  // damaged, or not ours to read
@@ -80,25 +82,23 @@ class Reading {
     auto folder = workspace_.run_folder(record.id);
     std::error_code absent;
     if (!fs::exists(folder, absent)) folder = record.folder;
-    ReadRun run{.status = {.id = record.id,
-                           .table = record.table_id,
-                           .scale = record.scale,
-                           .backbone = record.backbone,
-                           .method = record.method,
-                           .row = record.arm,
-                           .seed = record.seed,
-                           .folder = folder,
-                           .experiments = known.experiments}};
+    ReadRun run{{.id = record.id,
+                 .table = record.table_id,
+                 .scale = record.scale,
+                 .backbone = record.backbone,
+                 .method = record.method,
+                 .row = record.arm,
+                 .seed = record.seed,
+                 .folder = folder,
+                 .experiments = known.experiments}};
     const auto settings = record.config.value("settings", Json::object());
-    const auto number = [&](const char* name) { return settings.value(name, std::int64_t{0}); };
-    const auto updates_of_epoch =
-        number("updates_per_epoch") * settings.value("inner_epochs", std::int64_t{1});
-    if (updates_of_epoch > 0)
-      run.images_of_update = static_cast<double>(number("prompts_per_epoch") * number("group_size")) /
-                             static_cast<double>(updates_of_epoch);
-    if (const auto updates = number("updates"); updates > 0) run.status.updates = updates;
+    const auto number = [&](const char* name, int otherwise = 0) { return settings.value(name, otherwise); };
+    const double images = number("prompts_per_epoch") * number("group_size"),
+                 updates_of_epoch = number("updates_per_epoch") * number("inner_epochs", 1);
+    if (updates_of_epoch > 0) run.images_of_update = images / updates_of_epoch;
+    if (const int updates = number("updates"); updates > 0) run.updates = updates;
     if (takes_a_worker(record.method))
-      run.jobs.push_back({.total = run.status.updates, .id = record.id, .folder = folder});
+      run.parts.push_back({.total = run.updates, .id = record.id, .folder = folder});
     add_evaluations(known, run);
     return run;
   }
@@ -109,35 +109,33 @@ class Reading {
     const auto part_of = [](const std::string& split) {
       return split == "test" ? RunPart::kTest : RunPart::kEvaluate;
     };
-    const bool is_asked = asked_ && asked_->runs.contains(run.status.id);
+    const bool is_asked = asked_ && asked_->runs.contains(run.id);
     if (is_asked) {
-      for (const auto& asked : asked_->runs.at(run.status.id))
-        run.jobs.push_back({.part = part_of(asked.split), .checkpoint = asked.step, .total = asked.images});
+      for (const auto& asked : asked_->runs.at(run.id))
+        run.parts.push_back({.part = part_of(asked.split), .checkpoint = asked.step, .total = asked.images});
     }
     for (const auto& evaluation : known.evaluations) {
-      if (evaluation.table_id != run.status.table || evaluation.scale != run.status.scale) continue;
+      if (evaluation.table_id != run.table || evaluation.scale != run.scale) continue;
       const auto part = part_of(evaluation.split);
-      auto job = std::ranges::find_if(run.jobs, [&](const JobOfRun& other) {
+      auto job = std::ranges::find_if(run.parts, [&](const JobOfRun& other) {
         return other.part == part && (part == RunPart::kTest || other.checkpoint == evaluation.step);
       });
-      if (job == run.jobs.end()) {
+      if (job == run.parts.end()) {
         if (is_asked) continue;
-        job = run.jobs.insert(run.jobs.end(), {.part = part});
+        job = run.parts.insert(run.parts.end(), {.part = part});
       }
       job->checkpoint = evaluation.step;
       job->total = evaluation.n;
       job->id = evaluation.id;
-      job->folder = run.status.folder / fs::path(evaluation.folder).filename();
+      job->folder = run.folder / fs::path(evaluation.folder).filename();
     }
   }
 
   void read_log(ReadRun& run, JobOfRun& job) const {
-    auto& status = run.status;
-    auto& log = job.log;
-    log = read_job_log(job.folder / kEventLog, job.is_training());
+    auto& log = job.log = read_job_log(job.folder / kEventLog, job.is_training());
     if (job.is_training()) {
-      if (log.done > 0) status.update = log.done;
-      status.reward = log.reward;
+      if (log.done > 0) run.update = log.done;
+      run.reward = log.reward;
     } else if (log.state == ReadLog::kDone) {
       log.done = job.total.value_or(0);
       if (log.wall_seconds && log.done > 0)
@@ -145,7 +143,7 @@ class Reading {
     }
     merge_queue_state(job);
     add_failure(job);
-    if (log.last_event > 0) status.last_event = std::max(status.last_event.value_or(0), log.last_event);
+    if (log.last_event > 0) run.last_event = std::max(run.last_event.value_or(0), log.last_event);
   }
 
   /// A lock on another machine may not be seen here: the batch system knows.
@@ -165,7 +163,7 @@ class Reading {
   void add_failure(JobOfRun& job) const {
     auto& log = job.log;
     const auto was_asked_again = [&](const std::string& failed) {
-      return is_cared_for_ && asked_ && failed < asked_->at;
+      return has_runner_ && asked_ && failed < asked_->at;
     };
     const auto last_event = utc_text(log.last_event);
     if (log.state == ReadLog::kFailed && was_asked_again(last_event)) log.state = ReadLog::kStopped;
@@ -179,65 +177,60 @@ class Reading {
     log.failure = what;
   }
 
-  /// What the states of its jobs make of a run.
+  /// What the states of its parts make of a run.
   void settle(ReadRun& run, bool is_finished) const {
-    auto& status = run.status;
-    for (const auto& job : run.jobs) {
-      if (status.queue.empty() && job.log.state != ReadLog::kDone) status.queue = job.queue;
+    for (const auto& job : run.parts) {
+      const bool is_done = job.log.state == ReadLog::kDone;
+      run.jobs_done += is_done ? 1 : 0;
+      if (run.queue.empty() && !is_done) run.queue = job.queue;
     }
-    status.jobs = std::ssize(run.jobs);
-    status.jobs_done =
-        std::ranges::count_if(run.jobs, [](const JobOfRun& job) { return job.log.state == ReadLog::kDone; });
-    const auto first = [&](ReadLog::State state) {
-      const auto job =
-          std::ranges::find_if(run.jobs, [&](const JobOfRun& each) { return each.log.state == state; });
-      return job == run.jobs.end() ? nullptr : &*job;
-    };
-    if (const auto* job = first(ReadLog::kRunning)) {
-      status.state = RunState::kRunning;
-      status.process = job->log.process;
+    run.jobs = std::ssize(run.parts);
+    if (const auto* job = run.first(ReadLog::kRunning)) {
+      run.state = RunState::kRunning;
+      run.process = job->log.process;
       measure(run, *job);
-      return show(status, *job);
+      return show(run, *job);
     }
-    if (is_finished || (status.jobs > 0 && status.jobs_done == status.jobs)) {
-      status.state = RunState::kDone;
+    if (is_finished || (run.jobs > 0 && run.jobs_done == run.jobs)) {
+      run.state = RunState::kDone;
       return;
     }
-    if (const auto* job = first(ReadLog::kFailed)) {
-      status.state = RunState::kFailed;
-      status.failure = job->log.failure;
-      return show(status, *job);
+    if (const auto* job = run.first(ReadLog::kFailed)) {
+      run.state = RunState::kFailed;
+      run.failure = job->log.failure;
+      return show(run, *job);
     }
-    const auto* stopped = first(ReadLog::kStopped);
-    if (status.jobs_done == 0 && stopped == nullptr) return;  // it waits
-    if (!is_cared_for_ && status.queue.empty()) status.state = RunState::kInterrupted;
-    const auto* next = stopped != nullptr ? stopped : first(ReadLog::kNotBegun);
-    if (next == stopped || next->part != RunPart::kTest) return show(status, *next);
-    status.part = status.is_base() ? RunPart::kTest : RunPart::kSelect;
+    const auto* stopped = run.first(ReadLog::kStopped);
+    if (run.jobs_done == 0 && stopped == nullptr) return;  // it waits
+    if (!has_runner_ && run.queue.empty()) run.state = RunState::kInterrupted;
+    const auto* next = stopped != nullptr ? stopped : run.first(ReadLog::kNotBegun);
+    if (next == stopped || next->part != RunPart::kTest) return show(run, *next);
+    run.part = run.is_base() ? RunPart::kTest : RunPart::kSelect;
   }
 
-  static void show(RunStatus& status, const JobOfRun& job) {
-    status.part = job.part;
+  static void show(RunStatus& run, const JobOfRun& job) {
+    run.part = job.part;
     if (job.is_training()) return;
-    status.checkpoint = job.checkpoint;
-    status.images = job.log.done;
-    status.images_total = job.total;
+    run.checkpoint = job.checkpoint;
+    run.images = job.log.done;
+    run.images_total = job.total;
   }
 
   /// Images a second and time left of the job that runs.
   static void measure(ReadRun& run, const JobOfRun& job) {
+    using Seconds = std::chrono::duration<double>;
     const double each = job.log.seconds_each.value_or(0),
                  images = job.is_training() ? run.images_of_update : 1;
     if (each <= 0) return;
-    if (images > 0) run.status.images_per_second = images / each;
-    const double left = static_cast<double>(job.left()) * each;
-    run.status.eta_seconds = std::max(0.0, left - (now_seconds() - job.log.last_event));
+    if (images > 0) run.images_per_second = images / each;
+    const double now = Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
+    run.eta_seconds = std::max(0.0, static_cast<double>(job.left()) * each - (now - job.log.last_event));
   }
 
   const Workspace& workspace_;
   const RecordedRuns& records_;
   const std::optional<AskedRuns>& asked_;
-  bool is_cared_for_;
+  bool has_runner_;
   QueueAnswers& queue_;
 };
 
@@ -247,8 +240,8 @@ std::optional<double> eta_of(const std::vector<const ReadRun*>& runs) {
   std::array<double, 2> seconds = {}, measured = {};  // per unit; of evaluations, of trainings
   double workers = 0, left = 0;
   for (const auto* run : runs) {
-    workers += run->status.state == RunState::kRunning ? 1 : 0;
-    for (const auto& job : run->jobs) {
+    workers += run->state == RunState::kRunning ? 1 : 0;
+    for (const auto& job : run->parts) {
       if (!job.log.seconds_each) continue;
       seconds[job.is_training()] += *job.log.seconds_each / run->units_each(job);
       measured[job.is_training()] += 1;
@@ -260,7 +253,7 @@ std::optional<double> eta_of(const std::vector<const ReadRun*>& runs) {
     return seconds[of] / measured[of];
   };
   for (const auto* run : runs) {
-    for (const auto& job : run->jobs) {
+    for (const auto& job : run->parts) {
       const auto pace = pace_of(job.is_training()) * run->units_each(job);
       left += static_cast<double>(job.left()) * job.log.seconds_each.value_or(pace);
     }
@@ -270,22 +263,21 @@ std::optional<double> eta_of(const std::vector<const ReadRun*>& runs) {
 
 std::vector<ExperimentStatus> under_way_of(const std::vector<const ReadRun*>& runs) {
   std::vector<ExperimentStatus> experiments;
-  std::vector<std::vector<const ReadRun*>> members;
+  const auto setting = [](const auto& of) { return std::tie(of.table, of.backbone, of.scale); };
   for (const auto* run : runs) {
-    const auto& status = run->status;
-    auto found = std::ranges::find_if(experiments, [&](const ExperimentStatus& other) {
-      return other.table == status.table && other.backbone == status.backbone && other.scale == status.scale;
-    });
-    if (found == experiments.end()) {
-      experiments.push_back({.table = status.table, .backbone = status.backbone, .scale = status.scale});
-      members.emplace_back();
-      found = experiments.end() - 1;
+    const auto is_its = [&](const auto& other) { return setting(other) == setting(*run); };
+    if (std::ranges::any_of(experiments, is_its)) continue;
+    std::vector<const ReadRun*> members;
+    std::ranges::copy_if(runs, std::back_inserter(members),
+                         [&](const ReadRun* other) { return is_its(*other); });
+    auto& experiment = experiments.emplace_back(
+        ExperimentStatus{.table = run->table, .backbone = run->backbone, .scale = run->scale});
+    for (const auto* member : members) {
+      experiment.jobs += member->jobs;
+      experiment.jobs_done += member->jobs_done;
     }
-    found->jobs += status.jobs;
-    found->jobs_done += status.jobs_done;
-    members[static_cast<std::size_t>(found - experiments.begin())].push_back(run);
+    experiment.eta_seconds = eta_of(members);
   }
-  for (std::size_t i = 0; i < experiments.size(); ++i) experiments[i].eta_seconds = eta_of(members[i]);
   return experiments;
 }
 
@@ -346,16 +338,16 @@ WorkspaceStatus read_status(const Workspace& workspace, StatusScope scope, Queue
     if (is_finished && scope != StatusScope::kAll) continue;  // what is finished is read where it is shown
     const auto& run = read_once(id);
     const bool is_wanted = !is_finished && (!asked || asked->runs.contains(id));
-    if (is_wanted || run.status.state == RunState::kRunning) current.push_back(&run);
+    if (is_wanted || run.state == RunState::kRunning) current.push_back(&run);
     if (scope != StatusScope::kCurrent) shown.push_back(id);
   }
   status.under_way = under_way_of(current);
   if (scope == StatusScope::kCurrent) {
-    for (const auto* run : current) shown.push_back(run->status.id);
+    for (const auto* run : current) shown.push_back(run->id);
     if (shown.empty() && status.last) shown = status.last->runs;
   }
   for (const auto& id : shown) {
-    if (records.runs.contains(id)) status.runs.push_back(read_once(id).status);
+    if (records.runs.contains(id)) status.runs.push_back(read_once(id));
   }
   status.batch = queue.name();
   if (!queue.trouble().empty()) status.notes.push_back(queue.trouble());

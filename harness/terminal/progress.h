@@ -26,6 +26,8 @@ struct ExpectedJob {
 
 /// Seconds as "8 s", "4:12" or "1:02:30".
 std::string duration_text(double seconds);
+/// "12.3 MB"
+std::string size_text(double bytes);
 
 /// What the user sees on standard error while workers run: one live line on a terminal, a plain line now and
 /// then elsewhere. Colours only on a terminal without NO_COLOR.

@@ -13,11 +13,11 @@
 #include "harness/run/gpu_identity.h"
 #include "harness/run/pilot.h"
 #include "harness/runs/scratch_database.h"
-#include "harness/show/run_report.h"
 #include "harness/terminal/output.h"
+#include "harness/terminal/progress.h"
 #include "harness/work/found_images.h"
-#include "harness/work/free_disk.h"
 #include "harness/work/fresh.h"
+#include "harness/work/room.h"
 #include "harness/work/scores_again.h"
 
 namespace harness {

@@ -5,7 +5,6 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "harness/runs/agreement.h"
 
 namespace harness {
 namespace {
@@ -39,8 +38,7 @@ std::vector<Removal> removals_of_others(const std::vector<Plan>& plans, Store& s
   for (const auto& plan : plans) {
     for (const auto& run : plan.runs) {
       auto removal = removal_of(store, plan.workspace, run.job.id);
-      std::erase_if(removal.experiments,
-                    [&](const Json& e) { return own.contains(e.at("experiment").get<std::int64_t>()); });
+      std::erase_if(removal.experiments, [&](const auto& e) { return own.contains(e.number); });
       if (!removal.experiments.empty()) removals.push_back(std::move(removal));
     }
   }

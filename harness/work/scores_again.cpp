@@ -70,12 +70,6 @@ bool is_outdated(Store& store, std::int64_t experiment) {
   return !rows_of<int>(store, kSql, experiment).empty();
 }
 
-std::vector<std::string> sum_of_table(Store& store, std::int64_t experiment) {
-  constexpr auto kSql =
-      "SELECT coalesce(sha256, '') FROM artifacts WHERE reproduction_id = ?1 AND name = 'table.json'";
-  return rows_of<std::string>(store, kSql, experiment);
-}
-
 }  // namespace
 
 void try_scorers(Plan& plan, Store* known, bool is_detached) {
@@ -113,11 +107,12 @@ void renew_experiments(Store& store, Progress& progress) {
   for (const auto& stored : store.reproductions()) {
     if (!is_outdated(store, stored.id)) continue;
     const Experiment experiment(stored);
-    const auto before = sum_of_table(store, stored.id);
+    const auto sum_of_table = [&] { return recorded_files(store, experiment)["table.json"]; };
+    const auto before = sum_of_table();
     record_comparisons(store, experiment);
     auto model = make_table_model(store, experiment, {}, true);
     write_artifacts(store, experiment, experiment_folder(store, experiment), model);
-    if (sum_of_table(store, stored.id) == before) continue;
+    if (sum_of_table() == before) continue;
     progress.say(fmt::format("note: experiment {} ({}) is computed anew: scores that were missing are there",
                              stored.id, stored.table_id));
   }

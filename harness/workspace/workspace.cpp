@@ -52,10 +52,6 @@ bool is_same_file(const fs::path& a, const fs::path& b) {
   return fs::equivalent(a, b, absent);
 }
 
-fs::path folder_with(const fs::path& file) {
-  return file.has_parent_path() ? file.parent_path() : fs::path(".");
-}
-
 /// False if the DB is another workspace's (Store::standing); what cannot be read proves nothing.
 bool is_database_of(const fs::path& db, const Workspace& workspace) {
   std::error_code absent;
@@ -134,7 +130,7 @@ Workspace find_workspace(const WorkspaceChoice& choice) {
   if (choice.out) {
     workspace.folder = *choice.out;
   } else if (choice.db) {
-    workspace.folder = folder_with(*choice.db);
+    workspace.folder = folder_of_file(*choice.db);
   }
   if (!choice.out && !choice.db) require_recordable(workspace.folder, "--out");
   workspace.db = choice.db ? fs::path(*choice.db) : workspace.folder / kDatabaseName;
@@ -143,7 +139,7 @@ Workspace find_workspace(const WorkspaceChoice& choice) {
                 fmt::format("name the database, {}, or the workspace with --out", kDatabaseName));
   require_database_place(workspace.db);
   if (!choice.out || !choice.db) return workspace;
-  const auto beside = folder_with(workspace.db) / "journal.log";
+  const auto beside = folder_of_file(workspace.db) / "journal.log";
   const bool is_at_anothers = fs::exists(beside) && !is_same_file(beside, workspace.journal());
   // A copy of a workspace has the same records, and its DB is all the same its own.
   if (is_at_anothers || !is_database_of(workspace.db, workspace)) {
@@ -154,12 +150,16 @@ Workspace find_workspace(const WorkspaceChoice& choice) {
         is_at_anothers
             ? fmt::format("give --out {} alone, or --db {} alone for the workspace in {}",
                           shell_word(*choice.out), shell_word(*choice.db),
-                          fs::absolute(folder_with(*choice.db)).string())
+                          fs::absolute(folder_of_file(*choice.db)).string())
             : fmt::format("a DB belongs to one workspace: give --out {} alone; `harness import` takes "
                           "in what another workspace holds",
                           shell_word(*choice.out)));
   }
   return workspace;
+}
+
+fs::path folder_of_file(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
 fs::path existing_part(fs::path folder) {
@@ -168,15 +168,13 @@ fs::path existing_part(fs::path folder) {
   return folder;
 }
 
-JournalRuns runs_in_journal(const fs::path& journal) {
-  JournalRuns runs;
+std::set<std::string> runs_in_journal(const fs::path& journal) {
+  std::set<std::string> runs;
   try {
     for (const auto& record : read_journal(journal).records) {
       const auto run = record.value("run", std::string());
-      if (record_type(record) == RecordType::kForget) runs.kept.erase(run);
-      if (record_type(record) != RecordType::kRun) continue;
-      runs.kept.insert(run);
-      runs.mentioned.insert(run);
+      if (record_type(record) == RecordType::kRun) runs.insert(run);
+      if (record_type(record) == RecordType::kForget) runs.erase(run);
     }
   } catch (const Error&) {
     return {};
@@ -196,7 +194,7 @@ bool has_records(const Workspace& workspace) {
 }
 
 fs::path run_folder_now(const fs::path& db, const std::string& run, const fs::path& recorded) {
-  const auto beside = folder_with(db) / run;
+  const auto beside = folder_of_file(db) / run;
   return fs::exists(beside) ? beside : recorded;
 }
 

@@ -56,16 +56,14 @@ std::string with_place(const std::string& text, const std::string& options);
 /// Only reads.
 Workspace find_workspace(const WorkspaceChoice& choice);
 
+/// That a file is in, as its path says.
+std::filesystem::path folder_of_file(const std::filesystem::path& file);
+
 /// The folder itself, or the nearest one above it that is there.
 std::filesystem::path existing_part(std::filesystem::path folder);
 
-/// Runs that a journal speaks of.
-struct JournalRuns {
-  std::set<std::string> kept;       ///< recorded, and not removed since
-  std::set<std::string> mentioned;  ///< these, and those that were removed
-};
-/// Of a missing or unreadable journal: none.
-JournalRuns runs_in_journal(const std::filesystem::path& journal);
+/// Runs that a journal records, and that were not removed since. Of a missing or unreadable journal: none.
+std::set<std::string> runs_in_journal(const std::filesystem::path& journal);
 
 /// True if the folder holds a journal or the folder of a run.
 bool has_records(const Workspace& workspace);

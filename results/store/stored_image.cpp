@@ -27,13 +27,17 @@ std::string read_stored_image(const std::filesystem::path& file, const std::stri
               Status::kFailed);
 }
 
+std::vector<StoredImage> stored_images(Store& store, const std::string& evaluation) {
+  constexpr auto kSql =
+      "SELECT path, sha256 FROM samples WHERE evaluation_id = ?1 AND path <> '' ORDER BY prompt_id, sample";
+  return rows_as<StoredImage, std::string, std::string>(store, kSql, evaluation);
+}
+
 std::vector<std::filesystem::path> lost_images(Store& store, const std::string& evaluation,
                                                const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> lost;
   if (is_left_out(folder, kImagesFolder)) return lost;
-  constexpr auto kSql =
-      "SELECT path FROM samples WHERE evaluation_id = ?1 AND path <> '' ORDER BY prompt_id, sample";
-  for (const auto& path : rows_of<std::string>(store, kSql, evaluation)) {
+  for (const auto& [path, sha256] : stored_images(store, evaluation)) {
     std::error_code absent;
     const auto bytes = std::filesystem::file_size(folder / path, absent);
     if (absent || bytes == 0) lost.push_back(folder / path);

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <utility>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -137,6 +138,27 @@ TEST_F(EventLog, EventsAreEveryEventFromAnOffsetToTheEndWithThePlaceOfEach) {
   }
   EXPECT_EQ(n, 5) << "they do not fit into one reading";
   EXPECT_EQ(last_start(log_)->at("n"), 4);
+}
+
+TEST_F(EventLog, EndsWithItsLastWholeLine) {
+  EXPECT_EQ(end_of_log(log_), 0U) << "there is none";
+  for (const auto& [added, end] :
+       {std::pair("", 0U), std::pair("torn", 0U), std::pair("\n", 5U), std::pair("two\nto", 9U)}) {
+    add_bytes(added);
+    EXPECT_EQ(end_of_log(log_), end) << added;
+  }
+}
+
+TEST_F(EventLog, HasALastEventAndATailOfWholeLines) {
+  EXPECT_EQ(last_event(log_), std::nullopt);
+  EventLogWriter writer(log_);
+  const auto first = writer.append({{"type", "note"}, {"n", 1}}).bytes;
+  const auto second = writer.append({{"type", "note"}, {"n", 2}}).bytes;
+  EXPECT_EQ(tail_of_log(log_, second), 0U);
+  EXPECT_EQ(tail_of_log(log_, second - 1), first);
+  EXPECT_EQ(tail_of_log(log_, 3), 0U) << "no whole line is that short";
+  add_bytes("torn");
+  EXPECT_EQ(last_event(log_).value().at("n"), 2);
 }
 
 }  // namespace

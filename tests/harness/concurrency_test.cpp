@@ -8,7 +8,7 @@
 
 #include "core/host.h"
 #include "harness/run/scheduler.h"
-#include "harness/work/free_memory.h"
+#include "harness/work/room.h"
 #include "tests/harness/workplace.h"
 
 namespace harness::test {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "core/event_log.h"
 #include "core/host.h"
 #include "core/text.h"
 #include "tests/harness/workplace.h"
@@ -247,19 +246,6 @@ TEST(SubmitLimit, IsToldFromLimitsThatNoJobsEndLifts) {
     EXPECT_TRUE(slurm::is_submit_limit(name + ("; " + sentence))) << name;
   EXPECT_FALSE(slurm::is_submit_limit("QOSMaxWallDurationPerJobLimit; " + sentence));
   EXPECT_FALSE(slurm::is_submit_limit("invalid partition specified: nowhere"));
-}
-
-TEST(EndOfLog, IsThatOfItsLastWholeLine) {
-  const Workplace place;
-  const auto end_of = [&](const std::string& text) {
-    place.write_text("log", text);
-    return end_of_log(place.folder() / "log");
-  };
-  EXPECT_EQ(end_of_log(place.folder() / "none"), 0U);
-  EXPECT_EQ(end_of(""), 0U);
-  EXPECT_EQ(end_of("torn"), 0U);
-  EXPECT_EQ(end_of("one\n"), 4U);
-  EXPECT_EQ(end_of("one\ntwo\nto"), 8U);
 }
 
 }  // namespace
