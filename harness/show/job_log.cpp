@@ -10,17 +10,18 @@
 namespace harness {
 
 ReadLog read_job_log(const std::filesystem::path& log, bool is_training) {
-  constexpr std::uint64_t kTail = 256u << 10;  // some dozens of updates
+  constexpr std::uint64_t kUpdates = 256u << 10, kEnd = 16u << 10;  // bytes of some dozens; of the last words
   if (!std::filesystem::exists(log)) return {};
   // Asked first: a worker that ends meanwhile has left its last word by now.
   auto holder = lock_holder(log);
   const auto last = last_event(log);
   const bool is_over = last && last->at("type") == "job_completed";
+  const auto tail = tail_of_log(log, is_training ? kUpdates : kEnd);
   ReadLog job{.state = ReadLog::kStopped};
   std::set<std::pair<std::int64_t, std::int64_t>> images;
   std::optional<double> begin;      // of what is measured: the last start, or the first update that is read
   std::int64_t from = 0, made = 0;  // updates by then, and images since
-  for (const auto& event : Events(log, is_training || is_over ? tail_of_log(log, kTail) : 0)) {
+  for (const auto& event : Events(log, is_training || is_over ? tail : 0)) {
     const auto type = event.value("type", std::string());
     const double time = event.value("time", 0.0);
     job.last_event = std::max(job.last_event, time);
