@@ -233,7 +233,8 @@ std::uint64_t tail_of_log(const std::filesystem::path& log, std::uint64_t bytes)
   if (!in || in.tellg() <= static_cast<std::streamoff>(bytes)) return 0;
   in.seekg(-static_cast<std::streamoff>(bytes), std::ios::end);
   std::string line;
-  if (!std::getline(in, line) || in.eof()) return 0;  // one line is longer than that
+  if (!std::getline(in, line) || in.peek() == std::ifstream::traits_type::eof())
+    return 0;  // one line is longer than that
   return static_cast<std::uint64_t>(in.tellg());
 }
 
