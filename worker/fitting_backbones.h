@@ -10,13 +10,12 @@
 
 namespace harness {
 
-/// Where a checkpoint's tensors are not those of this backbone's network: which backbones of this build it is
-/// of, as a sentence's end ("sd35-medium"), by the shapes of embedded networks and the names and widths of
-/// the public ones. Empty where it fits, and where nobody can say.
+/// The backbones of this build that a checkpoint fits if it does not fit `backbone` ("sd35-medium or
+/// flux-dev"), by the shapes of embedded networks and the names and widths of public ones. Empty if it fits
+/// or none is known.
 std::string other_backbones_of(const OutsideCheckpoint& found, const std::string& name, Backbone& backbone);
 
-/// What `read` returns. Where it throws because the checkpoint is another backbone's, an Error that names
-/// that.
+/// The result of `read`. If that throws for a checkpoint of another backbone, an Error that names it.
 template <class Read>
 auto naming_what_fits(const OutsideCheckpoint& found, const std::string& name, Backbone& backbone,
                       const Read& read) {

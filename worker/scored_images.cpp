@@ -17,7 +17,7 @@ bool AskedAgain::wants(const std::string& metric, const std::string& reason) con
 
 namespace {
 
-/// Whether the file of an image is the one that its event tells of; true where the event tells of none.
+/// Whether the file of an image is the recorded one, or none is recorded.
 bool is_kept(const std::filesystem::path& folder, const Json& event) {
   const auto path = event.value("path", "");
   const auto file = folder / path;

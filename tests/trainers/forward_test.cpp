@@ -7,11 +7,11 @@
 
 #include "tests/error_of.h"
 #include "tests/recorded_cases.h"
+#include "tests/trainers/method_fixture.h"
 #include "trainers/forward/forward_method.h"
 #include "trainers/forward/snapshots.h"
 #include "trainers/forward/times.h"
 #include "trainers/parity/method_cases.h"
-#include "trainers/sampling/noise.h"
 
 namespace harness {
 namespace {
@@ -41,9 +41,7 @@ class Forward {
 };
 
 Tensor normals(std::uint32_t sample, torch::IntArrayRef shape) {
-  auto out = torch::empty(shape);
-  fill_normal({.seed = 11, .sample = sample}, {out.data_ptr<float>(), static_cast<std::size_t>(out.numel())});
-  return out.to(torch::kFloat64);
+  return normal(sample, shape, 11).to(torch::kFloat64);
 }
 
 /// Two draws of two groups of four samples, float64; velocities near the target, those of `snapshots` near v.
@@ -78,24 +76,12 @@ Tensor per_sample(const Tensor& values) {
   return values.unsqueeze(-1).unsqueeze(-1).unsqueeze(-1);
 }
 
-/// Largest error of autograd against central differences; what a loss holds constant stays as it is.
-double gradient_error(const ForwardMethod& method, ForwardStats stats) {
-  const auto [loss, gradient] = evaluated(method, stats);
-  const auto at = stats.v.detach();
-  stats.held_v = at;
-  double worst = 0;
-  const double h = 1e-6;
-  for (std::int64_t i = 0; i < at.numel(); ++i) {
-    const auto step = torch::zeros({at.numel()}, torch::kFloat64).index_fill(0, torch::tensor({i}), h);
-    const auto value = [&](double sign) {
-      stats.v = at + sign * step.view_as(at);
-      return method.forward(stats).loss.mean().item<double>();
-    };
-    const double numeric = (value(1) - value(-1)) / (2 * h);
-    worst = std::max(worst, std::abs(numeric - gradient.flatten()[i].item<double>()));
-  }
-  EXPECT_GT(gradient.abs().max().item<double>(), 0);
-  return worst / gradient.abs().max().item<double>();
+/// Largest error of autograd against central differences, relative to the largest derivative.
+double gradient_error(const ForwardMethod& method, const ForwardStats& stats) {
+  const auto loss = [&](const ForwardStats& at) { return method.forward(at).loss.mean(); };
+  const auto [exact, numeric] = derivative_of(loss, stats, &ForwardStats::v, 1e-6);
+  EXPECT_GT(exact.abs().max().item<double>(), 0);
+  return relative_error(numeric, exact);
 }
 
 // A new method needs no line here.
@@ -415,13 +401,12 @@ class Forgetful : public ForwardMethod {
 };
 
 TEST(Snapshots, RefuseWhatNobodyKeepsOrUpdates) {
-  EXPECT_THAT(
-      message_of([] { kept_snapshots(Forgetful(), {.steps = {}}, "method forgetful"); }),
-      HasSubstr("method forgetful: the method asks for the weights \"older\", which it does not keep"));
+  EXPECT_THAT(message_of([] { kept_snapshots(Forgetful(), {.steps = {}}, "method forgetful"); }),
+              HasSubstr("method forgetful: the method uses the weights \"older\", which it does not keep"));
   const auto make = [](SnapshotRule rule) { return error_of([&] { Snapshots(weights_of(1), {rule}); }); };
-  EXPECT_THAT(make({.name = "old"}).what(), HasSubstr("a snapshot that nobody updates"));
+  EXPECT_THAT(make({.name = "old"}).what(), HasSubstr("a snapshot that is never updated"));
   EXPECT_THAT(make({.name = "old", .when = SnapshotRule::When::kEpoch, .value = 1, .end = 1}).what(),
-              HasSubstr("a snapshot that nobody updates"));
+              HasSubstr("a snapshot that is never updated"));
   EXPECT_EQ(make({.name = "old"}).status(), Status::kUsage);
   const Snapshots none(weights_of(1), {});
   EXPECT_THAT(message_of([&] { none.of("old"); }), HasSubstr("no weights \"old\" are kept"));
