@@ -115,11 +115,14 @@ class Chain : public testing::Test {
 
   std::string at(const std::filesystem::path& path) const { return (root_ / path).string(); }
 
-  /// The output of `harness COMMAND`, which must end with this status.
-  std::string output_of(const std::string& command, int status = 0) const {
-    const auto done = shell(fmt::format("{} {} 2>&1", kHarness, command));
+  /// The output of a line, or of `harness COMMAND`, which must end with this status.
+  static std::string ended(const std::string& line, int status) {
+    const auto done = shell(line + " 2>&1");
     EXPECT_EQ(done.status, status) << done.out;
     return done.out;
+  }
+  static std::string output_of(const std::string& command, int status = 0) {
+    return ended(kHarness + " " + command, status);
   }
 
   /// Each image is stored with the `metric` that `value_of` finds in it; mean rewards are between 0 and 1.

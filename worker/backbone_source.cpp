@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "backbones/backbone.h"
 #include "core/unicode/normal_form.h"
 #include "core/weights/weights_folder.h"
 #include "models/nn/device.h"

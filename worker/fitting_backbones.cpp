@@ -1,11 +1,14 @@
 #include "worker/fitting_backbones.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "models/nn/weights_io.h"
@@ -95,8 +98,7 @@ std::vector<std::string> public_backbones(const Shapes& shapes) {
   return ends_early ? sd3 : std::vector{sd3.front(), flux.front()};
 }
 
-}  // namespace
-
+/// "sd35-medium or flux-dev"; empty if the checkpoint fits `backbone`, or none is known.
 std::string other_backbones_of(const OutsideCheckpoint& found, const std::string& name, Backbone& backbone) {
   Shapes shapes;
   try {
@@ -113,6 +115,22 @@ std::string other_backbones_of(const OutsideCheckpoint& found, const std::string
   if (others.empty()) others = public_backbones(shapes);
   if (std::ranges::find(others, name) != others.end()) return {};
   return join(others, " or ");
+}
+
+}  // namespace
+
+void naming_what_fits(const OutsideCheckpoint& found, const std::string& name, Backbone& backbone,
+                      const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const Error&) {
+    const auto others = other_backbones_of(found, name, backbone);
+    if (others.empty()) throw;
+    throw Error(
+        fmt::format("{} fits {}, not {}",
+                    found.form == OutsideForm::kTransformer ? "this network" : "this adapter", others, name),
+        found.folder.string(), fmt::format("did you mean --backbone {}?", others));
+  }
 }
 
 }  // namespace harness

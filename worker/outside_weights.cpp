@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
@@ -61,7 +60,8 @@ torch::ScalarType stored_type(const TensorEntry& entry) {
 }
 
 OutsideWeights read_outside(const OutsideCheckpoint& found, const std::string& name, Backbone& backbone) {
-  auto weights = naming_what_fits(found, name, backbone, [&] { return read_fitting(found, backbone); });
+  OutsideWeights weights;
+  naming_what_fits(found, name, backbone, [&] { weights = read_fitting(found, backbone); });
   for (const auto* all : {&weights.raw, &weights.averages})
     for (const auto& [key, tensor] : *all) require_finite(key, tensor, found.folder.string());
   return weights;

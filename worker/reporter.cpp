@@ -10,9 +10,7 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
-#include <cstdlib>
 
-#include "core/event_log.h"
 #include "core/files.h"
 #include "core/host.h"
 #include "core/source_sums/source_sums.h"

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "core/error.h"
 #include "core/files.h"
 #include "trainers/loop/run_state.h"

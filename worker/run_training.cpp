@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "backbones/backbone.h"
-#include "core/error.h"
 #include "core/event_log.h"
 #include "core/files.h"
 #include "core/streams.h"

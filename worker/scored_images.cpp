@@ -1,7 +1,6 @@
 #include "worker/scored_images.h"
 
 #include <algorithm>
-#include <string>
 
 #include "core/event_log.h"
 #include "core/sha256.h"

@@ -11,7 +11,6 @@
 #include <fstream>
 #include <map>
 #include <numeric>
-#include <thread>
 
 #include "core/event_log.h"
 
@@ -307,17 +306,15 @@ TEST_F(Chain, AJobIsNotDoneTwiceNorGoneOnWithOnAnotherKindOfMachineAndTheOneThat
 }
 
 TEST_F(Chain, ProcessesThatCannotShareTheFoldsAreRefusedBeforeAnythingRuns) {
-  const auto refused = shell(reproduce("none", "--ranks 3 --set updates_per_epoch=1 2>&1"));
-  EXPECT_EQ(refused.status, 2);
-  EXPECT_PROBLEM(refused.out, "3 processes cannot share the 4 gradient folds of an update; take 1 or 2 or 4");
+  EXPECT_PROBLEM(ended(reproduce("none", "--ranks 3 --set updates_per_epoch=1"), 2),
+                 "3 processes cannot share the 4 gradient folds of an update; take 1 or 2 or 4");
 }
 
 TEST_F(Chain, AMethodThatFollowsTheRewardsGradientIsRefusedOnATaskWithoutOne) {
-  const auto refused = shell(reproduce("none", "--methods ratio-norm,refl 2>&1"));
-  EXPECT_EQ(refused.status, 2);
-  EXPECT_PROBLEM(refused.out,
+  const auto refused = ended(reproduce("none", "--methods ratio-norm,refl"), 2);
+  EXPECT_PROBLEM(refused,
                  "settings of refl: this method needs a differentiable reward, and that of task ocr is not");
-  EXPECT_PROBLEM(refused.out, "train it on a task of pickscore, clip_score, glyph-clip");
+  EXPECT_PROBLEM(refused, "train it on a task of pickscore, clip_score, glyph-clip");
 }
 
 TEST_F(Chain, WhatAMethodCannotTrainWithIsRefusedBeforeAnythingRuns) {
@@ -365,9 +362,8 @@ constexpr std::uint16_t kNan = 0x7e00, kInfinity = 0x7c00, kMinusInfinity = 0xfc
 
 TEST_F(Chain, LatentsThatAreNotFiniteStopTheRunAndGetNoScore) {
   copy_weights_with(root_ / "weights", "transformer", "", kNan);
-  const auto run = shell(reproduce("nan", "--methods ratio-norm --weights " + at("weights")) + " 2>&1");
-  EXPECT_EQ(run.status, 1) << run.out;
-  EXPECT_PROBLEM(run.out, "what was drawn is not finite");
+  EXPECT_PROBLEM(ended(reproduce("nan", "--methods ratio-norm --weights " + at("weights")), 1),
+                 "what was drawn is not finite");
   EXPECT_EQ(
       query("nan", "SELECT (SELECT count(*) FROM metrics) AS m, (SELECT count(*) FROM train_stats) AS t"),
       "m,t\n0,0\n");
@@ -386,9 +382,7 @@ TEST_F(Chain, ANumberOfAnExternalScorerThatNoSquareFitsIsNoReward) {
                                           {"metrics", {{"level", {{"better", "higher"}}}}}}
                                          .dump());
   write_file(answers, Json{{"test image", 1}, {"else", 1e200}}.dump());
-  const auto run = shell(reproduce("large", "--scorers " + at("scorers")) + " 2>&1");
-  EXPECT_EQ(run.status, 1) << run.out;
-  EXPECT_PROBLEM(run.out, "of the 12 rewards of epoch");
+  EXPECT_PROBLEM(ended(reproduce("large", "--scorers " + at("scorers")), 1), "of the 12 rewards of epoch");
 }
 
 TEST_F(Chain, WeightsThatChangeWhileARunGoesOnEndItAndPutBackItGoesOnAsUndisturbed) {

@@ -121,58 +121,47 @@ TEST_F(FromOutside, AnAdapterOfPeftsFormHasTheScoresOfTheRunThatSavedIt) {
 
 TEST_F(FromOutside, WhatIsNoCheckpointIsRefusedBeforeAnythingRuns) {
   const auto places = root_ / "places";
-  const auto file = [&](const std::string& name) {
+  for (const char* name :
+       {"pickled/adapter_config.json", "pickled/adapter_model.bin", "both/adapter_config.json",
+        "both/adapter_model.safetensors", "both/pytorch_lora_weights.safetensors", "bare/adapter_config.json",
+        "twice/a-7/adapter_config.json", "twice/a-7/adapter_model.safetensors", "twice/b-7/x",
+        "twice/step-7/x", "twice/b/checkpoint_7/x"}) {
     fs::create_directories((places / name).parent_path());
     write_file(places / name, "{}");
-  };
-  file("pickled/adapter_config.json");
-  file("pickled/adapter_model.bin");
-  file("adapter_model.bin");
-  file("both/adapter_config.json");
-  file("both/adapter_model.safetensors");
-  file("both/pytorch_lora_weights.safetensors");
-  file("twice/a-7/adapter_config.json");
-  file("twice/a-7/adapter_model.safetensors");
-  file("twice/b-7/x");
-  file("twice/step-7/x");
-  file("twice/b/checkpoint_7/x");
-  file("bare/adapter_config.json");
-  fs::create_directories(places / "empty");
+  }
+  for (const char* name : {"empty", "run/checkpoints/2"}) fs::create_directories(places / name);
   fs::create_symlink(places / "loop", places / "loop");
   const auto mine = [&](const std::string& name) { return "mine=" + (places / name).string(); };
-  expect_refused(mine("none"), "none: is not there; give a folder as peft");
-  expect_refused(mine("bare"),
-                 "bare: has adapter_config.json and no weights; copy adapter_model.safetensors");
-  expect_refused(mine("empty"), "empty: holds no checkpoint");
-  fs::create_directories(places / "run/checkpoints/2");
-  expect_refused(mine("run"), "run/checkpoints/{step}");
-  expect_refused(mine("loop"), "loop: Too many levels of symbolic links");
-  expect_refused(mine("pickled"), "adapter_model.bin: is pickled");
-  expect_refused(mine("adapter_model.bin"), "adapter_model.bin: is pickled");
-  expect_refused(mine("both"), "holds 2 checkpoints (");
-  expect_refused(mine("twice/step-7") + "," + (places / "twice/b/checkpoint_7").string(),
-                 "step 7 is there twice");
-  expect_refused(mine("twice/step-7") + "," + (places / "twice/b-7").string(),
-                 "b-7 states no step, and that of");
-  expect_refused(mine("twice/c-{step}"), "nothing is there with a number for {step}");
+  const auto twice = mine("twice/step-7") + "," + (places / "twice").string();
+  for (const auto& [adapter, problem] : std::vector<std::pair<std::string, const char*>>{
+           {mine("none"), "none: is not there; give a folder as peft"},
+           {mine("bare"), "bare: has adapter_config.json and no weights; copy adapter_model.safetensors"},
+           {mine("empty"), "empty: holds no checkpoint"},
+           {mine("run"), "run/checkpoints/{step}"},
+           {mine("loop"), "loop: Too many levels of symbolic links"},
+           {mine("pickled"), "adapter_model.bin: is pickled"},
+           {mine("pickled/adapter_model.bin"), "adapter_model.bin: is pickled"},
+           {mine("both"), "holds 2 checkpoints ("},
+           {mine("both/adapter_config.json"), "is no .safetensors file"},
+           {twice + "/b/checkpoint_7", "step 7 is there twice"},
+           {twice + "/b-7", "b-7 states no step, and that of"},
+           {mine("twice/c-{step}"), "nothing is there with a number for {step}"},
+           {"mine", "\"mine\" is no NAME=DIR"},
+           {"base=x", "\"base\" cannot be a row's name"},
+           {"ratio-norm=x", "\"ratio-norm\" is a row of the table already"}})
+    expect_refused(adapter, problem);
   expect_refused(mine("twice/a-7"), "1 run for 2 seeds", "--seeds 1,2");
   expect_refused(mine("twice/a-7"), "the runs of seeds 1 and 2 are the same checkpoints",
                  "--seeds 1,2 --adapter " + mine("twice/a-7"));
-  expect_refused(mine("both/adapter_config.json"), "is no .safetensors file");
-  expect_refused("mine", "\"mine\" is no NAME=DIR");
-  expect_refused("base=x", "\"base\" cannot be a row's name");
-  expect_refused("ratio-norm=x", "\"ratio-norm\" is a row of the table already");
 }
 
 TEST_F(FromOutside, AnAdapterOfAnotherModelIsNamedBeforeAnyOtherWork) {
   const auto of_sd3 = kTree / "tests/data/parity/lora_sd3/adapter";
-  const auto done = shell(reproduce("other", "--jobs 1 --adapter mine=" + of_sd3.string() + " 2>&1"));
-  EXPECT_EQ(done.status, 2) << done.out;
-  EXPECT_PROBLEM(done.out,
+  const auto done = ended(reproduce("other", "--jobs 1 --adapter mine=" + of_sd3.string()), 2);
+  EXPECT_PROBLEM(done,
                  "--adapter mine: " + of_sd3.string() +
                      ": this adapter fits sd35-medium, not glyph; did you mean --backbone sd35-medium?");
-  for (const char* job : {"train ", "evaluate "})
-    EXPECT_EQ(done.out.find(job), std::string::npos) << done.out;
+  for (const char* job : {"train ", "evaluate "}) EXPECT_EQ(done.find(job), std::string::npos) << done;
 }
 
 const std::string kSd3 = (kTree / "tests/data/parity/sd3_pipeline_sd35m/model").string();
@@ -535,16 +524,15 @@ TEST_F(ByTensors, NothingSpeaksOfTrainingWhereNothingIsTrained) {
       "--methods flow-grpo --backbone sd35-medium --weights {} --set eval_steps=2 --seeds 1,2", kSd3);
   const auto given = fmt::format("{} --adapter flow-grpo={} --adapter flow-grpo={}", rows,
                                  write("one", adapter(1, 11)), write("two", adapter(3, 13)));
-  const auto planned = shell(reproduce("own", given + " --dry-run 2>&1"));
-  EXPECT_EQ(planned.status, 0) << planned.out;
+  const auto planned = ended(reproduce("own", given + " --dry-run"), 0);
   const std::string shadow =
       "Row flow-grpo is what --adapter gives, not the method of that name that this program trains.";
   const std::string pairing =
       "Runs of flow-grpo are paired with those of other rows by the seed that they are given for: a pair has the "
       "same noise in evaluation. With which seeds they were trained is the claim of who gave them.";
-  for (const auto& note : {shadow, pairing}) EXPECT_PROBLEM(planned.out, "Note: " + note);
+  for (const auto& note : {shadow, pairing}) EXPECT_PROBLEM(planned, "Note: " + note);
   for (const char* wrong : {"Trained:", "the training reward"})
-    EXPECT_EQ(planned.out.find(wrong), std::string::npos) << planned.out;
+    EXPECT_EQ(planned.find(wrong), std::string::npos) << planned;
   expect_reproduced("own", given);
   const auto shown = read_file(root_ / "own/chain/table.md");
   for (const auto& note : {shadow, pairing}) EXPECT_PROBLEM(shown, note);

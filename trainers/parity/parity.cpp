@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <functional>
-
 #include "backbones/flux_folder.h"
 #include "backbones/sd3_folder.h"
 #include "models/configs/scheduler_config.h"
