@@ -238,7 +238,7 @@ TrainSettings read_train_settings(const Json& given, const std::string& where) {
   check_together(t, s);
   for (const auto step : t.checkpoints) {
     if (step < 1 || step > t.updates)
-      throw Error(fmt::format("checkpoint {} lies outside updates 1 to {}", step, t.updates), where);
+      throw Error(fmt::format("checkpoint {} is outside updates 1 to {}", step, t.updates), where);
   }
   return t;
 }

@@ -60,7 +60,7 @@ std::vector<Prompt> evaluated_prompts(const WorkerJob& job) {
   for (const auto& position : read_json(file)) {
     const auto i = position.get<std::size_t>();
     if (i >= all.size())
-      throw Error(fmt::format("position {} lies outside the {} prompts", i, all.size()), file.string());
+      throw Error(fmt::format("position {} is outside the {} prompts", i, all.size()), file.string());
     prompts.push_back(all[i]);
   }
   return prompts;

@@ -58,8 +58,8 @@ Contribution untrained(const UpdatePart& part) {
 
 struct StepObjective::Update {
   const UpdatePart& part;
-  std::vector<int> steps;                          ///< the trained ones
-  std::size_t late = 0;                            ///< of them
+  std::vector<int> steps;                          ///< trained
+  std::size_t late = 0;                            ///< size of the late set
   std::vector<double> weights = {};                ///< of the steps' losses
   int left_out = 0;                                ///< samples without a part in the loss
   double of_counted = 1;                           ///< all samples over those that count
@@ -71,7 +71,7 @@ struct StepObjective::Update {
 };
 
 struct StepObjective::Task {
-  std::size_t shard = 0, step = 0;  ///< of the update's, of the trained ones
+  std::size_t shard = 0, step = 0;  ///< index in the update, and among the trained steps
   const TrajectoryShare* trajectory = nullptr;
 };
 
