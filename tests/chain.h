@@ -113,6 +113,18 @@ class Chain : public testing::Test {
     return done.out;
   }
 
+  std::string at(const std::filesystem::path& path) const { return (root_ / path).string(); }
+
+  /// The output of a line, or of `harness COMMAND`, which must end with this status.
+  static std::string ended(const std::string& line, int status) {
+    const auto done = shell(line + " 2>&1");
+    EXPECT_EQ(done.status, status) << done.out;
+    return done.out;
+  }
+  static std::string output_of(const std::string& command, int status = 0) {
+    return ended(kHarness + " " + command, status);
+  }
+
   /// Each image is stored with the `metric` that `value_of` finds in it; mean rewards are between 0 and 1.
   void expect_scored(const std::string& out, const std::string& metric,
                      const std::function<double(const Image&)>& value_of) const {

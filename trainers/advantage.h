@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -10,7 +9,7 @@
 
 namespace harness {
 
-/// Whose standard deviation a reward is divided by.
+/// The standard deviation that a reward is divided by.
 enum class AdvantageStd {
   kGroup,  ///< its group's
   kGlobal  ///< that of all rewards of the epoch
@@ -34,38 +33,36 @@ enum class AdvantageRule {
 bool compares_within_group(AdvantageRule rule);
 
 struct Advantages {
-  std::vector<double> values;       ///< one a sample, in -limit..limit
+  std::vector<double> values;       ///< per sample, in -limit..limit
   std::vector<double> raw;          ///< before they were clamped
-  std::vector<bool> group_differs;  ///< one a group: two of its rewards differ
-  int zero_std_groups = 0;          ///< groups whose rewards are all equal: they teach nothing
+  std::vector<bool> group_differs;  ///< per group: two of its rewards differ
+  int zero_std_groups = 0;          ///< groups whose rewards are all equal
   int missing = 0;                  ///< samples without a reward
 };
 
-/// Advantages by `rule`, clamped to +-limit (E11 is kGroup). Samples lie group after group, `group_size`
-/// each. A sample without a reward leaves the statistics and gets 0; so do, exactly, those of a group whose
-/// rewards are all equal, under every rule that compares within the group (all but kBatch, kTracked, kRaw).
-/// kTracked has no history here: kBatch.
+/// Advantages by `rule`, clamped to +-limit (E11 is kGroup), of samples group after group. A sample without a
+/// reward is excluded from the statistics and gets 0. Under rules that compare within the group (all but
+/// kBatch, kTracked, kRaw) a group of equal rewards gets exactly 0. kTracked has no history here: kBatch.
 Advantages group_advantages(std::span<const std::optional<double>> rewards, int group_size, double limit = 5,
                             AdvantageRule rule = AdvantageRule::kGroup);
 
-/// w of kWinRate for the rewards of one group, two or more, none missing: the share of the others that a
-/// sample beats, a tie counting one half.
+/// w of kWinRate for the rewards of one group, two or more, none missing.
 std::vector<double> win_rates(std::span<const double> rewards);
 
-/// The rules with what they remember from epoch to epoch.
+/// The rules with their state between epochs.
 class AdvantageTracker {
  public:
-  /// unit_of_first_epoch: of the rules in units of the reward (kCentred, kLeaveOneOut, kRaw) advantages come
-  /// in units of the population standard deviation of all rewards of the first epoch where that is not 0.
+  /// unit_of_first_epoch: divide advantages in units of the reward (kCentred, kLeaveOneOut, kRaw) by the
+  /// population standard deviation of all rewards of the first epoch where that is not 0.
   AdvantageTracker(AdvantageRule rule, bool unit_of_first_epoch, double limit);
 
   /// The advantages of an epoch, as group_advantages. prompts: position of each group's prompt. A history
-  /// takes the epoch's own rewards in before it is used.
+  /// includes the epoch's own rewards.
   Advantages next(std::span<const std::optional<double>> rewards, int group_size,
                   std::span<const int> prompts);
 
-  Json state() const;  ///< null where nothing is remembered; numbers round-trip
-  /// Throws Error (with `where`) for a state that is not of this rule.
+  Json state() const;  ///< null without state; numbers round-trip
+  /// Throws Error (`where`) for a state of another rule.
   void restore(const Json& state, const std::string& where);
 
  private:

@@ -16,12 +16,11 @@ struct ClipRadius {
   double at(const StepStats& stats) const { return constant + per_s * stats.s; }
 };
 
-/// How a method's ratio spreads, which decides what `public` and `one-sigma` mean for it.
+/// The spread of a method's ratio, by which `public` and `one-sigma` are defined.
 enum class RatioFamily {
   kPlain,      ///< exp(y): 1e-4 at D = 65536; sqrt(tau / D)
   kRatioNorm,  ///< exp((y + lc/2) s): the GRPO-Guard values at D = 65536; s_k sqrt(tau / D)
-  kLambdaNorm  ///< exp(sqrt(nu) z - nu/2): the task's epsilon under both, since nu = epsilon^2 makes it one
-               ///< sigma
+  kLambdaNorm  ///< exp(sqrt(nu) z - nu/2): the task's epsilon under both: nu = epsilon^2 makes it one sigma
 };
 
 /// Settings `clip_rule` and `clip`.
@@ -30,9 +29,9 @@ std::vector<Setting> clip_settings(RatioFamily family);
 /// 1e-4 sqrt(65536 / D): the public radius of kPlain at this latent.
 double public_plain_radius(const MethodContext& context);
 
-/// Resolves them. `public` values of kPlain and kRatioNorm are scaled by sqrt(65536 / D): at equal
-/// lambda_center a mean-reduced log-ratio has standard deviation proportional to 1 / sqrt(D). Reports `clip`,
-/// or `clip_over_s` where the radius grows with s_k. Throws Error where a rule has no value for the task.
+/// Resolves them. `public` values of kPlain and kRatioNorm are scaled by sqrt(65536 / D), as the standard
+/// deviation of a mean-reduced log-ratio at equal lambda_center. Reports `clip`, or `clip_over_s` if the
+/// radius grows with s_k. Throws Error if a rule has no value for the task.
 ClipRadius clip_radius(Settings& settings, const MethodContext& context, RatioFamily family);
 
 }  // namespace harness

@@ -87,7 +87,7 @@ const SettingRows<Train>& train_rows() {
           "samples of groups whose rewards are all equal: keep counts them in the mean of the loss with "
           "advantage 0; drop takes the mean over the update's other samples, as the public code",
           {.equation = "E11", .silent_default = true}),
-      Row("kl", 0, {0, 1e6}, &Train::kl, "weight of the KL term to the starting weights"),
+      Row("kl", 0, {0, 1e6}, &Train::kl, "weight of the KL term to the base model"),
       Row("ema_rule", "flow_grpo",
           Choices<EmaRule>{{"plain", EmaRule::kPlain},
                            {"diffusers", EmaRule::kDiffusers},
@@ -238,7 +238,7 @@ TrainSettings read_train_settings(const Json& given, const std::string& where) {
   check_together(t, s);
   for (const auto step : t.checkpoints) {
     if (step < 1 || step > t.updates)
-      throw Error(fmt::format("checkpoint {} lies outside updates 1 to {}", step, t.updates), where);
+      throw Error(fmt::format("checkpoint {} is outside updates 1 to {}", step, t.updates), where);
   }
   return t;
 }

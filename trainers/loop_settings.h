@@ -22,8 +22,8 @@ struct ScoreWeight {
   double minimum = 0, maximum = 0;
 };
 
-/// Settings of the training loop, the same for every method of a table. One update is one optimiser step; an
-/// epoch is one round of sampling. Made by read_train_settings, whose table holds names, defaults and ranges.
+/// Settings of the training loop, equal for all methods of a table. An update is one optimiser step; an epoch
+/// is one round of sampling. Names, defaults and ranges: loop_settings.cpp.
 struct TrainSettings {
   std::int64_t prompts_per_epoch = 0, group_size = 0;
   std::int64_t updates_per_epoch = 0, inner_epochs = 0, updates = 0;
@@ -52,7 +52,6 @@ struct TrainSettings {
   std::int64_t images_per_epoch() const { return prompts_per_epoch * group_size; }
   std::int64_t updates_of_an_epoch() const { return updates_per_epoch * inner_epochs; }
   std::int64_t shards_of_an_update() const { return prompts_per_epoch / (updates_per_epoch * shard_prompts); }
-  bool is_late(int step) const { return step < trained_steps && step >= trained_steps - late_steps; }
   /// The learning rate of an update, counted from 1: it rises linearly over the first lr_warmup of them.
   double lr_of(std::int64_t update) const {
     return update < lr_warmup ? adamw.lr * static_cast<double>(update) / static_cast<double>(lr_warmup)
@@ -68,14 +67,14 @@ struct EvaluateSettings {
   double shift = 0;
   std::int64_t shard_size = 0;
   bool use_ema = false;
-  bool leaves_out_validation_prompts = false;  ///< already done in the positions that an evaluation is given
+  bool leaves_out_validation_prompts = false;  ///< already applied to an evaluation's positions
 };
 
 /// Throw Error (`where`: the job file) for values that do not fit together.
 TrainSettings read_train_settings(const Json& given, const std::string& where);
 EvaluateSettings read_evaluate_settings(const Json& given, const std::string& where);
 
-/// Throws Error where so many processes cannot share the gradient folds of an update, with the numbers that
+/// Throws Error if that many processes cannot share the gradient folds of an update, with the numbers that
 /// can.
 void require_shared_folds(const TrainSettings& settings, int ranks, const std::string& where);
 

@@ -18,8 +18,7 @@
 
 namespace harness {
 
-/// What a method sees of one denoising step of one shard. B: samples of the shard; D: latent coordinates of a
-/// sample.
+/// One denoising step of one shard. B: samples; D: latent coordinates of a sample.
 struct StepStats {
   torch::Tensor y = {};              ///< [B] mean-reduced log-ratio, new minus old (E22); differentiable
   torch::Tensor lambda_center = {};  ///< [B] E27; differentiable
@@ -31,16 +30,15 @@ struct StepStats {
   std::int64_t latent_size = 0;      ///< D
   torch::Tensor advantage = {};      ///< [B] clamped to plus or minus advantage_limit
   torch::Tensor advantage_raw = {};  ///< [B] before that
-  torch::Tensor held_y = {};  ///< [B] in place of y in what the loss holds constant; undefined: y.detach()
+  torch::Tensor held_y = {};  ///< [B] replaces y where the loss stops the gradient; undefined: y.detach()
 
-  /// y as a constant: where a loss stops the gradient.
+  /// y without gradient.
   torch::Tensor held() const { return held_y.defined() ? held_y : y.detach(); }
 };
 
-/// The radius of a ratio that nothing clips.
 constexpr double kUnclipped = std::numeric_limits<double>::infinity();
 
-/// What a method makes of it: the ratio that the clipped loss uses, and its factors.
+/// A method's ratio for the clipped loss, or a loss of its own.
 struct Surrogate {
   torch::Tensor ratio = {};    ///< [B], differentiable
   double clip = kUnclipped;    ///< PPO radius: the ratio is clamped to 1 - clip .. 1 + clip
@@ -48,43 +46,40 @@ struct Surrogate {
   double scale = 1;            ///< constant factor of the step's loss
   torch::Tensor slope = {};    ///< [B] detached d log(ratio) / dy, for the record
   torch::Tensor loss = {};     ///< [B] a loss of its own in place of the clipped ratio's
-  torch::Tensor clipped = {};  ///< [B] what such a loss limits, for the record: samples, or a share of each
+  torch::Tensor clipped = {};  ///< [B] samples, or shares of them, that such a loss clips; for the record
 };
 
 /// [B] max(-A r, -A clamp(r, 1 - clip, 1 + clip)) (E12).
 torch::Tensor clipped_loss(const torch::Tensor& ratio, double clip, const torch::Tensor& advantages);
 
-/// Mean over the shard of clipped_loss or of the surrogate's own loss, times weight and scale (E12, E45): a
-/// scalar. advantages: [B], already clamped.
+/// [] mean over the shard of clipped_loss or of the surrogate's own loss, times weight and scale (E12, E45).
+/// advantages: [B], clamped.
 torch::Tensor surrogate_loss(const Surrogate& surrogate, const torch::Tensor& advantages);
 
-/// The mean of their losses, a scalar: what a trajectory counts for.
+/// [] the mean of their losses: the loss of a trajectory.
 torch::Tensor mean_loss(std::span<const Surrogate> surrogates, const torch::Tensor& advantages);
 
-/// A term added to the loss of a shard for its late path variance L (mean of lambda_center over late steps
-/// and samples).
+/// A term of a shard's loss for its late path variance L (mean of lambda_center over late steps and samples).
 struct Penalty {
-  double value = 0;  ///< beta phi(L - tau)
-  double derivative =
-      0;  ///< d value / dL: the loop adds derivative / |K_late| * mean(lambda_center) for each late step
+  double value = 0;       ///< beta phi(L - tau)
+  double derivative = 0;  ///< d value / dL: a late step adds derivative / |K_late| * mean(lambda_center)
 };
 
-/// What an update amounted to, for a method with state.
+/// The outcome of an update, for methods with state.
 struct UpdateOutcome {
   double lambda_late = 0;  ///< E47, mean over the update's shards
   bool on_policy = false;  ///< every lambda is 0 by construction
 };
 
-/// Pull of each trained step's mean towards that of the starting weights: weight times mean((mean -
-/// mean_ref)^2) / (2 d^2).
+/// KL term of each trained step to the base model: weight times mean((mean - mean_ref)^2) / (2 d^2).
 struct ReferenceKl {
   double weight = 0;
   bool per_step_variance = false;  ///< d: false: std of E8, as the public code; true: s = std sqrt(dt)
 };
 
-/// A copy of the trained weights that follows them: after an epoch or an update, copy = decay copy + (1 -
-/// decay) weights, decay = value before `start`, then min(value + (n - start) slope, end), n the updates
-/// done. Starts as the starting weights.
+/// A copy of the trained weights, initially equal to them, that follows them after an epoch or an update:
+/// copy = decay copy + (1 - decay) weights, decay = value before `start`, then min(value + (n - start) slope,
+/// end), n the updates done.
 struct SnapshotRule {
   std::string name;
   enum class When { kNever, kEpoch, kUpdate } when = When::kNever;
@@ -95,80 +90,76 @@ struct SnapshotRule {
   double decay(std::int64_t updates) const;
 };
 
-/// The snapshot that never moves: the starting weights.
+/// The snapshot that never moves: the base model.
 SnapshotRule reference_weights();
 constexpr auto kReferenceWeights = "reference";
 
-/// What a method is told of one prompt's forest.
+/// The rewards of one prompt's forest.
 struct ForestRewards {
   const RolloutPlan& plan;
-  std::vector<std::optional<double>> images;  ///< in the plan's order; nothing: the scorer failed
+  std::vector<std::optional<double>> images;  ///< in the plan's order; empty: the scorer failed
   std::vector<std::vector<double>>
       edge_log_prob;  ///< by trained step, then edge: stored log-probability (E9)
 };
 
-/// What it makes of it.
 struct ForestAdvantages {
   std::vector<std::vector<double>> of_edges;  ///< by trained step, then edge; before any clamping
   int constant_groups = 0;                    ///< compared sets whose rewards are all equal
 };
 
-/// A method's objective for one run. The training loop owns everything else. Most methods say what they make
-/// of a step's log-ratio; TrajectoryMethod and forward/forward_method.h are for those that do not.
+/// A method's objective for one run; the training loop owns everything else. Most methods define the loss of
+/// a single step; others are a TrajectoryMethod, ForwardMethod or DirectMethod.
 class Method {
  public:
   virtual ~Method() = default;
 
-  /// What an epoch samples: a function of its arguments and the method's settings alone.
+  /// The plan of an epoch: a function of its arguments and the method's settings alone.
   virtual RolloutPlan plan(const PlanContext& context) const { return flow_sde_plan(context); }
 
-  /// How rewards become advantages; nothing: kGroup, or kGlobal by setting `advantage_std`. Setting
-  /// `advantage` goes before both.
+  /// How rewards become advantages; empty: kGroup, or kGlobal by setting `advantage_std`. Setting `advantage`
+  /// overrides both.
   virtual std::optional<AdvantageRule> advantage_rule() const { return {}; }
 
-  /// Of a plan with children or branches, whose edges have advantages of their own.
+  /// For plans with children or branches, whose edges have advantages of their own.
   virtual ForestAdvantages forest_advantages(const ForestRewards& rewards) const;
 
-  /// Whether advantages, which such a rule leaves in units of the reward, are divided by the population
-  /// standard deviation of all rewards of the first epoch.
+  /// Whether advantages in units of the reward are divided by the population standard deviation of all
+  /// rewards of the first epoch.
   virtual bool takes_first_epochs_unit() const { return false; }
 
-  /// Weights besides the current ones that the run keeps.
+  /// Copies of the weights that the run keeps.
   virtual std::vector<SnapshotRule> snapshots() const { return {}; }
 
   /// The loss of one step.
   virtual Surrogate step(const StepStats& stats) const;
 
-  /// Factors of the trained steps' losses by their standard deviations s, in place of setting `step_weight`;
-  /// empty: by that setting.
+  /// Factors of the trained steps' losses by their standard deviations s; empty: by setting `step_weight`.
   virtual std::vector<double> step_weights(std::span<const double> /*s*/) const { return {}; }
 
-  /// In place of setting `kl`; nothing: by that setting.
+  /// Overrides setting `kl` unless empty.
   virtual std::optional<ReferenceKl> reference_kl() const { return {}; }
 
-  /// Nothing, unless the method penalises the late path variance; the loop then spends a gradient-free pass
-  /// on L.
+  /// For methods that penalise the late path variance: the loop measures L in a pass without gradient.
   virtual bool has_penalty() const { return false; }
   virtual Penalty penalty(double /*late_lambda*/) const { return {}; }
 
-  /// Whether the part of the damping that the steps have in common acts after the norm clip: the clip's limit
-  /// is then multiplied by the mean of the steps' weights over the update.
+  /// Whether the mean damping acts after the norm clip, by multiplying the clip's limit with the mean of the
+  /// steps' weights over the update.
   virtual bool damps_after_clip() const { return false; }
 
   /// Called once after every optimiser step.
   virtual void after_update(const UpdateOutcome& /*outcome*/) {}
 
-  /// What a checkpoint has to hold so that the run goes on bit for bit. Numbers are written so that they
-  /// round-trip.
+  /// State for a bitwise resume. Numbers round-trip.
   virtual Json state() const { return Json::object(); }
-  /// Throws Error (with `where`) for a state that is not this method's.
+  /// Throws Error (`where`) for a state of another method.
   virtual void restore(const Json& state, const std::string& where);
 
-  /// Statistics of its own to store with every update, as they were while the update was made.
+  /// Statistics to store with every update, as of its start.
   virtual std::map<std::string, double> statistics() const { return {}; }
 };
 
-/// What is known of a whole trajectory of a shard. T: its trained steps.
+/// The trajectories of a shard. T: trained steps.
 struct TrajectoryStats {
   torch::Tensor y = {};                              ///< [T,B] log-ratios; a leaf that requires a gradient
   torch::Tensor lambda_center = {};                  ///< [T,B] without gradient
@@ -180,10 +171,10 @@ struct TrajectoryStats {
 };
 
 /// A method whose loss joins the log-ratios of several steps of a trajectory. The loop measures them without
-/// gradient, asks for the derivative by each and sends it through the network step by step.
+/// gradient, and backpropagates the derivative by each through the network step by step.
 class TrajectoryMethod : public Method {
  public:
-  /// Surrogates of equal weight, one a chunk.
+  /// Surrogates of equal weight, one per chunk.
   virtual std::vector<Surrogate> trajectory(const TrajectoryStats& stats) const = 0;
 
   /// Lengths of the chunks of consecutive trained steps.
@@ -193,7 +184,7 @@ class TrajectoryMethod : public Method {
   Surrogate step(const StepStats& stats) const final { return Method::step(stats); }
 };
 
-/// What a method's defaults may depend on.
+/// Context of a method's defaults.
 struct MethodContext {
   std::string task;              ///< "ocr", "pickscore", ...
   std::int64_t latent_size = 0;  ///< D = C h w
@@ -218,7 +209,7 @@ struct MethodInfo {
 /// Called by the initialiser of a constant in each file of methods/.
 bool register_method(MethodInfo info, std::source_location where = std::source_location::current());
 
-/// Every method by name.
+/// All methods by name.
 const std::map<std::string, MethodInfo>& methods();
 
 struct ConfiguredMethod {
@@ -226,8 +217,8 @@ struct ConfiguredMethod {
   Json effective;  ///< effective settings, derived values (clip, nu, tau, eps_lambda, ...) among them
 };
 
-/// Throws Error (`where`: file or flag that named the method) for an unknown method, with the nearest name,
-/// and for settings that are unknown, out of range, or given without being used.
+/// Throws Error (`where`: file or option) for an unknown method, with the nearest name, and for settings that
+/// are unknown, out of range, or unused.
 ConfiguredMethod make_method(const std::string& name, const Json& given, const MethodContext& context,
                              const std::string& where);
 

@@ -6,9 +6,9 @@
 
 namespace harness {
 
-// The mean-reduced law of one step, from stored means: no log-probability is subtracted from another, since y
-// is a small difference of large numbers. Means and next: [B, ...]; s: the step's standard deviation;
-// results: [B].
+// The mean-reduced law of one step, from stored means: as a difference of log-probabilities y would be a
+// small difference of large numbers. Means and next: [B, ...]; s: the step's standard deviation; results:
+// [B].
 
 /// y = mean((mean_new - mean_old) (2 next - mean_old - mean_new)) / (2 s^2), the difference of the E9
 /// log-probabilities (E22). Exactly 0 where the means are equal.
@@ -18,10 +18,9 @@ torch::Tensor reduced_log_ratio(double s, const torch::Tensor& mean_old, const t
 /// lambda_center = mean(((mean_new - mean_old) / s)^2) (E27).
 torch::Tensor lambda_center(double s, const torch::Tensor& mean_old, const torch::Tensor& mean_new);
 
-/// The same from the velocities alone (E29 over D): gain^2 mean((v_new - v_old)^2) dt / std^2 with the gain
-/// of a drift that runs from noise to data, as the sampler does (E28): 1 + std^2 (1 - t) / (2 t), t = sigma.
-/// The paper prints the other direction's, with a minus. Velocities may have less precision and are widened
-/// first.
+/// lambda_center from velocities (E29 over D): gain^2 mean((v_new - v_old)^2) dt / std^2 with the gain of a
+/// drift from noise to data, as the sampler's (E28): 1 + std^2 (1 - t) / (2 t), t = sigma. The paper prints
+/// the other direction's, with a minus. Narrower velocities are widened first.
 torch::Tensor velocity_lambda(const SdeStep& step, const torch::Tensor& velocity_old,
                               const torch::Tensor& velocity_new);
 

@@ -22,7 +22,7 @@ Tensor velocity_at(Backbone& backbone, const SdeSampler& sampler, int k, const T
                            sampler.plan.guidance);
 }
 
-/// The clean latents behind x by the multistep solver.
+/// The clean latents from x on by the multistep solver.
 Tensor finished(Backbone& backbone, const SdeSampler& sampler, Tensor x, const TextCondition& condition) {
   constexpr int kOrder = 2;
   MultistepSolver solver(sampler.finish_sigmas, kOrder);
@@ -41,8 +41,7 @@ std::vector<int> epoch_prompts(std::uint32_t seed, std::int64_t epoch, std::int6
   if (count > total)
     throw Error(fmt::format("{} prompts an epoch, but the training set has {}", count, total),
                 "setting prompts_per_epoch");
-  const auto epochs_of_a_pass =
-      total / count;  // the rest of a pass is left out, so that no epoch straddles two
+  const auto epochs_of_a_pass = total / count;  // the rest of a pass is unused: no epoch straddles two
   const auto pass = (epoch - 1) / epochs_of_a_pass;
   std::vector<int> order(static_cast<std::size_t>(total));
   std::iota(order.begin(), order.end(), 0);
@@ -126,14 +125,13 @@ TextCondition condition_of(const TextCondition& condition, const Tensor& rows) {
 
 namespace {
 
-/// A shard of an epoch while it is sampled.
+/// The sampling of one shard.
 class RolloutSampling {
  public:
   RolloutSampling(Backbone& backbone, const SdeSampler& sampler, std::uint32_t seed, std::uint32_t epoch,
                   Rollout& rollout)
       : backbone_(backbone), sampler_(sampler), seed_(seed), epoch_(epoch), rollout_(rollout) {}
 
-  /// An image each.
   Tensor chains() {
     auto starts = rollout_.rows;
     if (sampler_.plan.shared_start) {
@@ -218,25 +216,29 @@ class RolloutSampling {
     return shard_noise(seed_, epoch_, stream, step, rows, backbone_.latent(), backbone_.device());
   }
 
-  /// The latents behind step k of chains; a trained step is kept.
+  void keep(int k, const TextCondition& condition, const Tensor& x, const Tensor& velocity,
+            const Transition& t, const Tensor& parent = {}) {
+    rollout_.edges.push_back({.step = k,
+                              .condition = condition,
+                              .x = x,
+                              .mean_old = t.mean,
+                              .velocity_old = velocity,
+                              .next = t.next,
+                              .parent = parent});
+  }
+
+  /// The latents after step k of chains; keeps a trained step.
   Tensor stepped(int k, const Tensor& x) {
     const auto& step = sampler_.steps[static_cast<std::size_t>(k)];
     const auto velocity = velocity_at(backbone_, sampler_, k, x, rollout_.condition);
-    Transition transition;
+    Transition t;
     if (step.s == 0) {
-      transition.mean = transition.next = step_mean(step, x, velocity);
+      t.mean = t.next = step_mean(step, x, velocity);
     } else {
-      transition = step_transition(step, x, velocity, noise(NoiseStream::kSdeStep, k, rollout_.rows));
+      t = step_transition(step, x, velocity, noise(NoiseStream::kSdeStep, k, rollout_.rows));
     }
-    if (is_trained(k)) {
-      rollout_.edges.push_back({.step = k,
-                                .condition = rollout_.condition,
-                                .x = x,
-                                .mean_old = transition.mean,
-                                .velocity_old = velocity,
-                                .next = transition.next});
-    }
-    return transition.next;
+    if (is_trained(k)) keep(k, rollout_.condition, x, velocity, t);
+    return t.next;
   }
 
   /// Step k from latents x to `fanout` children each. Child c of latent j has the noise of sample j fanout +
@@ -250,13 +252,7 @@ class RolloutSampling {
     const auto means = fanout > 1 ? mean.index_select(0, parent) : mean;
     const auto next =
         step.s == 0 ? means : sde_next(step, means, noise(NoiseStream::kSdeStep, k, addresses(children)));
-    rollout_.edges.push_back({.step = k,
-                              .condition = condition,
-                              .x = x,
-                              .mean_old = mean,
-                              .velocity_old = velocity,
-                              .next = next});
-    if (fanout > 1) rollout_.edges.back().parent = parent;
+    keep(k, condition, x, velocity, {.mean = mean, .next = next}, fanout > 1 ? parent : Tensor());
   }
 
   /// [P, trunks x children x strides, C,h,w] images of the children that were added last, of step k.

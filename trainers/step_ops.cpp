@@ -23,8 +23,8 @@ void check(const char* failure) {
   check_launch(failure, "trainers/step_kernels.cu");
 }
 
-/// Dense memory of latents that go together with x.
-Tensor beside(const Tensor& x, const Tensor& other) {
+/// Dense memory of latents of x's shape.
+Tensor dense_like(const Tensor& x, const Tensor& other) {
   TORCH_CHECK(other.sizes() == x.sizes() && other.device() == x.device(),
               "latents of a step differ in shape or device");
   return other.to(torch::kFloat32).contiguous();
@@ -45,7 +45,7 @@ struct MeanArguments {
 
   MeanArguments(const SdeStep& step, const Tensor& latents, const Tensor& v)
       : x(latents.contiguous()),
-        velocity(v.scalar_type() == torch::kBFloat16 ? v.contiguous() : beside(latents, v)),
+        velocity(v.scalar_type() == torch::kBFloat16 ? v.contiguous() : dense_like(latents, v)),
         x_weight(static_cast<float>(step.x_weight)),
         velocity_weight(static_cast<float>(step.velocity_weight)) {
     TORCH_CHECK(v.sizes() == x.sizes() && v.device() == x.device(),
@@ -87,7 +87,7 @@ Transition transition_by_kernel(const SdeStep& step, const Tensor& x, const Tens
                                 const Tensor& noise) {
   const c10::DeviceGuard guard(x.device());
   const MeanArguments arguments(step, x, velocity);
-  const auto drawn = beside(x, noise);
+  const auto drawn = dense_like(x, noise);
   Transition t{.mean = torch::empty_like(arguments.x), .next = torch::empty_like(arguments.x)};
   check(kernels::sde_transition(launch_for(x), arguments.input(), in(drawn), static_cast<float>(step.s),
                                 out(t.mean), out(t.next)));
@@ -98,7 +98,7 @@ struct LawFunction : torch::autograd::Function<LawFunction> {
   static variable_list forward(AutogradContext* context, double s, const Tensor& mean_old,
                                const Tensor& mean_new, const Tensor& next) {
     const c10::DeviceGuard guard(mean_new.device());
-    const auto now = mean_new.contiguous(), old = beside(now, mean_old), after = beside(now, next);
+    const auto now = mean_new.contiguous(), old = dense_like(now, mean_old), after = dense_like(now, next);
     const auto launch = launch_for(now);
     const double weight = 1 / (s * s * static_cast<double>(launch.size));
     const auto y = torch::empty({launch.batch}, now.options()), center = torch::empty_like(y);
@@ -124,10 +124,6 @@ struct LawFunction : torch::autograd::Function<LawFunction> {
 };
 
 }  // namespace
-
-bool has_step_kernels() {
-  return kKernelsAreBuilt;
-}
 
 Transition step_transition(const SdeStep& step, const Tensor& x, const Tensor& velocity,
                            const Tensor& noise) {

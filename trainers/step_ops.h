@@ -11,8 +11,6 @@ namespace harness {
 // and reduced_law.h. Which of the two is a matter of device, dtype and build, never of batch or gradients,
 // and both give the same bits for means and next latents. Latents, velocities, noise: [B, ...].
 
-bool has_step_kernels();
-
 struct Transition {
   torch::Tensor mean;  ///< [B, ...] E8
   torch::Tensor next;  ///< [B, ...] mean + s noise

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "backbones/backbone.h"
 #include "core/unicode/normal_form.h"
 #include "core/weights/weights_folder.h"
 #include "models/nn/device.h"
@@ -52,7 +51,7 @@ HeldFiles hold_weights(const WorkerJob& job) {
     throw Error(fmt::format("holds other weights ({:.12}) than the run was planned with ({:.12})", sum,
                             job.get<std::string>("weights_sha256")),
                 folder.string(),
-                "put the planned weights back, or repeat the command: it plans with those that are there now",
+                "put the planned weights back, or repeat the command to plan with the present ones",
                 Status::kFailed);
   }
   return held;

@@ -10,10 +10,10 @@ namespace harness {
 /// The backbone that a job asks for, on the job's device (opened here).
 BackboneSource backbone_source(const WorkerJob& job);
 
-/// The prompts of the job's path `name`, as planned with. `what`: "run" or "evaluation", for messages.
+/// The planned prompts of the job's path `name`. `what`: "run" or "evaluation", for messages.
 std::vector<Prompt> planned_prompts(const WorkerJob& job, const std::string& name, const char* what);
 
-/// The files of a job, as planned with; Error where the bytes are others now. None for random weights.
+/// The job's model files; Error if they changed since it was planned. Empty for random weights.
 HeldFiles hold_weights(const WorkerJob& job);
 
 }  // namespace harness

@@ -16,10 +16,10 @@
 namespace harness {
 namespace {
 
-constexpr std::uint32_t kAnySeed = 42;                     // nor whether it can be trained
-constexpr std::int64_t kSmallBackboneBytes = 700'000'000;  // a worker on a backbone of no stated size
+constexpr std::uint32_t kAnySeed = 42;                     // no check depends on it
+constexpr std::int64_t kSmallBackboneBytes = 700'000'000;  // of a worker on a backbone without an estimate
 
-/// Reads everything that the request's settings would be read for, and adds up the largest job.
+/// Reads all that the request's jobs would read, and adds up the largest job.
 class Check {
  public:
   explicit Check(const Json& request)
@@ -54,7 +54,7 @@ class Check {
       require_grid(train.grid, where);
       require_shared_folds(train, ranks_, where + ": --ranks");
       folds_ = std::gcd(folds_, train.gradient_folds);
-      // Latents before, between and behind the steps; of each step the old policy's mean and velocity.
+      // All latents of a trajectory, and per step the old policy's mean and velocity.
       workload_.epoch_latents = std::max(workload_.epoch_latents,
                                          train.images_per_epoch() / ranks_ * (3 * train.sampling_steps + 1));
       workload_.training_images = std::max(workload_.training_images, train.shard_prompts * train.group_size);
@@ -63,14 +63,12 @@ class Check {
     }
   }
 
-  /// Folders and profiles by the scorer's name. Each folder is read up to the headers of its weights.
   void scorers() {
     if (!fields_.has("scorers")) return;
     for (const auto& [name, scorer] : fields_.get("scorers").items())
       scorer_bytes_ += check_scorer_folder(name, scorer);
   }
 
-  /// The folder is read up to the headers of its weights.
   Json resources() {
     auto resources = estimate_resources({.name = backbone_,
                                          .folder = fields_.required<std::string>("weights"),
@@ -87,7 +85,7 @@ class Check {
 
   std::int64_t shared_folds() const { return folds_; }
 
-  /// What the rows of checkpoints from outside hold, a sentence each.
+  /// A sentence on each row of imported checkpoints.
   std::vector<std::string> outside() {
     if (!fields_.has("outside")) return {};
     use_one_thread();
@@ -102,14 +100,14 @@ class Check {
                 "give uniform or diffusers");
   }
 
-  /// An average that no update has reached yet is the starting weights, and its evaluation says nothing.
+  /// A checkpoint whose average still equals the base model must not be evaluated.
   void expect_moved_average(const TrainSettings& train, const std::string& where) const {
     if (!uses_ema_) return;
     for (const auto step : train.checkpoints) {
       if (ema_lag(train.ema, step).start_share < 1) continue;
       throw Error(
-          fmt::format("checkpoint {} would hold the starting weights: their average moves for the first "
-                      "time later (ema_interval {})",
+          fmt::format("checkpoint {} would hold the base model: the moving average is first updated later "
+                      "(ema_interval {})",
                       step, train.ema.interval),
           where, "lower ema_interval, or evaluate the raw weights (eval_weights=raw)");
     }
@@ -125,9 +123,9 @@ class Check {
   ModelChoices choices_;
   Workload workload_;
   int ranks_ = 1;
-  std::int64_t folds_ = 0;  ///< that all methods' updates can be shared by
+  std::int64_t folds_ = 0;  ///< common divisor of all methods' gradient folds
   bool uses_ema_ = false;
-  std::int64_t scorer_bytes_ = 0;  ///< of the weights, which a worker's threads share
+  std::int64_t scorer_bytes_ = 0;  ///< of weights that a worker's threads share
 };
 
 }  // namespace

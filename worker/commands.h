@@ -7,35 +7,33 @@
 
 namespace harness {
 
-/// Runs a training job to its end, or to a resume point when the orchestrator goes. True when complete.
+/// Jobs. True when complete; false if asked to stop, with a resume point where the kind has one. What the log
+/// holds is kept.
 bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter);
 
-/// Takes in a run's checkpoints of another program, in the form that training writes. True when complete.
-/// Throws Error with the place of one that does not fit the backbone, is not finite, or was changed.
+/// Imports checkpoints of another program. Throws Error with the place of one that does not fit the backbone,
+/// is not finite, or was changed.
 bool run_import(const WorkerJob& job, const Ranks& ranks, Reporter& reporter);
-
-/// Draws and scores the images of an evaluation; images already in the log are kept. True when complete.
 bool run_evaluation(const WorkerJob& job, const Ranks& ranks, Reporter& reporter);
 
-/// Scores images that another system drew; those already in the log are kept. True when complete.
+/// Scores images that another system generated.
 bool run_scoring(const WorkerJob& job, const Ranks& ranks, Reporter& reporter);
 
-/// `harness sample`, `pretrain`, `parity`: the answer under "json" goes to stdout. Returns the exit status.
+/// `harness sample`, `pretrain`, `parity`. Return the exit status.
 int sample_command(const Json& request);
 int pretrain_command(const Json& request);
 int parity_command(const Json& request);
 
-/// Whether the settings of a plan fit together and its model folder can be read (Error, status 2, where not),
-/// and what a worker will take: {"ok", "resources"} on stdout.
+/// Checks a plan's settings and model folder (Error, status 2), and prints {"ok", "resources", ...}.
 int check_command(const Json& request);
 
-/// The same of the scorers alone, for plans that draw nothing.
+/// The same for plans of scorers only.
 int check_scorers_command(const Json& request);
 
-/// One intra-op thread for the calling thread: a shard's bits must not depend on how many there are.
+/// One intra-op thread for the calling thread: a shard's bits must not depend on their number.
 void use_one_thread();
 
-/// What this build can do: registry.json.
+/// registry.json of this build.
 Json describe_build();
 
 }  // namespace harness

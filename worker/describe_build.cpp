@@ -18,7 +18,7 @@ Json methods_with_sources() {
   return list;
 }
 
-/// An evaluator made for one kind of image is for the backbones that draw those.
+/// An evaluator for one kind of image lists the backbones that generate it.
 Json evaluators_with_backbones() {
   auto list = describe_evaluators();
   for (auto& evaluator : list) {
@@ -31,7 +31,7 @@ Json evaluators_with_backbones() {
   return list;
 }
 
-/// Backbones may have one of the same name with defaults of their own.
+/// Backbones may override a loop setting's defaults.
 std::vector<Setting> all_settings() {
   auto all = loop_settings();
   for (auto& setting : backbone_settings()) all.push_back(std::move(setting));

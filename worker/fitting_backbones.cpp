@@ -1,12 +1,14 @@
 #include "worker/fitting_backbones.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "models/nn/weights_io.h"
@@ -18,8 +20,9 @@ namespace {
 using Shapes = std::map<std::string, std::vector<std::int64_t>>;  ///< by name, its dots as underscores
 
 constexpr std::string_view kPrefixes[] = {"base_model.model.", "transformer.", "lora_unet_"};
-constexpr std::string_view kEndsOfA[] = {".lora_A.weight", ".lora_down.weight"};
-constexpr std::string_view kEndsOfB[] = {".lora_B.weight", ".lora_up.weight"};
+/// Endings of adapter keys, and the axis of the weight that the matrix spans.
+constexpr std::pair<std::string_view, std::size_t> kMatrixEnds[] = {
+    {".lora_A.weight", 1}, {".lora_down.weight", 1}, {".lora_B.weight", 0}, {".lora_up.weight", 0}};
 
 std::string flat(std::string name) {
   for (const auto prefix : kPrefixes)
@@ -28,27 +31,16 @@ std::string flat(std::string name) {
   return name;
 }
 
-/// The layer whose matrix A, or B, a key is.
-std::optional<std::string> layer_of(const std::string& key, std::span<const std::string_view> ends) {
-  for (const auto end : ends)
-    if (key.ends_with(end)) return key.substr(0, key.size() - end.size());
-  return std::nullopt;
-}
-
 /// Of an adapter the weights that it changes, of a whole network its tensors.
 Shapes shapes_in(const std::map<std::string, TensorEntry>& tensors) {
   Shapes all, of_layers;
   for (const auto& [key, entry] : tensors) {
     all[flat(key)] = entry.shape;
-    if (entry.shape.size() != 2) continue;
-    if (const auto layer = layer_of(key, kEndsOfA)) {
-      auto& shape = of_layers[flat(*layer + ".weight")];
+    for (const auto& [end, axis] : kMatrixEnds) {
+      if (entry.shape.size() != 2 || !key.ends_with(end)) continue;
+      auto& shape = of_layers[flat(key.substr(0, key.size() - end.size()) + ".weight")];
       shape.resize(2);
-      shape[1] = entry.shape[1];
-    } else if (const auto other = layer_of(key, kEndsOfB)) {
-      auto& shape = of_layers[flat(*other + ".weight")];
-      shape.resize(2);
-      shape[0] = entry.shape[0];
+      shape[axis] = entry.shape[axis];
     }
   }
   return of_layers.empty() ? all : of_layers;
@@ -70,18 +62,17 @@ bool fits(const Shapes& shapes, const torch::nn::Module& network) {
   });
 }
 
-/// The embedded networks can be looked at.
 bool fits_embedded(const Shapes& shapes, const BackboneType& type) {
   try {
     const auto other = Backbone::load({.name = type.name, .folder = find_data_file(type.default_weights)});
     return fits(shapes, other->velocity_network());
   } catch (const Error&) {
-    return false;  // its folder is not there, say
+    return false;  // its folder is missing, for instance
   }
 }
 
-/// What tells SD3's networks from FLUX's: blocks and tensors that only one has, the width of the public ones,
-/// and whether the text's stream ends before the last block.
+/// Tells SD3's networks from FLUX's by blocks and tensors that only one has, the width of the public ones,
+/// and whether the text stream ends before the last block.
 std::vector<std::string> public_backbones(const Shapes& shapes) {
   constexpr std::int64_t kWidthOfSd35Medium = 1536, kWidthOfFlux = 3072;
   const std::vector<std::string> sd3 = {"sd35-medium"}, flux = {"flux-dev"};
@@ -107,8 +98,7 @@ std::vector<std::string> public_backbones(const Shapes& shapes) {
   return ends_early ? sd3 : std::vector{sd3.front(), flux.front()};
 }
 
-}  // namespace
-
+/// "sd35-medium or flux-dev"; empty if the checkpoint fits `backbone`, or none is known.
 std::string other_backbones_of(const OutsideCheckpoint& found, const std::string& name, Backbone& backbone) {
   Shapes shapes;
   try {
@@ -125,6 +115,22 @@ std::string other_backbones_of(const OutsideCheckpoint& found, const std::string
   if (others.empty()) others = public_backbones(shapes);
   if (std::ranges::find(others, name) != others.end()) return {};
   return join(others, " or ");
+}
+
+}  // namespace
+
+void naming_what_fits(const OutsideCheckpoint& found, const std::string& name, Backbone& backbone,
+                      const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const Error&) {
+    const auto others = other_backbones_of(found, name, backbone);
+    if (others.empty()) throw;
+    throw Error(
+        fmt::format("{} fits {}, not {}",
+                    found.form == OutsideForm::kTransformer ? "this network" : "this adapter", others, name),
+        found.folder.string(), fmt::format("did you mean --backbone {}?", others));
+  }
 }
 
 }  // namespace harness

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
 
 #include "core/error.h"
 #include "core/event_log.h"
@@ -12,6 +11,7 @@
 #include "core/text.h"
 #include "evaluators/external_scorer.h"
 #include "worker/backbone_source.h"
+#include "worker/commands.h"
 #include "worker/scoring.h"
 
 namespace harness {
@@ -27,14 +27,14 @@ Json to_json(const std::vector<Detection>& detections) {
   return list;
 }
 
-constexpr std::size_t kFirstImages = 32;  // that show whether a scorer works
-constexpr double kMostMissing = 0.05;     // of them
+constexpr std::size_t kFirstImages = 32;  // show whether a scorer works
+constexpr double kMostMissing = 0.05;     // share of them
 
 ImageKey key_of(const Json& event) {
   return {event.at("position"), event.at("sample")};
 }
 
-/// The event of an image with what was scored again laid over it: values that were there stay.
+/// An image's event, updated with what was scored again. Values that were there stay.
 Json completed(const Json& before, const Json& scored) {
   auto event = before;
   event.erase("time");
@@ -60,23 +60,28 @@ std::vector<Prompt> evaluated_prompts(const WorkerJob& job) {
   for (const auto& position : read_json(file)) {
     const auto i = position.get<std::size_t>();
     if (i >= all.size())
-      throw Error(fmt::format("position {} lies outside the {} prompts", i, all.size()), file.string());
+      throw Error(fmt::format("position {} is outside the {} prompts", i, all.size()), file.string());
     prompts.push_back(all[i]);
   }
   return prompts;
 }
 
 ImageScoring::ImageScoring(const WorkerJob& job, const Ranks& ranks, Reporter& reporter,
-                           std::vector<ImageKey> images, std::size_t shard_size)
+                           const std::vector<Prompt>& prompts, int samples, std::size_t shard_size)
     : job_(job),
       ranks_(ranks),
       reporter_(reporter),
-      images_(std::move(images)),
       shard_size_(shard_size),
+      pool_(job.shards_at_once(), use_one_thread),
       asked_{job.get<std::vector<std::string>>("metrics"), job.asks_all},
       recorded_(ranks.is_root() ? scored_images(job.folder / kEventLog, asked_) : ScoredImages()),
       scorers_(open_scorers(job)),
       shown_metric_(asked_.metrics.at(0)) {
+  for (const auto& prompt : prompts) {
+    texts_[prompt.position] = {prompt.text, prompt.target};
+    for (int sample = 0; sample < samples; ++sample) images_.push_back({prompt.position, sample});
+  }
+  make_folder(job.folder / "images");
   for (const auto& [name, metrics] : metrics_of_scorers(job)) {
     for (const auto& metric : metrics) metrics_[name].push_back(metric.name);
   }
@@ -94,8 +99,8 @@ std::string ImageScoring::recorded_sha256(const ImageKey& key) const {
   return before == again_.end() ? "" : before->second.at("sha256").get<std::string>();
 }
 
-std::future<SampleScore> ImageScoring::score(const ImageKey& key, const ScorerText& text,
-                                             const Image& image) const {
+std::future<SampleScore> ImageScoring::score(const ImageKey& key, const Image& image) const {
+  const auto& text = texts_.at(key.position);
   const auto before = again_.find(key);
   if (before == again_.end()) return scorers_.score(text, image);
   return scorers_.score(text, image, [&](const std::string& name) {
@@ -103,30 +108,32 @@ std::future<SampleScore> ImageScoring::score(const ImageKey& key, const ScorerTe
   });
 }
 
-bool ImageScoring::run(WorkerPool& pool, const TextOf& text_of, const Make& make) {
+bool ImageScoring::run(const Make& make) {
   const auto shards = shards_to_make();
-  tell_progress();
+  report_progress();
   const auto make_or_take = [&](std::size_t begin) {
-    auto images = kept_images(begin, text_of);
+    auto images = kept_images(begin);
     return images ? std::move(*images) : make(begin);
   };
   const auto rest = std::ranges::lower_bound(shards, job_.required.empty() ? 0 : kFirstImages);
-  if (!make_all(pool, {shards.begin(), rest}, make_or_take)) return false;
+  if (!make_all({shards.begin(), rest}, make_or_take)) return false;
   require_scores_of_first_images();
-  return make_all(pool, {rest, shards.end()}, make_or_take);
+  return make_all({rest, shards.end()}, make_or_take);
 }
 
-bool ImageScoring::make_all(WorkerPool& pool, const std::vector<std::size_t>& shards, const Make& make) {
-  // While a wave of shards is made, the scores of the one before come in; events keep the images' order.
-  const auto wave = static_cast<std::size_t>(2 * pool.threads() * ranks_.size());
-  std::vector<std::vector<WaitingImage>> made;
-  for (std::size_t i = 0; i < shards.size(); i += wave) {
+bool ImageScoring::make_all(const std::vector<std::size_t>& shards, const Make& make) {
+  // While a wave of shards is made, the scores of the previous one arrive; events keep the images' order.
+  const auto ranks = static_cast<std::size_t>(ranks_.size());
+  const auto wave = 2 * static_cast<std::size_t>(pool_.threads()) * ranks;
+  std::vector<std::vector<PendingImage>> made;
+  for (std::size_t first = 0; first < shards.size(); first += wave) {
     if (ranks_.any(reporter_.should_stop())) return false;
-    const auto own =
-        own_part({shards.begin() + static_cast<std::ptrdiff_t>(i),
-                  shards.begin() + static_cast<std::ptrdiff_t>(std::min(i + wave, shards.size()))});
-    std::vector<std::vector<WaitingImage>> parts(own.size());
-    pool.run(own.size(), [&](std::size_t j) { parts[j] = make(own[j]); });
+    std::vector<std::size_t> own;  // in turn with the other processes
+    for (auto i = first + static_cast<std::size_t>(ranks_.rank()); i < std::min(first + wave, shards.size());
+         i += ranks)
+      own.push_back(shards[i]);
+    std::vector<std::vector<PendingImage>> parts(own.size());
+    pool_.run(own.size(), [&](std::size_t j) { parts[j] = make(own[j]); });
     record(made);
     made = std::move(parts);
   }
@@ -134,10 +141,9 @@ bool ImageScoring::make_all(WorkerPool& pool, const std::vector<std::size_t>& sh
   return true;
 }
 
-/// The images of a shard that need work, as the job's folder keeps them; nothing where one has to be made.
-std::optional<std::vector<WaitingImage>> ImageScoring::kept_images(std::size_t begin,
-                                                                   const TextOf& text_of) const {
-  std::vector<WaitingImage> images;
+/// The images of a shard that need work, from the job's folder; empty if one must be made.
+std::optional<std::vector<PendingImage>> ImageScoring::kept_images(std::size_t begin) const {
+  std::vector<PendingImage> images;
   for (const auto& key : shard(begin)) {
     if (!needs_work(key)) continue;
     const auto before = again_.find(key);
@@ -149,14 +155,14 @@ std::optional<std::vector<WaitingImage>> ImageScoring::kept_images(std::size_t b
     images.push_back({.key = key,
                       .path = path,
                       .sha256 = ready(sha256),
-                      .score = score(key, text_of(key), read_png(file)),
+                      .score = score(key, read_png(file)),
                       .given = before->second.value("given", Json())});
   }
   return images;
 }
 
-/// A scorer that is ill shows at once. Reasons that are of single images, as it says itself, tell nothing of
-/// it unless no image has a value.
+/// A broken scorer shows at once. Lasting reasons concern single images, and count only if no image has a
+/// value.
 std::string ImageScoring::too_many_missing() const {
   if (recorded_.was_complete) return {};
   const auto first = images_ | std::views::take(kFirstImages);
@@ -171,9 +177,9 @@ std::string ImageScoring::too_many_missing() const {
       if (is_passing_reason(own) && passing++ == 0) reason = own;
       if (reason.empty()) reason = own;
     }
-    const bool is_ill =
+    const bool is_broken =
         static_cast<double>(passing) > kMostMissing * static_cast<double>(std::ranges::ssize(first));
-    if (is_ill || missing == std::ranges::ssize(first))
+    if (is_broken || missing == std::ranges::ssize(first))
       return fmt::format("{} of the first {} images have no {}, which is required: {}", missing,
                          std::ranges::ssize(first), metric, reason);
   }
@@ -185,26 +191,24 @@ void ImageScoring::require_scores_of_first_images() const {
   if (problem.empty()) return;
   throw Error(
       problem, "",
-      "no further image was generated or scored. Repeat the command once the scorer answers: it keeps what is "
-      "there and asks for the missing scores again; with other files the scorer is another one, and everything "
-      "is scored anew",
+      "no further image was generated or scored. Repeat the command once the scorer answers: completed scores "
+      "are kept and missing ones requested again. If its files changed, it is another scorer, and everything is "
+      "scored again",
       Status::kFailed);
 }
 
-ScorersReport ImageScoring::scorers_report() const {
-  const Json own = {{"replaced", scorers_.replaced()}, {"notes", scorers_.notes()}};
-  ScorersReport report;
-  for (const auto& text : ranks_.gather(own.dump())) {
-    const auto theirs = Json::parse(text);
-    report.replaced += theirs.at("replaced").get<std::size_t>();
-    for (const auto& note : theirs.at("notes").get<std::vector<std::string>>()) {
-      if (std::ranges::count(report.notes, note) == 0) report.notes.push_back(note);
-    }
+Json ImageScoring::summary(std::vector<std::string> notes) const {
+  std::size_t replaced = 0;
+  for (const auto& theirs :
+       ranks_.gather_json({{"replaced", scorers_.replaced()}, {"notes", scorers_.notes()}})) {
+    replaced += theirs.at("replaced").get<std::size_t>();
+    for (const auto& note : theirs.at("notes").get<std::vector<std::string>>())
+      if (std::ranges::count(notes, note) == 0) notes.push_back(note);
   }
-  return report;
+  return {{"images", images_.size()}, {"scorers_replaced", replaced}, {"table_notes", std::move(notes)}};
 }
 
-/// The first images of the shards that are not done, by the root's log, which the scorers go on from.
+/// The first images of the incomplete shards, by the root's log, whose scorer states are restored.
 std::vector<std::size_t> ImageScoring::shards_to_make() {
   std::vector<std::size_t> shards;
   for (std::size_t begin = 0; begin < images_.size(); begin += shard_size_) {
@@ -217,14 +221,14 @@ std::vector<std::size_t> ImageScoring::shards_to_make() {
       if (recorded_.scorers.contains(key)) complete.push_back({key.position, key.sample});
     }
   }
-  const auto told = Json::parse(ranks_.of_root(
-      Json{{"shards", shards}, {"scorers", last_scorers()}, {"again", again}, {"complete", complete}}
-          .dump()));
-  for (const auto& event : told.at("again")) again_[key_of(event)] = event;
-  for (const auto& key : told.at("complete")) complete_.insert({key.at(0), key.at(1)});
-  if (const auto& state = told.at("scorers"); !state.is_null())
+  const Json own = {
+      {"shards", shards}, {"scorers", last_scorers()}, {"again", again}, {"complete", complete}};
+  const auto root = ranks_.gather_json(ranks_.is_root() ? own : Json()).front();
+  for (const auto& event : root.at("again")) again_[key_of(event)] = event;
+  for (const auto& key : root.at("complete")) complete_.insert({key.at(0), key.at(1)});
+  if (const auto& state = root.at("scorers"); !state.is_null())
     scorers_.restore(state, (job_.folder / kEventLog).string());
-  return told.at("shards").get<std::vector<std::size_t>>();
+  return root.at("shards").get<std::vector<std::size_t>>();
 }
 
 bool ImageScoring::shard_is_done(std::size_t begin) const {
@@ -232,8 +236,8 @@ bool ImageScoring::shard_is_done(std::size_t begin) const {
                              [this](const ImageKey& key) { return recorded_.scorers.contains(key); });
 }
 
-/// Images are recorded in their order: the state with the last one before the first shard that is made again.
-/// Scorers begin anew where failures are to be scored again.
+/// The scorers' state after the last image before the first incomplete shard. Null, for a fresh start, if
+/// failures are scored again.
 Json ImageScoring::last_scorers() const {
   if (recorded_.again) return nullptr;
   std::size_t begin = 0;
@@ -242,16 +246,7 @@ Json ImageScoring::last_scorers() const {
   return recorded_.scorers.at(images_[std::min(begin, images_.size()) - 1]);
 }
 
-/// The shards of a wave that this process makes: of each round one.
-std::vector<std::size_t> ImageScoring::own_part(const std::vector<std::size_t>& wave) const {
-  std::vector<std::size_t> own;
-  for (auto i = static_cast<std::size_t>(ranks_.rank()); i < wave.size();
-       i += static_cast<std::size_t>(ranks_.size()))
-    own.push_back(wave[i]);
-  return own;
-}
-
-Json ImageScoring::event_of(WaitingImage& one) {
+Json ImageScoring::event_of(PendingImage& one) {
   const auto score = one.score.get();
   if (!score.reasons.empty()) reporter_.expect_no_stop();
   Json metrics = Json::object();
@@ -275,14 +270,13 @@ Json ImageScoring::event_of(WaitingImage& one) {
 }
 
 /// Records a wave's shards in the images' order, of all processes.
-void ImageScoring::record(std::vector<std::vector<WaitingImage>>& made) {
+void ImageScoring::record(std::vector<std::vector<PendingImage>>& made) {
   Json own = Json::array();
   for (auto& shard : made) {
     own.push_back(Json::array());
     for (auto& one : shard) own.back().push_back(event_of(one));
   }
-  std::vector<Json> of_ranks;
-  for (const auto& text : ranks_.gather(own.dump())) of_ranks.push_back(Json::parse(text));
+  const auto of_ranks = ranks_.gather_json(own);
   if (!ranks_.is_root() || of_ranks.front().empty()) return;
   for (std::size_t round = 0; round < of_ranks.front().size(); ++round) {
     for (const auto& theirs : of_ranks) {
@@ -291,10 +285,10 @@ void ImageScoring::record(std::vector<std::vector<WaitingImage>>& made) {
     }
   }
   reporter_.wake();
-  tell_progress();
+  report_progress();
 }
 
-void ImageScoring::tell_progress() {
+void ImageScoring::report_progress() {
   const auto done = static_cast<double>(recorded_.scorers.size());
   reporter_.progress(done, static_cast<double>(images_.size()), "images", done,
                      scored_ > 0 ? fmt::format("{} {:.3f}", shown_metric_, shown_ / scored_) : std::string());

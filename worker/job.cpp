@@ -12,6 +12,10 @@ std::filesystem::path WorkerJob::path(const std::string& name) const {
   return Fields(paths, file() + ": paths").required<std::string>(name);
 }
 
+bool WorkerJob::has_planned_manifest() const {
+  return checkpoint_sha256.empty() || sha256_file(path("checkpoint") / "manifest.json") == checkpoint_sha256;
+}
+
 WorkerJob read_job(const std::filesystem::path& folder) {
   WorkerJob job;
   job.folder = folder;
@@ -22,7 +26,7 @@ WorkerJob read_job(const std::filesystem::path& folder) {
   job.paths = fields.get("paths");
   auto options = fields.object("options");
   job.threads = options.required<int>("threads");
-  options.optional<int>("ranks", 1);  // who starts it says which it is (core/processes/rank_place.h)
+  options.optional<int>("ranks", 1);  // which one follows from the launcher (core/processes/rank_place.h)
   job.device = options.required<std::string>("device");
   job.checkpoint_sha256 = options.optional<std::string>("checkpoint_sha256", "");
   job.required = options.optional<std::vector<std::string>>("required", {});

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 
 #include "core/error.h"
 #include "core/event_log.h"
@@ -16,13 +17,13 @@
 #include "models/nn/device.h"
 #include "models/nn/gpu_ops.h"
 #include "worker/commands.h"
-#include "worker/memory_error.h"
+#include "worker/out_of_memory.h"
 #include "worker/text_check.h"
 
 namespace harness {
 namespace {
 
-/// On a full disk the log cannot take the reason either; standard error then still does.
+/// On a full disk the log cannot be written; the reason still goes to standard error.
 void report_failure(Reporter& reporter, const Error& error) {
   try {
     reporter.failed(error.problem(), error.where(), error.hint());
@@ -30,7 +31,7 @@ void report_failure(Reporter& reporter, const Error& error) {
   }
 }
 
-/// Processes of other builds, vector units or GPUs would give other bits for the same shard.
+/// Another build, CPU kind or GPU would compute other bits for the same shard.
 void require_equal_machines(const WorkerJob& job, const Ranks& ranks) {
   const auto all = ranks.gather(worker_build() + " " + device_identity(job.device));
   const auto other = std::ranges::find_if(all, [&](const auto& text) { return text != all.front(); });
@@ -41,7 +42,7 @@ void require_equal_machines(const WorkerJob& job, const Ranks& ranks) {
               "start all processes of a run from one installation, on machines of one kind", Status::kFailed);
 }
 
-/// Another kind of GPU or its libraries would give other bits than the job's id stands for.
+/// Another kind of GPU or other libraries would compute other bits than the job's id identifies.
 void require_planned_device(const WorkerJob& job) {
   const auto planned = job.get<std::string>("device"), here = planned_device(job.device);
   if (planned == here) return;
@@ -50,9 +51,9 @@ void require_planned_device(const WorkerJob& job) {
               "command where this kind is, which then gets runs of its own");
 }
 
-/// What a log says of its job's newest start, or of the bytes behind `begin`.
+/// What a job's log records from byte `begin` on.
 struct LastAttempt {
-  bool is_complete = false;   ///< behind `begin`
+  bool is_complete = false;
   bool has_advanced = false;  ///< since the last start
 };
 
@@ -67,16 +68,16 @@ LastAttempt last_attempt(const std::filesystem::path& folder, std::uint64_t begi
   return found;
 }
 
-/// What was begun on another kind of machine goes on there: here it would get other bits.
+/// A job resumes only on the kind of machine that started it: another would compute other bits.
 void require_same_machine(const WorkerJob& job) {
   const auto start = last_start(job.folder / kEventLog);
-  // Of a finished evaluation only scores are asked for again: images are not made, or have the same bits.
+  // A finished evaluation only gets scores again: images are not made, or checked for the same bits.
   if (!start || (job.get<std::string>("kind") != "train" && last_attempt(job.folder, 0).is_complete)) return;
   const auto began = start->value(job.device_field(), ""), here = device_identity(job.device);
   if (began.empty() || began == here) return;
   throw Error(
-      fmt::format("was begun on a machine with {}, and this one has {}", began, here), job.folder.string(),
-      "go on on that kind of machine (of Slurm's nodes: --slurm '--constraint=...'), or start over with "
+      fmt::format("was started on a machine with {}, and this one has {}", began, here), job.folder.string(),
+      "continue on that kind of machine (of Slurm's nodes: --slurm '--constraint=...'), or start over with "
       "--fresh");
 }
 
@@ -91,13 +92,13 @@ bool run_shared(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
     if (kind == "evaluate") return run_evaluation(job, ranks, reporter);
     throw Error(fmt::format("unknown kind of job \"{}\"", kind), job.file());
   } catch (const std::exception& error) {
-    ranks.tell_failure(error.what());
+    ranks.report_failure(error.what());
     throw;
   }
 }
 
-/// A batch system may start a job once more that another attempt has finished since it was submitted, when
-/// its log had so many bytes.
+/// A batch system may start a job that another attempt has completed since it was submitted, when its log had
+/// HARNESS_LOG_BEGIN bytes.
 bool is_complete_already(const std::filesystem::path& folder) {
   const auto begin = environment_number("HARNESS_LOG_BEGIN", 0, "bytes");
   return begin && last_attempt(folder, static_cast<std::uint64_t>(*begin)).is_complete;
@@ -115,15 +116,15 @@ int run_job(const std::filesystem::path& folder) {
   Reporter reporter(job, place.is_root());
   try {
     use_one_thread();
-    const Ranks ranks(place, job.id, Ranks::patience());
+    const Ranks ranks(place, job.id, Ranks::timeout());
     return run_shared(job, ranks, reporter) ? 0 : static_cast<int>(Status::kInterrupted);
   } catch (const Error& error) {
-    // A batch system signals our scorers, too: what fails then says nothing of the work.
+    // A batch system signals the scorers too: their failures are then no errors.
     if (reporter.should_stop()) return static_cast<int>(Status::kInterrupted);
     report_failure(reporter, error);
     throw;
   } catch (const std::exception& error) {
-    if (const auto full = memory_error(error, job.device)) {
+    if (const auto full = out_of_memory_error(error, job.device)) {
       report_failure(reporter, *full);
       throw Error(*full);
     }
@@ -133,28 +134,32 @@ int run_job(const std::filesystem::path& folder) {
   }
 }
 
-/// A command that harness became: under --json an error is a document on standard output.
+/// The program that `harness` execs for some commands. With --json an error is a document on standard output.
 int run_request(const std::string& command, const Json& request) {
+  static const std::map<std::string, int (*)(const Json&)> commands = {
+      {"sample", sample_command},
+      {"pretrain", pretrain_command},
+      {"parity", parity_command},
+      {"check", check_command},
+      {"check-scorers", check_scorers_command},
+      {"check-texts", check_texts_command}};
+  const auto found = commands.find(command);
+  if (found == commands.end()) throw Error(fmt::format("unknown command \"{}\"", command), "harness-worker");
   try {
-    if (command == "sample") return sample_command(request);
-    if (command == "pretrain") return pretrain_command(request);
-    if (command == "parity") return parity_command(request);
-    if (command == "check") return check_command(request);
-    if (command == "check-scorers") return check_scorers_command(request);
-    if (command == "check-texts") return check_texts_command(request);
+    return found->second(request);
   } catch (const Error& error) {
     if (!request.value("json", false)) throw;
     put("{}\n", Json{{"error", {{"what", error.problem()}, {"where", error.where()}, {"hint", error.hint()}}}}
                     .dump());
     return static_cast<int>(error.status());
   } catch (const std::exception& error) {
-    if (const auto full = memory_error(error, request.value("device", "the device"))) throw Error(*full);
+    if (const auto full = out_of_memory_error(error, request.value("device", "the device")))
+      throw Error(*full);
     throw;
   }
-  throw Error(fmt::format("unknown command \"{}\"", command), "harness-worker");
 }
 
-/// What this program has for GPUs, with or without one: {"kernels", and what is "missing" with a "hint"}.
+/// GPU support of this build: {"kernels", and "missing" with a "hint"}.
 Json gpu_support() {
   Json support = {{"kernels", gpu::has_kernels()}};
   if (const auto problem = load_cuda_library())
@@ -165,7 +170,7 @@ Json gpu_support() {
 int run_command(int count, char** words) {
   const std::string command = count > 1 ? words[1] : "";
   if (command == "run" && count == 3) return run_job(words[2]);
-  // Whether the job that a signal has interrupted came further since its last start: a batch script asks.
+  // For batch scripts: whether an interrupted job has advanced since its last start.
   if (command == "advanced" && count == 3) return last_attempt(words[2], 0).has_advanced ? 0 : 1;
   if (command == "describe" && count == 2) {
     put("{}\n", describe_build().dump(1));
@@ -198,8 +203,7 @@ int run_program(int count, char** words) {
   }
 }
 
-/// Without LibTorch's static objects taking back thousands of operators one by one, which costs a short job a
-/// tenth of its time. Everything of ours has ended with run_program.
+/// Exits without destroying LibTorch's static objects, which takes a tenth of a short job's time.
 [[noreturn]] void end_process(int status) {
   std::fflush(nullptr);
 #ifdef __SANITIZE_ADDRESS__

@@ -25,7 +25,7 @@ struct Checkpoint {
   std::string name() const { return fmt::format("{} (seed {}, step {})", place.string(), seed, step); }
 };
 
-/// The network that everything moves from. Small backbones are read; of large ones a tensor at a time.
+/// The base model. Small backbones are loaded; of large ones one tensor at a time is read.
 class Base {
  public:
   explicit Base(BackboneSource source) : folder_(source.folder) {
@@ -48,10 +48,7 @@ class Base {
   /// Float32.
   torch::Tensor tensor(const std::string& name) {
     if (!tensors_.empty()) return tensors_.at(name).to(torch::kFloat32);
-    TensorMap one = {{name, torch::scalar_tensor(0.0F).expand(stored().at(name).shape)}};
-    load_state(
-        one, stored(), {}, [&](const std::string& key) { return key == name ? key : std::string(); }, "");
-    return one.at(name);
+    return read_tensor(stored(), name, stored().at(name).shape);
   }
 
   torch::ScalarType type(const std::string& name) {
@@ -92,8 +89,8 @@ torch::Tensor products_of(const std::vector<LowRank>& updates) {
   return products;
 }
 
-/// What the coarsest of these types holds of float32 values. What one file has rounded away no other one
-/// shows, and what rounding adds is no movement that two share.
+/// float32 values rounded to all these types, so that rounding alone is no common movement of two
+/// checkpoints.
 torch::Tensor rounded(torch::Tensor values, const std::set<torch::ScalarType>& types) {
   for (const auto type : types) values = values.to(type).to(torch::kFloat32);
   return values;
@@ -106,7 +103,7 @@ torch::Tensor products_of(const std::vector<torch::Tensor>& differences) {
   return all.mm(all.t()).to(torch::kFloat64);
 }
 
-/// Of all parameters, among those that `chosen` are; another base for each where `bases` has several.
+/// Inner products of the movements over all parameters; bases: one, or one per run.
 torch::Tensor inner_products(const std::vector<const Checkpoint*>& chosen, std::vector<Base>& bases) {
   const auto count = std::ssize(chosen);
   auto sum = torch::zeros({count, count}, torch::kFloat64);
@@ -138,7 +135,6 @@ torch::Tensor inner_products(const std::vector<const Checkpoint*>& chosen, std::
   return sum;
 }
 
-/// One row's checkpoints, open.
 std::vector<Checkpoint> open_row(const Json& row, const std::string& backbone, bool uses_ema, Base& base) {
   std::vector<Checkpoint> checkpoints;
   std::int64_t number = 0;
@@ -159,16 +155,14 @@ std::vector<Checkpoint> open_row(const Json& row, const std::string& backbone, b
   return checkpoints;
 }
 
-/// Adapters are small: all of each is read before anything runs.
+/// Adapters are small: each is read completely before anything runs.
 void read_all(const Checkpoint& checkpoint, const Base& base) {
   if (!checkpoint.movement.is_adapter()) return;
   for (const auto& [parameter, _] : base.parameters())
     if (checkpoint.movement.moves(parameter)) checkpoint.movement.update(parameter);
 }
 
-constexpr auto kOneRunHint = "give each seed the run that was trained with it, or choose one of the --seeds";
-
-/// A sentence on how much the runs of a row are alike, and those that do not move.
+/// A sentence on the similarity of a row's runs, and on checkpoints that equal the base model.
 std::string compare_runs(const std::string& row, const std::vector<const Checkpoint*>& ends,
                          std::vector<Base>& bases) {
   const torch::NoGradGuard no_grad;
@@ -185,15 +179,14 @@ std::string compare_runs(const std::string& row, const std::vector<const Checkpo
     else
       still += fmt::format(" {} equals the base model: nothing in it is trained.", ends[i]->name());
   }
+  const bool has_runs = ends.front()->run != ends.back()->run;
   for (std::size_t i = 0; i < ends.size(); ++i) {
-    const bool is_one_of_several = ends.front()->run != ends.back()->run;
-    if (is_one_of_several && !trained.contains(ends[i]->run))
-      throw Error(fmt::format("the run of seed {} is no training: {} equals the base model", ends[i]->seed,
+    if (has_runs && !trained.contains(ends[i]->run))
+      throw Error(fmt::format("the run of seed {} is not trained: {} equals the base model", ends[i]->seed,
                               ends[i]->name()),
                   "--adapter " + row, "give checkpoints that were trained");
     for (std::size_t j = 0; j < i; ++j) {
-      if (ends[i]->run == ends[j]->run) continue;
-      if (at(i, i) == 0 || at(j, j) == 0) continue;
+      if (ends[i]->run == ends[j]->run || at(i, i) == 0 || at(j, j) == 0) continue;
       const double cosine = at(i, j) / std::sqrt(at(i, i) * at(j, j));
       least = std::min(least, cosine);
       most = std::max(most, cosine);
@@ -202,14 +195,15 @@ std::string compare_runs(const std::string& row, const std::vector<const Checkpo
           fmt::format("the runs of seeds {} and {} are one training, not two: what {} and {} change of the "
                       "base model has a cosine of {:.3f}, and trainings of their own stay below {}",
                       ends[j]->seed, ends[i]->seed, ends[j]->name(), ends[i]->name(), cosine, kOneTraining),
-          "--adapter " + row, kOneRunHint);
+          "--adapter " + row,
+          "give each seed the run that was trained with it, or choose one of the --seeds");
     }
   }
   if (most < least) return still;
-  const auto cosines = fmt::format("{:.2f}", least) == fmt::format("{:.2f}", most)
-                           ? fmt::format("a cosine of {:.2f}", least)
-                           : fmt::format("cosines of {:.2f} to {:.2f}", least, most);
-  return fmt::format(" Between runs, what they change of the base model has {}.{}", cosines, still);
+  const auto first = fmt::format("{:.2f}", least), last = fmt::format("{:.2f}", most);
+  return fmt::format(" Between runs, what they change of the base model has {}.{}",
+                     first == last ? "a cosine of " + first : fmt::format("cosines of {} to {}", first, last),
+                     still);
 }
 
 std::string check_row(const Json& row, const BackboneSource& source, bool uses_ema) {
@@ -238,11 +232,11 @@ std::string check_row(const Json& row, const BackboneSource& source, bool uses_e
     if (one.is_end) ends.push_back(&one);
   }
   const auto runs = std::ssize(row.at("runs"));
-  // Of one run of whole networks gigabytes would be read for nothing.
+  // For one run of whole networks this would read gigabytes in vain.
   const auto more = runs > 1 || !has_networks ? compare_runs(name, ends, bases) : std::string();
-  const std::vector<std::string> said(forms.begin(), forms.end());
+  const std::vector<std::string> names(forms.begin(), forms.end());
   return fmt::format("{}: {} of {}, fit for {}: {}.{}", name, counted(std::ssize(checkpoints), "checkpoint"),
-                     counted(runs, "run"), source.name, join(said, "; "), more);
+                     counted(runs, "run"), source.name, join(names, "; "), more);
 }
 
 }  // namespace

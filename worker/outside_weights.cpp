@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
 #include "trainers/loop/run_state.h"
+#include "trainers/optimisation/named_tensors.h"
 #include "worker/fitting_backbones.h"
 
 namespace harness {
@@ -16,24 +16,18 @@ namespace {
 constexpr auto kNetworkStem = "diffusion_pytorch_model";
 constexpr auto kWholeNetwork = "a whole network";
 
-std::vector<NamedTensor> copies(const std::vector<NamedTensor>& weights) {
-  std::vector<NamedTensor> own;
-  for (const auto& [name, tensor] : weights) own.push_back({name, tensor.detach().clone()});
-  return own;
-}
-
 void require_finite(const std::string& name, const torch::Tensor& tensor, const std::string& place) {
   if (torch::isfinite(tensor).all().item<bool>()) return;
   throw Error(fmt::format("tensor {} holds values that are not finite", name), place,
-              "the checkpoint is broken: leave it out");
+              "the checkpoint is broken: remove it");
 }
 
 OutsideWeights read_own(const OutsideCheckpoint& found, Backbone& backbone) {
   OutsideWeights weights{.raw = {}, .averages = {}, .form = "a checkpoint of this project's"};
   load_checkpoint(found.folder, false, backbone);
-  weights.raw = copies(backbone.trainable());
+  weights.raw = copies_of(backbone.trainable());
   load_checkpoint(found.folder, true, backbone);
-  weights.averages = copies(backbone.trainable());
+  weights.averages = copies_of(backbone.trainable());
   return weights;
 }
 
@@ -53,13 +47,21 @@ OutsideWeights read_fitting(const OutsideCheckpoint& found, Backbone& backbone) 
 
 }  // namespace
 
+torch::Tensor read_tensor(const ModelWeights& weights, const std::string& name, at::IntArrayRef shape) {
+  TensorMap one = {{name, torch::scalar_tensor(0.0F).expand(shape)}};
+  load_state(
+      one, weights, {}, [&](const std::string& key) { return key == name ? key : std::string(); }, "");
+  return one.at(name);
+}
+
 torch::ScalarType stored_type(const TensorEntry& entry) {
   if (entry.dtype == Dtype::kBF16) return torch::kBFloat16;
   return entry.dtype == Dtype::kF16 ? torch::kFloat16 : torch::kFloat32;
 }
 
 OutsideWeights read_outside(const OutsideCheckpoint& found, const std::string& name, Backbone& backbone) {
-  auto weights = naming_what_fits(found, name, backbone, [&] { return read_fitting(found, backbone); });
+  OutsideWeights weights;
+  naming_what_fits(found, name, backbone, [&] { weights = read_fitting(found, backbone); });
   for (const auto* all : {&weights.raw, &weights.averages})
     for (const auto& [key, tensor] : *all) require_finite(key, tensor, found.folder.string());
   return weights;
@@ -80,7 +82,7 @@ OutsideMovement::OutsideMovement(const OutsideCheckpoint& found, const std::stri
     }
     network_ = ModelWeights::open(found.folder, stem);
     if (!is_own) return load_into(network, *network_, {.read = false});
-    TensorMap trained;  // without what is not: a table of positions
+    TensorMap trained;  // without the table of positions
     for (const auto& [key, tensor] : backbone.trainable()) trained[key] = tensor;
     load_state(trained, *network_, {.read = false}, {}, "");
   });
@@ -96,11 +98,9 @@ torch::Tensor OutsideMovement::moved(const std::string& parameter, const torch::
     const auto low_rank = update(parameter);
     return base + low_rank.b.mm(low_rank.a) * low_rank.scale;
   }
-  TensorMap one = {{parameter, torch::scalar_tensor(0.0F).expand(base.sizes())}};
-  load_state(
-      one, *network_, {}, [&](const std::string& key) { return key == parameter ? key : std::string(); }, "");
-  require_finite(parameter, one.at(parameter), network_->where());
-  return one.at(parameter);
+  const auto values = read_tensor(*network_, parameter, base.sizes());
+  require_finite(parameter, values, network_->where());
+  return values;
 }
 
 torch::ScalarType OutsideMovement::type(const std::string& parameter) const {

@@ -10,9 +10,7 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
-#include <cstdlib>
 
-#include "core/event_log.h"
 #include "core/files.h"
 #include "core/host.h"
 #include "core/source_sums/source_sums.h"
@@ -23,7 +21,7 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kAliveMilliseconds = 2000;
+constexpr int kHeartbeatMilliseconds = 2000;
 constexpr double kSyncSeconds = 5;
 
 double now_seconds() {
@@ -46,7 +44,7 @@ double peak_rss_mb() {
 
 volatile std::sig_atomic_t terminated = 0;
 
-/// A batch system that takes the machine back sends it some time before SIGKILL.
+/// Batch systems send it some time before SIGKILL.
 void stop_on_sigterm() {
   struct sigaction action {};
   action.sa_handler = [](int) { terminated = 1; };
@@ -54,11 +52,11 @@ void stop_on_sigterm() {
   ::sigaction(SIGTERM, &action, nullptr);
 }
 
-/// A killed orchestrator leaves a worker that ends after its shard or epoch: wait for it to free the log.
+/// The worker of a killed orchestrator ends after its shard or epoch, and then unlocks the log.
 std::filesystem::path wait_until_free(const std::filesystem::path& log) {
-  constexpr auto kPatience = std::chrono::seconds(20);
+  constexpr auto kTimeout = std::chrono::seconds(20);
   const auto start = std::chrono::steady_clock::now();
-  while (event_log_is_held(log) && std::chrono::steady_clock::now() - start < kPatience) {
+  while (event_log_is_held(log) && std::chrono::steady_clock::now() - start < kTimeout) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   return log;
@@ -67,7 +65,9 @@ std::filesystem::path wait_until_free(const std::filesystem::path& log) {
 }  // namespace
 
 Reporter::Reporter(const WorkerJob& job, bool is_root)
-    : folder_(job.folder), is_heard_(is_root && !is_set("HARNESS_DETACHED")), started_(now_seconds()) {
+    : folder_(job.folder),
+      has_orchestrator_(is_root && !is_set("HARNESS_DETACHED")),
+      started_(now_seconds()) {
   stop_on_sigterm();
   if (!is_root) return;
   const auto log = job.folder / kEventLog;
@@ -85,14 +85,14 @@ Reporter::Reporter(const WorkerJob& job, bool is_root)
          {"sources", sources_sha256()},
          {job.device_field(), device_identity(job.device)},
          {"threads", job.threads}});
-  if (!is_heard_) return;
+  if (!has_orchestrator_) return;
   if (::pipe2(end_pipe_, O_CLOEXEC) != 0)
     throw Error("cannot make a pipe", "harness-worker", "", Status::kFailed);
   watcher_ = std::thread([this] { watch(); });
 }
 
 Reporter::~Reporter() {
-  if (!is_heard_) return;
+  if (!has_orchestrator_) return;
   ::close(end_pipe_[1]);
   watcher_.join();
   ::close(end_pipe_[0]);
@@ -102,22 +102,22 @@ void Reporter::event(Json event) {
   if (!log_) return;
   const std::lock_guard lock(mutex_);
   log_->append(finite_or_null(std::move(event)));
-  // Readers on other machines see what has left this one.
-  if (is_heard_ || now_seconds() - synced_ < kSyncSeconds) return;
+  // Readers on other machines see synced events only.
+  if (has_orchestrator_ || now_seconds() - synced_ < kSyncSeconds) return;
   log_->sync();
   synced_ = now_seconds();
 }
 
 void Reporter::wake() {
-  say("wake\n");
+  send("wake\n");
 }
 
 void Reporter::progress(double done, double total, const std::string& unit, double images,
                         const std::string& text) {
-  if (!begun_) begun_ = now_seconds();
+  if (!work_started_) work_started_ = now_seconds();
   const Json value =
       finite_or_null({{"done", done}, {"total", total}, {"unit", unit}, {"images", images}, {"text", text}});
-  say("progress " + value.dump() + "\n");
+  send("progress " + value.dump() + "\n");
 }
 
 void Reporter::completed(Json summary) {
@@ -126,7 +126,7 @@ void Reporter::completed(Json summary) {
                {"wall_seconds", now_seconds() - started_},
                {"peak_rss_mb", peak_rss_mb()},
                {"summary", std::move(summary)}};
-  if (begun_) done["start_seconds"] = *begun_ - started_;
+  if (work_started_) done["start_seconds"] = *work_started_ - started_;
   event(std::move(done));
   if (log_) log_->sync();
   wake();
@@ -145,9 +145,9 @@ bool Reporter::should_stop() const {
   return stop_ || terminated != 0 || is_superseded() || is_cancelled();
 }
 
-/// A signal that Slurm was to send before there was a process to get it.
+/// By the marker of a cancellation before there was a process to signal.
 bool Reporter::is_cancelled() const {
-  if (!log_ || is_heard_) return false;
+  if (!log_ || has_orchestrator_) return false;
   const auto job = environment("SLURM_JOB_ID");
   const auto marker = folder_ / kStopMarker;
   std::error_code absent;
@@ -158,9 +158,9 @@ bool Reporter::is_superseded() const {
   return log_ && log_->is_superseded();
 }
 
-void Reporter::say(const std::string& line) {
-  if (!is_heard_) return;
-  // A pipe that nobody reads any more only means that the orchestrator has gone; the log is the record.
+void Reporter::send(const std::string& line) {
+  if (!has_orchestrator_) return;
+  // A closed pipe only means that the orchestrator has ended; the log is the record.
   if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) stop_ = true;
 }
 
@@ -168,13 +168,13 @@ void Reporter::watch() {
   std::array<pollfd, 2> files{pollfd{STDIN_FILENO, POLLIN, 0}, pollfd{end_pipe_[0], POLLIN, 0}};
   std::array<char, 256> bytes;
   while (true) {
-    const int ready = ::poll(files.data(), files.size(), kAliveMilliseconds);
-    if (ready == 0) say("alive\n");
+    const int ready = ::poll(files.data(), files.size(), kHeartbeatMilliseconds);
+    if (ready == 0) send("alive\n");
     if (ready <= 0) continue;
     if (files[1].revents != 0) return;
     if (::read(STDIN_FILENO, bytes.data(), bytes.size()) > 0) continue;
     stop_ = true;
-    files[0].fd = -1;  // from now on poll leaves it out
+    files[0].fd = -1;  // poll ignores it from now on
   }
 }
 

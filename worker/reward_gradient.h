@@ -8,11 +8,11 @@
 
 namespace harness {
 
-/// Throws Error, naming the tasks that would do, where the method follows the gradient of the reward and the
-/// task's scorer has none. `where`: what named both.
+/// Throws Error (`where`), naming the tasks with a gradient, if the method follows the gradient of the reward
+/// and the task's scorer has none.
 void require_reward_gradient(const Method& method, const std::string& task, const std::string& where);
 
-/// TrainHooks::reward_gradient of a task by the job's scorers, which outlive it; null where there is none.
+/// TrainHooks::reward_gradient by the job's scorers, which must outlive it; null if there is none.
 decltype(TrainHooks::reward_gradient) reward_gradient_of(const std::string& task, const Scorers& scorers);
 
 }  // namespace harness

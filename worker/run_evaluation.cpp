@@ -6,7 +6,6 @@
 #include "backbones/backbone.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "core/processes/worker_pool.h"
 #include "core/sha256.h"
 #include "trainers/loop/run_state.h"
 #include "trainers/loop_settings.h"
@@ -20,15 +19,14 @@ namespace {
 
 void load_planned_checkpoint(const WorkerJob& job, Backbone& backbone, bool ema) {
   if (job.get<int>("step") == 0) return;
-  if (const auto manifest = job.path("checkpoint") / "manifest.json";
-      !job.checkpoint_sha256.empty() && sha256_file(manifest) != job.checkpoint_sha256) {
-    throw Error("is not the manifest that the training recorded", manifest.string(),
+  const auto folder = job.path("checkpoint");
+  if (!job.has_planned_manifest()) {
+    throw Error("is not the manifest that the training recorded", (folder / "manifest.json").string(),
                 "the checkpoint was changed: put it back, or train the run again with --fresh",
                 Status::kFailed);
   }
-  load_checkpoint(job.path("checkpoint"), ema, backbone);
-  auto* adapter = backbone.adapter();
-  if (adapter != nullptr && adapter->merges_exactly()) adapter->merge();
+  load_checkpoint(folder, ema, backbone);
+  merge_adapter(backbone);
 }
 
 BackboneSource source_of(const WorkerJob& job, const std::vector<Prompt>& prompts) {
@@ -37,16 +35,15 @@ BackboneSource source_of(const WorkerJob& job, const std::vector<Prompt>& prompt
   return source;
 }
 
-/// Writes the image while the caller goes on. Result: the file's checksum. Throws Error where the image was
-/// made before and had another one.
+/// Writes the image asynchronously. The file's checksum; Error if the image was made before with another one.
 std::future<std::string> written(Image image, std::filesystem::path file, std::string before) {
   return std::async(
       std::launch::async, [image = std::move(image), file = std::move(file), before = std::move(before)] {
         const auto bytes = png_bytes(image);
         auto sum = sha256_hex(bytes);
         if (!before.empty() && sum != before)
-          throw Error("is gone, and this machine or build draws another image than the one that was scored",
-                      file.string(), "put the file back, or draw anew with --fresh", Status::kFailed);
+          throw Error("is missing, and this machine or build generates another image than the scored one",
+                      file.string(), "put the file back, or start over with --fresh", Status::kFailed);
         write_file(file, bytes);
         return sum;
       });
@@ -66,32 +63,18 @@ class Evaluation {
         weights_(hold_weights(job)),
         backbone_(Backbone::load(source_of(job, prompts_))),
         schedule_(schedule_for(*backbone_, settings_.grid, settings_.steps, settings_.shift)),
-        scoring_(job, ranks, reporter, keys_of(prompts_), shard_size_),
-        pool_(job.shards_at_once(), use_one_thread) {
+        scoring_(job, ranks, reporter, prompts_, 1, shard_size_) {
     load_planned_checkpoint(job, *backbone_, settings_.use_ema);
     weights_.expect_unchanged();
-    make_folder(job.folder / "images");
   }
 
   bool run() {
-    const auto text = [this](const ImageKey& key) { return text_of(key); };
-    if (!scoring_.run(pool_, text, [this](std::size_t begin) { return draw(begin); })) return false;
+    if (!scoring_.run([this](std::size_t begin) { return generate(begin); })) return false;
     reporter_.completed(summary());
     return true;
   }
 
  private:
-  static std::vector<ImageKey> keys_of(const std::vector<Prompt>& prompts) {
-    std::vector<ImageKey> keys;
-    for (const auto& prompt : prompts) keys.push_back({prompt.position, 0});
-    return keys;
-  }
-
-  ScorerText text_of(const ImageKey& key) const {
-    const auto& prompt = *std::ranges::find(prompts_, key.position, &Prompt::position);
-    return {prompt.text, prompt.target};
-  }
-
   Json summary() {
     std::vector<int> changed;
     Fallback last;
@@ -101,22 +84,19 @@ class Evaluation {
         last = *fallback;
       }
     }
-    Json notes = Json::array();
+    std::vector<std::string> notes;
     if (!changed.empty()) {
       notes.push_back(
           fmt::format("{} of {} targets do not fit {} and are drawn with the fallback described in {}.",
                       changed.size(), prompts_.size(), last.limit, last.rule));
     }
-    const auto scorers = scoring_.scorers_report();
-    for (const auto& note : scorers.notes) notes.push_back(note);
-    return {{"images", prompts_.size()},
-            {"scorers_replaced", scorers.replaced},
-            {"drawn_by_fallback", changed},
-            {"table_notes", std::move(notes)}};
+    auto summary = scoring_.summary(std::move(notes));
+    summary["drawn_by_fallback"] = changed;
+    return summary;
   }
 
-  /// A short last shard is filled up with its last prompt: a row's bits depend on the shard's size.
-  std::vector<WaitingImage> draw(std::size_t begin) {
+  /// A short last shard repeats its last prompt: a row's bits depend on the shard's size.
+  std::vector<PendingImage> generate(std::size_t begin) {
     std::vector<const Prompt*> chosen;
     std::vector<SampleAddress> rows;
     std::vector<PromptText> texts;
@@ -131,19 +111,19 @@ class Evaluation {
     auto images = backbone_->decode(
         sample_ode(*backbone_, schedule_, settings_.guidance, std::move(noise), backbone_->encode(texts)),
         texts);
-    std::vector<WaitingImage> waiting;
+    std::vector<PendingImage> pending;
     for (std::size_t i = 0; i < images.size() && begin + i < prompts_.size(); ++i) {
       const auto path = fmt::format("images/{:04}.png", chosen[i]->position);
       const ImageKey key{chosen[i]->position, 0};
       if (!scoring_.needs_work(key)) continue;
-      auto score = scoring_.score(key, {texts[i].text, texts[i].target}, images[i]);
-      waiting.push_back(
+      auto score = scoring_.score(key, images[i]);
+      pending.push_back(
           {.key = key,
            .path = path,
            .sha256 = written(std::move(images[i]), job_.folder / path, scoring_.recorded_sha256(key)),
            .score = std::move(score)});
     }
-    return waiting;
+    return pending;
   }
 
   const WorkerJob& job_;
@@ -156,7 +136,6 @@ class Evaluation {
   std::unique_ptr<Backbone> backbone_;
   Schedule schedule_;
   ImageScoring scoring_;
-  WorkerPool pool_;
 };
 
 }  // namespace

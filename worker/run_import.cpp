@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "core/error.h"
 #include "core/files.h"
 #include "trainers/loop/run_state.h"
@@ -19,7 +17,10 @@ bool run_import(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
   const auto planned = job.get<Json>("imported"), settings = job.get<Json>("settings");
   std::string form;
   double done = 0;
-  reporter.progress(done, static_cast<double>(planned.size()), "checkpoints", 0, "");
+  const auto report_progress = [&] {
+    reporter.progress(done, static_cast<double>(planned.size()), "checkpoints", 0, "");
+  };
+  report_progress();
   for (const auto& step : settings.at("checkpoints")) {
     if (reporter.should_stop()) return false;
     const auto number = step.dump();
@@ -43,7 +44,7 @@ bool run_import(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
                     {"clip_fraction", nullptr}});
     reporter.wake();
     ++done;
-    reporter.progress(done, static_cast<double>(planned.size()), "checkpoints", 0, "");
+    report_progress();
   }
   reporter.completed({{"checkpoints", planned.size()}, {"form", form}});
   return true;

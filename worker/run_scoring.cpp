@@ -26,17 +26,17 @@ constexpr std::size_t kShard = 8;  // images
 constexpr const char* kNoImage = "there is no image";
 
 std::map<ImageKey, SummedImage> listed_files(const WorkerJob& job) {
-  const auto file = job.path("checkpoint") / kImageListFile;
-  if (const auto manifest = job.path("checkpoint") / "manifest.json";
-      (!job.checkpoint_sha256.empty() && sha256_file(manifest) != job.checkpoint_sha256) ||
-      read_json(manifest).at("files").at(file.filename().string()) != sha256_file(file)) {
+  const auto folder = job.path("checkpoint");
+  const auto file = folder / kImageListFile;
+  if (!job.has_planned_manifest() ||
+      read_json(folder / "manifest.json").at("files").at(file.filename().string()) != sha256_file(file)) {
     throw Error("is not the list of images that was planned with", file.string(),
                 "repeat the command with --fresh", Status::kFailed);
   }
   std::map<ImageKey, SummedImage> files;
   for (auto& image : read_image_list(file)) files[{image.position, image.sample}] = std::move(image);
   if (!job.paths.contains(kNamesPath)) return files;
-  // The same images were found under other names since.
+  // The same images may have other names since.
   for (const auto& image : read_image_list(job.path(kNamesPath))) {
     const auto known = files.find({image.position, image.sample});
     if (known != files.end() && known->second.sha256 == image.sha256) known->second.name = image.name;
@@ -51,11 +51,11 @@ std::vector<MetricInfo> metrics_of(const WorkerJob& job) {
   return metrics;
 }
 
-/// What the log holds of the images, counted for the table.
+/// Counts of the logged images for the table's notes.
 class GivenCounts {
  public:
   explicit GivenCounts(const fs::path& log) {
-    std::map<ImageKey, std::string> last;  // texts take less room than JSON, of a million images
+    std::map<ImageKey, std::string> last;  // texts take less memory than JSON
     for (const auto& event : Events(log)) {
       if (event.value("type", "") == "sample")
         last[{event.at("position"), event.at("sample")}] = event.value("given", Json::object()).dump();
@@ -64,7 +64,7 @@ class GivenCounts {
   }
 
   /// `{row}` becomes the row's name where a table shows it.
-  Json notes(std::size_t images) const {
+  std::vector<std::string> notes(std::size_t images) const {
     std::vector<std::string> parts;
     for (const auto& [problem, prompts] : problems_) {
       const auto count = fmt::format("{} of {}", prompts.size(), images);
@@ -78,7 +78,7 @@ class GivenCounts {
       for (const auto& [size, number] : sizes_) texts.push_back(fmt::format("{} of {}", number, size));
       parts.push_back("sizes differ (" + join(texts, ", ") + ")");
     }
-    if (parts.empty()) return Json::array();
+    if (parts.empty()) return {};
     return {fmt::format("Images of {{row}}: {}.", join(parts, "; "))};
   }
 
@@ -103,7 +103,7 @@ class GivenCounts {
   std::map<std::string, std::int64_t> remarks_, sizes_;
 };
 
-/// Scores images that another system drew.
+/// Scores images that another system generated.
 class GivenScoring {
  public:
   GivenScoring(const WorkerJob& job, const Ranks& ranks, Reporter& reporter)
@@ -114,45 +114,28 @@ class GivenScoring {
         samples_(job.get<int>("samples")),
         files_(listed_files(job)),
         metrics_(metrics_of(job)),
-        scoring_(job, ranks, reporter, take_prompts(), kShard),
-        pool_(job.shards_at_once(), use_one_thread) {
-    make_folder(job.folder / "images");
-  }
+        scoring_(job, ranks, reporter, evaluated_prompts(job), samples_, kShard) {}
 
   bool run() {
-    const auto text = [this](const ImageKey& key) { return text_of(key); };
-    if (!scoring_.run(pool_, text, [this](std::size_t begin) { return read(begin); })) return false;
+    if (!scoring_.run([this](std::size_t begin) { return read(begin); })) return false;
     const GivenCounts counts(job_.folder / kEventLog);
-    auto notes = counts.notes(scoring_.images().size());
-    const auto scorers = scoring_.scorers_report();
-    for (const auto& note : scorers.notes) notes.push_back(note);
-    reporter_.completed({{"images", scoring_.images().size()},
-                         {"scorers_replaced", scorers.replaced},
-                         {"image_size", counts.size()},
-                         {"table_notes", std::move(notes)}});
+    auto summary = scoring_.summary(counts.notes(scoring_.images().size()));
+    summary["image_size"] = counts.size();
+    reporter_.completed(std::move(summary));
     return true;
   }
 
  private:
-  std::vector<ImageKey> take_prompts() {
-    std::vector<ImageKey> keys;
-    for (auto& prompt : evaluated_prompts(job_)) {
-      for (int sample = 0; sample < samples_; ++sample) keys.push_back({prompt.position, sample});
-      prompts_.emplace(prompt.position, std::move(prompt));
-    }
-    return keys;
-  }
-
-  std::vector<WaitingImage> read(std::size_t begin) {
-    std::vector<WaitingImage> waiting;
+  std::vector<PendingImage> read(std::size_t begin) {
+    std::vector<PendingImage> pending;
     const auto& images = scoring_.images();
     for (auto i = begin; i < std::min(begin + kShard, images.size()); ++i) {
-      if (scoring_.needs_work(images[i])) waiting.push_back(read(images[i]));
+      if (scoring_.needs_work(images[i])) pending.push_back(read(images[i]));
     }
-    return waiting;
+    return pending;
   }
 
-  WaitingImage read(const ImageKey& key) {
+  PendingImage read(const ImageKey& key) {
     const auto listed = files_.find(key);
     if (listed == files_.end()) return without(key, "", kNoImage);
     const auto& [name, sha256] = std::tie(listed->second.name, listed->second.sha256);
@@ -181,7 +164,7 @@ class GivenScoring {
                          : fmt::format("images/{:04}-{}.png", key.position, key.sample);
   }
 
-  WaitingImage scored(const ImageKey& key, GivenImage&& given) {
+  PendingImage scored(const ImageKey& key, GivenImage&& given) {
     const auto path = path_of(key);
     write_file(job_.folder / path, given.png);
     Json facts = {{"size", fmt::format("{} x {} pixels", given.image.width, given.image.height)}};
@@ -189,17 +172,12 @@ class GivenScoring {
     return {.key = key,
             .path = path,
             .sha256 = ready(sha256_hex(given.png)),
-            .score = scoring_.score(key, text_of(key), given.image),
+            .score = scoring_.score(key, given.image),
             .given = std::move(facts)};
   }
 
-  ScorerText text_of(const ImageKey& key) const {
-    const auto& prompt = prompts_.at(key.position);
-    return {prompt.text, prompt.target};
-  }
-
   /// An image without values, for this reason.
-  WaitingImage without(const ImageKey& key, const std::string& sha256, const std::string& problem) const {
+  PendingImage without(const ImageKey& key, const std::string& sha256, const std::string& problem) const {
     return {.key = key,
             .path = "",
             .sha256 = ready(sha256),
@@ -210,13 +188,11 @@ class GivenScoring {
   const WorkerJob& job_;
   Reporter& reporter_;
   fs::path folder_;
-  fs::path kept_;  ///< an evaluation that kept the images, for those that are gone; or empty
+  fs::path kept_;  ///< an evaluation that kept the images, in place of missing files; or empty
   int samples_;
   std::map<ImageKey, SummedImage> files_;
   std::vector<MetricInfo> metrics_;
-  std::map<int, Prompt> prompts_;
   ImageScoring scoring_;
-  WorkerPool pool_;
 };
 
 }  // namespace

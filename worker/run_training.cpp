@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "backbones/backbone.h"
-#include "core/error.h"
 #include "core/event_log.h"
 #include "core/files.h"
 #include "core/streams.h"
@@ -28,7 +27,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// When to keep a resume point: a kill shall cost little work, and keeping them a small share of the time.
+/// When to write a resume point: a kill costs little work, and writing a tenth of the time at most.
 class ResumeSchedule {
  public:
   bool is_due() const { return Clock::now() - last_ >= std::max(kShortest, kShare * cost_); }
@@ -51,8 +50,7 @@ std::vector<TrainingPrompt> training_prompts(const WorkerJob& job) {
   return prompts;
 }
 
-/// A process that lived on after its job was taken over, or a machine that lost its power, may have left
-/// resume points of updates that the log does not hold.
+/// Updates in the log. After a takeover or a power cut there may be resume points of later ones.
 std::int64_t recorded_updates(const WorkerJob& job) {
   std::int64_t last = 0;
   for (const auto& event : Events(job.folder / kEventLog)) {
@@ -61,8 +59,7 @@ std::int64_t recorded_updates(const WorkerJob& job) {
   return last;
 }
 
-/// What a killed process was writing.
-void remove_what_was_begun(const WorkerJob& job) {
+void remove_unfinished_files(const WorkerJob& job) {
   for (const auto* folder : {"resume", "checkpoints"}) remove_asides(job.folder / folder);
 }
 
@@ -74,7 +71,7 @@ void require_same_source(const WorkerJob& job) {
                         job.file());
 }
 
-/// A training run, and what is told of it.
+/// A training run and its reports.
 class Training {
  public:
   Training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter)
@@ -116,7 +113,7 @@ class Training {
 
   TrainJob train_job() const {
     const auto seed = static_cast<std::uint32_t>(job_.get<std::int64_t>("seed"));
-    // What a method samples does not depend on the latent, which is known once the model is loaded.
+    // What a method samples does not depend on the latent, which is unknown until the model is loaded.
     TrainJob training{.settings = with_forests(given_, *method_of(kAnyLatentSize).method, seed, where_),
                       .seed = seed,
                       .prompts = training_prompts(job_),
@@ -134,7 +131,7 @@ class Training {
     hooks.reward_gradient = reward_gradient_of(task_, *scoring_);
     hooks.on_resume = [this](std::int64_t update) {
       reporter_.event({{"type", "resumed"}, {"resumed_from", update}});
-      tell_progress(update, "");
+      report_progress(update, "");
     };
     hooks.on_update = [this](const UpdateRecord& update) { record(update); };
     hooks.on_checkpoint = [this](const WrittenCheckpoint& checkpoint) { record(checkpoint); };
@@ -165,7 +162,7 @@ class Training {
   }
 
   void record(const UpdateRecord& u) {
-    // Encoders may have been read since; from the first record on, all there is to read has been.
+    // At the first record all files, text encoders too, have been read.
     if (!std::exchange(is_recorded_, true)) weights_.expect_unchanged();
     reporter_.event({{"type", "update"},
                      {"update_index", u.update_index},
@@ -175,10 +172,10 @@ class Training {
                      {"stats", u.stats},
                      {"per_step", u.per_step}});
     reporter_.wake();
-    tell_progress(u.update_index, fmt::format("reward {:.3f}", u.stats.at("reward_mean")));
+    report_progress(u.update_index, fmt::format("reward {:.3f}", u.stats.at("reward_mean")));
   }
 
-  void tell_progress(std::int64_t update, const std::string& text) {
+  void report_progress(std::int64_t update, const std::string& text) {
     const auto& settings = training_.settings;
     const auto images_per_update = static_cast<double>(settings.images_per_epoch()) /
                                    static_cast<double>(settings.updates_of_an_epoch());
@@ -195,13 +192,7 @@ class Training {
                      {"lambda_late", or_null(c.lambda_late)},
                      {"lambda_late_last", or_null(c.lambda_late_last)},
                      {"clip_fraction", or_null(c.clip_fraction)},
-                     {"spent",
-                      {{"seconds", c.spent.seconds},
-                       {"scorer_seconds", c.spent.scorer_seconds},
-                       {"core_seconds", c.spent.core_seconds},
-                       {"gpu_busy_seconds", or_null(c.spent.gpu_busy_seconds)},
-                       {"peak_bytes", c.spent.peak_bytes},
-                       {"weight_copies", c.spent.weight_copies}}}});
+                     {"spent", c.spent.to_json()}});
     reporter_.wake();
   }
 
@@ -250,7 +241,7 @@ class Training {
 
 bool run_training(const WorkerJob& job, const Ranks& ranks, Reporter& reporter) {
   require_same_source(job);
-  if (ranks.is_root()) remove_what_was_begun(job);
+  if (ranks.is_root()) remove_unfinished_files(job);
   return Training(job, ranks, reporter).run();
 }
 

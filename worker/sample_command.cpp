@@ -34,7 +34,7 @@ struct SampleRequest {
   bool json = false;
 };
 
-/// The shape of the adapter of this project's checkpoint, where the backbone leaves it as a choice.
+/// Takes on the adapter's shape of this project's checkpoint if the backbone leaves it as a choice.
 void choose_adapter(SampleRequest& r) {
   const auto& found = r.lora.emplace(find_outside_checkpoint(r.lora_place));
   if (found.form != OutsideForm::kHarness) return;
@@ -85,7 +85,7 @@ struct Sampler {
   double guidance = 1;
 };
 
-/// As the request says, else as the backbone is usually sampled.
+/// The request's values, else the backbone's usual ones.
 Sampler sampler_of(const SampleRequest& r, const Backbone& backbone) {
   const auto settings = read_evaluate_settings(Json::object(), "sample");
   const auto usual = backbone.usual_sampler();
@@ -100,12 +100,11 @@ void apply_checkpoint(const SampleRequest& r, Backbone& backbone) {
   } else {
     read_outside(*r.lora, r.source.name, backbone);
   }
-  auto* adapter = backbone.adapter();
-  if (adapter != nullptr && adapter->merges_exactly()) adapter->merge();
+  merge_adapter(backbone);
 }
 
-/// What of the prompt no text encoder reads.
-void tell_cut(const SampleRequest& r) {
+/// Reports the part of the prompt that no text encoder reads.
+void report_truncation(const SampleRequest& r) {
   const TextLimits limits(r.source.folder, r.source.choices.text_tokens);
   const auto found = reading_of(limits, r.prompt.text, r.prompt.target);
   if (found.text != TextLimits::Reading::kCut) return;
@@ -136,7 +135,7 @@ int sample_command(const Json& request) {
               {"height", images[0].height}};
   const auto fallback = backbone.fallback(r.prompt);
   if (backbone_type(r.source.name).needs_target) answer["fits"] = !fallback;
-  tell_cut(r);
+  report_truncation(r);
   if (fallback) tell("note: the text does not fit {}; drawn as {}\n", fallback->limit, fallback->drawn);
   put("{}\n", r.json ? answer.dump() : r.output);
   return 0;

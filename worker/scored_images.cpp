@@ -1,7 +1,6 @@
 #include "worker/scored_images.h"
 
 #include <algorithm>
-#include <string>
 
 #include "core/event_log.h"
 #include "core/sha256.h"
@@ -17,7 +16,7 @@ bool AskedAgain::wants(const std::string& metric, const std::string& reason) con
 
 namespace {
 
-/// Whether the file of an image is the one that its event tells of; true where the event tells of none.
+/// Whether the file of an image is the recorded one, or none is recorded.
 bool is_kept(const std::filesystem::path& folder, const Json& event) {
   const auto path = event.value("path", "");
   const auto file = folder / path;

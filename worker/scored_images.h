@@ -16,32 +16,32 @@ struct ImageKey {
   auto operator<=>(const ImageKey&) const = default;
 };
 
-/// Which missing scores of an evaluation that has ended once, complete or not, are asked for again.
+/// Which missing scores of an evaluation that has ended, complete or not, are asked for again.
 struct AskedAgain {
-  std::vector<std::string> metrics = {};  ///< of these; others are left as they are
-  bool all = false;  ///< whatever the reason; else those that may pass (is_passing_reason)
+  std::vector<std::string> metrics = {};
+  bool all = false;  ///< for any reason; else only passing ones (is_passing_reason)
 
   bool wants(const std::string& metric, const std::string& reason) const;
-  /// Whether a sample event lacks a value of one of these metrics that is asked for.
+  /// Whether a sample event lacks a wanted value of a metric `of`.
   bool wants_of(const Json& event, const std::vector<std::string>& of) const;
 };
 
-/// What the event log of an evaluation holds when its worker starts.
+/// The state of an evaluation by its event log.
 struct ScoredImages {
-  std::map<ImageKey, Json> scorers;  ///< each image that needs no work -> state of the scorers after it
-  std::map<ImageKey, Json> failed;   ///< those whose missing scores are asked for again -> their last event
-  std::map<ImageKey, std::map<std::string, std::string>> reasons;  ///< image -> metric without value -> why
-  std::vector<std::filesystem::path> lost;  ///< files of images that the log has, gone or with other bytes
-  bool again = false;         ///< the evaluation has ended once: what failed in it is scored again
-  bool was_complete = false;  ///< and had every image then
+  std::map<ImageKey, Json> scorers;  ///< complete images -> state of the scorers after each
+  std::map<ImageKey, Json> failed;   ///< images to score again -> their last event
+  std::map<ImageKey, std::map<std::string, std::string>>
+      reasons;                              ///< image -> metric without value -> reason
+  std::vector<std::filesystem::path> lost;  ///< missing or changed files of logged images
+  bool again = false;                       ///< the evaluation has ended: failures are scored again
+  bool was_complete = false;                ///< it ended with every image
 };
 
-/// What scorers did not give of the image of a sample event, with the reasons. A prompt that quotes no text
-/// and a file that cannot be read are no failures of theirs.
+/// The failures of scorers in a sample event: metric -> reason. Not a prompt without quoted text nor an
+/// unreadable file.
 std::map<std::string, std::string> failures_of(const Json& event);
 
-/// Of several samples of an image the last counts. An image whose file is not the one that was scored needs
-/// work: a power cut may have taken it.
+/// An image's last event counts. An image whose file is missing or changed (power cut) needs work.
 ScoredImages scored_images(const std::filesystem::path& log, const AskedAgain& asked);
 
 }  // namespace harness

@@ -43,7 +43,7 @@ Scorers open_scorers(const WorkerJob& job) {
                        .where = job.file()};
   };
   Scorers scorers;
-  // In the evaluators' order: the first is harness-scorer, which reads an image while the others score it.
+  // In order: the first, harness-scorer, reads an image while the others score it.
   for (const auto& evaluator : evaluators()) {
     if (!planned.contains(evaluator.name) || is_external(planned.at(evaluator.name))) continue;
     auto identity = planned.at(evaluator.name);

@@ -9,10 +9,10 @@
 
 namespace harness {
 
-/// The metrics that each scorer of a job gives, by its name.
+/// The metrics of a job's scorers, by scorer.
 std::map<std::string, std::vector<MetricInfo>> metrics_of_scorers(const WorkerJob& job);
 
-/// A job's scorers. Throws Error if one at hand is not the one of the identity (version, sources or files).
+/// Throws Error for a scorer that is not the planned one (version, sources or files).
 Scorers open_scorers(const WorkerJob& job);
 
 }  // namespace harness

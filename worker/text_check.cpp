@@ -19,7 +19,7 @@ PromptReading reading_of(const TextLimits& limits, const std::string& text, cons
 
 namespace {
 
-/// Indexes of the prompts that are longer than a scorer's text model reads.
+/// Indexes of the prompts that a scorer's text model truncates.
 Json cut_by(const std::string& folder, const Json& prompts) {
   const auto tokenizer = ClipTokenizer::load(folder);
   Json cut = Json::array();
@@ -30,7 +30,7 @@ Json cut_by(const std::string& folder, const Json& prompts) {
   return cut;
 }
 
-/// Of a backbone without a folder nothing.
+/// No limits for a backbone without a folder.
 TextLimits limits_of(const Json& request) {
   const auto folder = request.at("weights").get<std::string>();
   if (folder.empty()) return {folder, 0};

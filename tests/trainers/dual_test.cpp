@@ -3,17 +3,13 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "tests/trainers/step_fixture.h"
-#include "trainers/method.h"
+#include "tests/trainers/method_fixture.h"
 
 namespace harness {
 namespace {
 
-const MethodContext kOcr{.task = "ocr", .latent_size = 1152, .late_steps = 5};
-const double kTau = -std::log(0.95) / 5;
-
 std::unique_ptr<Method> dual(const Json& given = Json::object()) {
-  return make_method("dual", given, kOcr, "test").method;
+  return method_of("dual", given);
 }
 
 double beta(const Method& m) {
@@ -61,9 +57,8 @@ TEST(Dual, HugeOverspendStaysFinite) {
 TEST(Dual, LoopCoefficientsGiveTheGradientOfTheWholeLoss) {
   constexpr int kSteps = 3;
   constexpr double kS = 0.3, kDt = 0.1;
-  const auto method = make_method("dual", {{"clip_rule", "absolute"}, {"clip", 2e-3}, {"beta_init", 50.0}},
-                                  {"ocr", 8, kSteps}, "test")
-                          .method;
+  const auto method =
+      method_of("dual", {{"clip_rule", "absolute"}, {"clip", 2e-3}, {"beta_init", 50.0}}, {"ocr", 8, kSteps});
   const auto noise = normal(0, {3, kSteps, 2, 8}).to(torch::kFloat64);
   const auto old_mean = noise[0], next = old_mean + kS * noise[1];
   const auto advantages = torch::tensor({0.8, -1.1}, torch::kFloat64);
@@ -129,17 +124,13 @@ TEST(Dual, PositiveDeltaToleratesOverspending) {
 TEST(Dual, RefusesAStateThatIsNotItsOwnAndAStartAboveItsLargestMultiplier) {
   EXPECT_THROW(dual()->restore({{"beta", "high"}}, "resume/4/method.json"), Error);
   EXPECT_THROW(dual()->restore(Json::object(), "resume/4/method.json"), Error);
-  EXPECT_THROW(make_method("flow-grpo", Json::object(), kOcr, "t").method->restore({{"beta", 1}}, "resume"),
-               Error);
+  EXPECT_THROW(method_of("flow-grpo")->restore({{"beta", 1}}, "resume"), Error);
   EXPECT_THROW(dual({{"beta_init", 5.0}, {"beta_max", 2.0}}), Error);
 }
 
 TEST(Dual, LambdaNormTBaseKeepsItsNormaliserWithoutGradientButNotThePenalty) {
   const auto method = dual({{"base", "lambda-norm-t"}});
-  StepStats s{.s = 0.2, .dt = 0.1, .late = true, .latent_size = 1152};
-  s.y = torch::tensor({1e-3}, torch::kFloat64).requires_grad_();
-  s.lambda_center = torch::tensor({5e-3}, torch::kFloat64).requires_grad_();
-  s.lambda_var = s.lambda_center / 1152;
+  const auto s = stats_of({1e-3}, {5e-3});
   method->step(s).ratio.sum().backward();
   EXPECT_TRUE(s.y.grad().defined());
   EXPECT_FALSE(s.lambda_center.grad().defined());

@@ -2,16 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numeric>
 #include <set>
 
 #include "tests/error_of.h"
 #include "tests/recorded_cases.h"
+#include "tests/trainers/method_fixture.h"
 #include "trainers/forward/forward_method.h"
 #include "trainers/forward/snapshots.h"
 #include "trainers/forward/times.h"
 #include "trainers/parity/method_cases.h"
-#include "trainers/sampling/noise.h"
 
 namespace harness {
 namespace {
@@ -41,9 +40,7 @@ class Forward {
 };
 
 Tensor normals(std::uint32_t sample, torch::IntArrayRef shape) {
-  auto out = torch::empty(shape);
-  fill_normal({.seed = 11, .sample = sample}, {out.data_ptr<float>(), static_cast<std::size_t>(out.numel())});
-  return out.to(torch::kFloat64);
+  return normal(sample, shape, 11).to(torch::kFloat64);
 }
 
 /// Two draws of two groups of four samples, float64; velocities near the target, those of `snapshots` near v.
@@ -78,37 +75,34 @@ Tensor per_sample(const Tensor& values) {
   return values.unsqueeze(-1).unsqueeze(-1).unsqueeze(-1);
 }
 
-/// Largest error of autograd against central differences; what a loss holds constant stays as it is.
-double gradient_error(const ForwardMethod& method, ForwardStats stats) {
-  const auto [loss, gradient] = evaluated(method, stats);
-  const auto at = stats.v.detach();
-  stats.held_v = at;
-  double worst = 0;
-  const double h = 1e-6;
-  for (std::int64_t i = 0; i < at.numel(); ++i) {
-    const auto step = torch::zeros({at.numel()}, torch::kFloat64).index_fill(0, torch::tensor({i}), h);
-    const auto value = [&](double sign) {
-      stats.v = at + sign * step.view_as(at);
-      return method.forward(stats).loss.mean().item<double>();
-    };
-    const double numeric = (value(1) - value(-1)) / (2 * h);
-    worst = std::max(worst, std::abs(numeric - gradient.flatten()[i].item<double>()));
+/// Largest error of autograd against central differences, relative to the largest derivative.
+double gradient_error(const ForwardMethod& method, const ForwardStats& stats) {
+  const auto loss = [&](const ForwardStats& at) { return method.forward(at).loss.mean(); };
+  const auto [exact, numeric] = derivative_of(loss, stats, &ForwardStats::v, 1e-6);
+  EXPECT_GT(exact.abs().max().item<double>(), 0);
+  return relative_error(numeric, exact);
+}
+
+/// Calls body(name, method) with every method on the forward process; how many there are.
+template <class Body>
+int for_each_forward(const Body& body, const MethodContext& context = kContext) {
+  int found = 0;
+  for (const auto& [name, info] : methods()) {
+    const auto method = make_method(name, Json::object(), context, "test").method;
+    const auto* forward = dynamic_cast<const ForwardMethod*>(method.get());
+    if (forward == nullptr) continue;
+    ++found;
+    body(name, *forward);
   }
-  EXPECT_GT(gradient.abs().max().item<double>(), 0);
-  return worst / gradient.abs().max().item<double>();
+  return found;
 }
 
 // A new method needs no line here.
 TEST(ForwardMethods, EveryMethodsGradientIsTheDerivativeOfItsLoss) {
-  int found = 0;
-  for (const auto& [name, info] : methods()) {
-    const auto method = make_method(name, Json::object(), kContext, "test").method;
-    const auto* forward = dynamic_cast<const ForwardMethod*>(method.get());
-    if (forward == nullptr) continue;
-    ++found;
-    EXPECT_LT(gradient_error(*forward, stats_of(forward->forward_plan().velocities)), 1e-6) << name;
-  }
-  EXPECT_GE(found, 7);
+  const auto check = [](const std::string& name, const ForwardMethod& method) {
+    EXPECT_LT(gradient_error(method, stats_of(method.forward_plan().velocities)), 1e-6) << name;
+  };
+  EXPECT_GE(for_each_forward(check), 7);
 }
 
 TEST(ForwardMethods, TheGradientIsTheDerivativeWithOtherSettingsToo) {
@@ -126,19 +120,16 @@ TEST(ForwardMethods, TheGradientIsTheDerivativeWithOtherSettingsToo) {
 }
 
 TEST(ForwardMethods, EveryMethodSamplesWithoutNoiseAndKeepsWhatItNames) {
-  for (const auto& [name, info] : methods()) {
-    const auto method = make_method(name, Json::object(), kContext, "test").method;
-    const auto* forward = dynamic_cast<const ForwardMethod*>(method.get());
-    if (forward == nullptr) continue;
-    const auto plan = forward->plan({.steps = 10, .trained_steps = 10, .noise_level = 0.7, .guidance = 3});
+  for_each_forward([](const std::string& name, const ForwardMethod& method) {
+    const auto plan = method.plan({.steps = 10, .trained_steps = 10, .noise_level = 0.7, .guidance = 3});
     EXPECT_EQ(plan.steps.size(), 10u) << name;
     EXPECT_THAT(plan.trained(), IsEmpty()) << name;
     EXPECT_EQ(plan.steps[3].rule.kind, StepRule::Kind::kOde) << name;
     EXPECT_EQ(plan.guidance, 3) << name;
-    const Snapshots snapshots({{"w", torch::zeros({2})}}, kept_snapshots(*method, plan, "test"));
-    for (const auto& velocity : forward->forward_plan().velocities)
+    const Snapshots snapshots({{"w", torch::zeros({2})}}, kept_snapshots(method, plan, "test"));
+    for (const auto& velocity : method.forward_plan().velocities)
       EXPECT_TRUE(snapshots.has(velocity)) << name << velocity;
-  }
+  });
 }
 
 // METHODS 4.1: grad_v = -(10 t / (B D w)) (2c - 1) (x0hat - x0).
@@ -318,19 +309,16 @@ TEST(ForwardMethods, RefuseSettingsThatDoNotFit) {
 }
 
 TEST(ForwardMethods, FewStepsLowerTheDefaults) {
-  for (const auto& [name, info] : methods()) {
-    const auto usual = make_method(name, Json::object(), kContext, "test").method;
-    if (dynamic_cast<const ForwardMethod*>(usual.get()) == nullptr) continue;
-    for (const int steps : {1, 2, 3, 5}) {
-      auto context = kContext;
-      context.sampling_steps = steps;
-      const auto method = make_method(name, Json::object(), context, "test").method;
-      const auto* forward = dynamic_cast<const ForwardMethod*>(method.get());
-      const std::vector<float> sigmas = {1, 0.8F, 0.6F, 0.4F, 0.2F};
-      const auto t = forward_times(forward->forward_plan(), 1, 1, {{}},
+  const std::vector<float> sigmas = {1, 0.8F, 0.6F, 0.4F, 0.2F};
+  for (const int steps : {1, 2, 3, 5}) {
+    auto context = kContext;
+    context.sampling_steps = steps;
+    const auto check = [&](const std::string& name, const ForwardMethod& method) {
+      const auto t = forward_times(method.forward_plan(), 1, 1, {{}},
                                    std::span(sigmas).first(static_cast<std::size_t>(steps)));
       EXPECT_GE(t.size(0), 1) << name << steps;
-    }
+    };
+    for_each_forward(check, context);
   }
 }
 
@@ -415,13 +403,12 @@ class Forgetful : public ForwardMethod {
 };
 
 TEST(Snapshots, RefuseWhatNobodyKeepsOrUpdates) {
-  EXPECT_THAT(
-      message_of([] { kept_snapshots(Forgetful(), {.steps = {}}, "method forgetful"); }),
-      HasSubstr("method forgetful: the method asks for the weights \"older\", which it does not keep"));
+  EXPECT_THAT(message_of([] { kept_snapshots(Forgetful(), {.steps = {}}, "method forgetful"); }),
+              HasSubstr("method forgetful: the method uses the weights \"older\", which it does not keep"));
   const auto make = [](SnapshotRule rule) { return error_of([&] { Snapshots(weights_of(1), {rule}); }); };
-  EXPECT_THAT(make({.name = "old"}).what(), HasSubstr("a snapshot that nobody updates"));
+  EXPECT_THAT(make({.name = "old"}).what(), HasSubstr("a snapshot that is never updated"));
   EXPECT_THAT(make({.name = "old", .when = SnapshotRule::When::kEpoch, .value = 1, .end = 1}).what(),
-              HasSubstr("a snapshot that nobody updates"));
+              HasSubstr("a snapshot that is never updated"));
   EXPECT_EQ(make({.name = "old"}).status(), Status::kUsage);
   const Snapshots none(weights_of(1), {});
   EXPECT_THAT(message_of([&] { none.of("old"); }), HasSubstr("no weights \"old\" are kept"));
@@ -430,6 +417,7 @@ TEST(Snapshots, RefuseWhatNobodyKeepsOrUpdates) {
 // Times
 
 const std::vector<float> kSigmas = {1, 0.9F, 0.8F, 0.7F, 0.6F, 0.5F, 0.4F, 0.3F, 0.2F, 0.1F};
+const LatentShape kLatent{.channels = 2, .rows = 2, .columns = 3};
 const std::vector<SampleAddress> kRows = {{3, 0}, {3, 1}, {5, 0}, {5, 1}};
 
 ForwardPlan plan_of(TimeRule rule, DrawScope scope = DrawScope::kSample, int times = 4) {
@@ -468,12 +456,11 @@ TEST(ForwardTimes, LieWhereTheirRuleSays) {
 }
 
 TEST(ForwardTimes, AndNoiseAreSharedAsTheirScopeSays) {
-  const LatentShape latent{.channels = 2, .rows = 2, .columns = 3};
   for (const auto& rule : kRules) {
     for (const auto scope : {DrawScope::kSample, DrawScope::kPrompt, DrawScope::kAll}) {
       const auto plan = plan_of(rule, scope);
       const auto t = forward_times(plan, 42, 1, kRows, kSigmas);
-      const auto eps = forward_noise(plan, 42, 1, 0, 4, kRows, latent, torch::kCPU);
+      const auto eps = forward_noise(plan, 42, 1, 0, 4, kRows, kLatent, torch::kCPU);
       ASSERT_EQ(eps.sizes(), torch::IntArrayRef({4, 4, 2, 2, 3}));
       const auto shares = [&](std::int64_t i, std::int64_t j) {
         EXPECT_EQ(t.select(1, i).equal(t.select(1, j)), eps.select(1, i).equal(eps.select(1, j)));
@@ -487,7 +474,6 @@ TEST(ForwardTimes, AndNoiseAreSharedAsTheirScopeSays) {
 }
 
 TEST(ForwardTimes, AndNoiseFollowFromTheAddressWhateverTheShard) {
-  const LatentShape latent{.channels = 2, .rows = 2, .columns = 3};
   const std::vector<SampleAddress> one = {kRows[2]};
   for (const auto& rule : kRules) {
     const auto plan = plan_of(rule);
@@ -496,18 +482,17 @@ TEST(ForwardTimes, AndNoiseFollowFromTheAddressWhateverTheShard) {
                     .equal(forward_times(plan, 42, 1, one, kSigmas).select(1, 0)));
     EXPECT_FALSE(
         forward_times(plan, 42, 1, kRows, kSigmas).equal(forward_times(plan, 42, 2, kRows, kSigmas)));
-    EXPECT_TRUE(forward_noise(plan, 42, 1, 0, 4, kRows, latent, torch::kCPU)[3][2].equal(
-        forward_noise(plan, 42, 1, 3, 1, one, latent, torch::kCPU)[0][0]));
+    EXPECT_TRUE(forward_noise(plan, 42, 1, 0, 4, kRows, kLatent, torch::kCPU)[3][2].equal(
+        forward_noise(plan, 42, 1, 3, 1, one, kLatent, torch::kCPU)[0][0]));
   }
 }
 
 TEST(ForwardTimes, DrawsMayShareOneNoise) {
-  const LatentShape latent{.channels = 2, .rows = 2, .columns = 3};
   auto plan = plan_of(kRules[0]);
   plan.one_noise = true;
-  const auto eps = forward_noise(plan, 42, 1, 0, 3, kRows, latent, torch::kCPU);
+  const auto eps = forward_noise(plan, 42, 1, 0, 3, kRows, kLatent, torch::kCPU);
   EXPECT_TRUE(eps[0].equal(eps[2]));
-  EXPECT_TRUE(forward_noise(plan, 42, 1, 2, 1, kRows, latent, torch::kCPU)[0].equal(eps[0]));
+  EXPECT_TRUE(forward_noise(plan, 42, 1, 2, 1, kRows, kLatent, torch::kCPU)[0].equal(eps[0]));
   EXPECT_FALSE(eps[0][0].equal(eps[0][1]));
 }
 

@@ -30,7 +30,7 @@ inline std::vector<std::string> in_ranks(int size, const std::function<void(cons
         try {
           work(ranks);
         } catch (const std::exception& error) {
-          ranks.tell_failure(error.what());
+          ranks.report_failure(error.what());
           throw;
         }
       } catch (const std::exception& error) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/trainers/step_fixture.h"
 #include "trainers/direct/direct_method.h"
 #include "trainers/forward/forward_method.h"
 #include "trainers/method.h"
@@ -64,6 +65,35 @@ inline TrajectoryStats trajectory_stats(const std::vector<double>& y, std::int64
   t.lambda_center = torch::full_like(t.y.detach(), 1e-3);
   t.advantage = t.advantage_raw = some_advantages(samples);
   return t;
+}
+
+inline void hold(StepStats& stats) {
+  stats.held_y = stats.y.detach();
+}
+inline void hold(TrajectoryStats& stats) {
+  stats.held_y = stats.y.detach();
+}
+inline void hold(ForwardStats& stats) {
+  stats.held_v = stats.v.detach();
+}
+
+/// The derivative of loss(stats) by one of its tensors, by autograd (undefined: no gradient flows) and by
+/// central differences, in which what the loss holds constant stays as it is.
+struct Derivative {
+  torch::Tensor exact, numeric;
+};
+
+template <class Stats, class Loss>
+Derivative derivative_of(const Loss& loss, const Stats& stats, torch::Tensor Stats::*by, double h) {
+  const auto exact = torch::autograd::grad({loss(stats)}, {stats.*by}, {}, /*retain_graph=*/true, false,
+                                           /*allow_unused=*/true)[0];
+  auto probe = stats;
+  hold(probe);
+  const auto value = [&](const torch::Tensor& at) {
+    probe.*by = at;
+    return loss(probe).template item<double>();
+  };
+  return {exact, finite_differences(value, stats.*by, h)};
 }
 
 }  // namespace harness

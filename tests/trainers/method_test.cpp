@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <functional>
 
 #include "tests/recorded_cases.h"
 #include "tests/trainers/method_fixture.h"
@@ -199,67 +198,42 @@ TEST(LambdaZClip, AClampedSampleHasNoGradient) {
   EXPECT_EQ(stats.y.grad()[1].item<double>(), 0);
 }
 
-/// d f / d x_i by central differences.
-std::vector<double> numeric_gradient(const std::function<double(const std::vector<double>&)>& f,
-                                     std::vector<double> x, double h) {
-  std::vector<double> gradient;
-  for (double& v : x) {
-    const double kept = v;
-    v = kept + h;
-    const double up = f(x);
-    v = kept - h;
-    gradient.push_back((up - f(x)) / (2 * h));
-    v = kept;
-  }
-  return gradient;
-}
-
 struct GradientCase {
   const char* method;
   Json settings;
   bool through_center;  // the gradient flows through lambda_center
 };
 
-/// The loss of given statistics, with `held` in what it holds constant; advantages and radii such that some
-/// samples are clipped, some not.
-double loss_of(const Method& method, const std::vector<double>& y, const std::vector<double>& center,
-               const std::vector<double>& held) {
-  auto stats = stats_of(y, center);
-  stats.held_y = doubles_of(held);
-  return surrogate_loss(method.step(stats), stats.advantage).item<double>();
+/// Advantages and radii are such that some samples are clipped, some not.
+auto loss_of(const Method& method) {
+  return [&method](StepStats stats) {
+    stats.lambda_var = stats.lambda_center / static_cast<double>(stats.latent_size);
+    return surrogate_loss(method.step(stats), stats.advantage);
+  };
 }
 
-double loss_of(const TrajectoryMethod& method, const std::vector<double>& y,
-               const std::vector<double>& held) {
-  auto stats = trajectory_stats(y, kOcr.trained_steps);
-  stats.held_y = doubles_of(held).view({kOcr.trained_steps, -1});
-  return mean_loss(method.trajectory(stats), stats.advantage).item<double>();
+auto loss_of(const TrajectoryMethod& method) {
+  return [&method](const TrajectoryStats& stats) {
+    return mean_loss(method.trajectory(stats), stats.advantage);
+  };
 }
 
-void expect_derivative(const std::string& name, const torch::Tensor& gradient,
-                       const std::vector<double>& numeric, double tolerance) {
-  const auto flat = gradient.flatten();
-  ASSERT_EQ(flat.numel(), static_cast<std::int64_t>(numeric.size()));
-  for (std::size_t i = 0; i < numeric.size(); ++i)
-    EXPECT_NEAR(flat[static_cast<std::int64_t>(i)].item<double>(), numeric[i],
-                tolerance * (1 + std::abs(numeric[i])))
-        << name << ", number " << i
-        << " of y or lambda_center: the loss' derivative by autograd and by differences."
-        << " A loss that stops the gradient takes stats.held() in place of y there";
+void expect_equal(const std::string& name, const Derivative& d, double tolerance) {
+  const auto excess = (d.exact - d.numeric).abs() - tolerance * (1 + d.numeric.abs());
+  EXPECT_LE(excess.max().item<double>(), 0)
+      << name << ", by autograd and by differences:\n"
+      << d.exact.flatten() << "\n"
+      << d.numeric.flatten() << "\nA loss that stops the gradient takes stats.held() in place of y there";
 }
 
 /// Holds gradients by y and, where one flows, by lambda_center to central differences; whether one flows.
 bool expect_derivatives(const std::string& name, const Method& method, const std::vector<double>& y,
                         const std::vector<double>& center, double h, double tolerance) {
   const auto stats = stats_of(y, center);
-  surrogate_loss(method.step(stats), stats.advantage).backward();
-  expect_derivative(name, stats.y.grad(),
-                    numeric_gradient([&](const auto& v) { return loss_of(method, v, center, y); }, y, h),
-                    tolerance);
-  if (!stats.lambda_center.grad().defined()) return false;
-  expect_derivative(name, stats.lambda_center.grad(),
-                    numeric_gradient([&](const auto& v) { return loss_of(method, y, v, y); }, center, h),
-                    tolerance);
+  expect_equal(name, derivative_of(loss_of(method), stats, &StepStats::y, h), tolerance);
+  const auto by_center = derivative_of(loss_of(method), stats, &StepStats::lambda_center, h);
+  if (!by_center.exact.defined()) return false;
+  expect_equal(name, by_center, tolerance);
   return true;
 }
 
@@ -271,15 +245,6 @@ std::vector<double> growing(const std::vector<double>& first) {
     for (const double each : first) y.push_back(each * grows);
   }
   return y;
-}
-
-/// The same for steps taken together, by each log-ratio: some are beyond the radius, some not.
-void expect_derivatives(const std::string& name, const TrajectoryMethod& method) {
-  const auto y = growing({2e-5, -3e-4, 7e-4, 1e-4});
-  const auto stats = trajectory_stats(y, kOcr.trained_steps);
-  mean_loss(method.trajectory(stats), stats.advantage).backward();
-  expect_derivative(name, stats.y.grad(),
-                    numeric_gradient([&](const auto& v) { return loss_of(method, v, y); }, y, 1e-7), 1e-6);
 }
 
 TEST(Methods, TheGradientIsTheDerivativeOfTheLoss) {
@@ -317,7 +282,8 @@ TEST(Methods, EveryMethodsGradientIsTheDerivativeOfItsLoss) {
     const auto method = method_of(name);
     if (!has_recorded_steps(*method)) continue;
     if (const auto* joined = trajectory_of(*method)) {
-      expect_derivatives(name, *joined);
+      const auto stats = trajectory_stats(growing({2e-5, -3e-4, 7e-4, 1e-4}), kOcr.trained_steps);
+      expect_equal(name, derivative_of(loss_of(*joined), stats, &TrajectoryStats::y, 1e-7), 1e-6);
       continue;
     }
     expect_derivatives(name, *method, {2e-6, -3e-3, 1e-6, 4e-3}, {8e-6, 3e-3, 1e-2, 2e-2}, 1e-8, 1e-5);
@@ -348,15 +314,13 @@ TEST(TrajectoryShare, IsTheDerivativeOfChunksOfSeveralStepsByTheLogRatioOfEach) 
                         {"gspo", radius, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}}) {
     const auto method = method_of(name, given);
     const auto& joined = *trajectory_of(*method);
-    const auto loss = [&](const std::vector<double>& at) { return kOfCounted * loss_of(joined, at, y); };
-    const auto share = trajectory_share(joined, trajectory_stats(y, kOcr.trained_steps), kOfCounted, kShards);
-    expect_derivative(
-        name, share.derivative,
-        numeric_gradient([&](const auto& at) { return loss(at) / static_cast<double>(kShards); }, y, 1e-6),
-        1e-8);
+    const auto stats = trajectory_stats(y, kOcr.trained_steps);
+    const auto share = trajectory_share(joined, stats, kOfCounted, kShards);
+    const auto numeric = derivative_of(loss_of(joined), stats, &TrajectoryStats::y, 1e-6).numeric;
+    expect_equal(name, {share.derivative, numeric * (kOfCounted / static_cast<double>(kShards))}, 1e-8);
     const auto is_clipped = share.derivative == 0;
     EXPECT_TRUE(is_clipped.any().item<bool>() && !is_clipped.all().item<bool>()) << name;
-    EXPECT_NEAR(share.loss, loss(y), 1e-12) << name;
+    EXPECT_NEAR(share.loss, kOfCounted * loss_of(joined)(stats).item<double>(), 1e-12) << name;
     EXPECT_EQ(share.of_step, chunk_of_step) << name;
   }
 }

@@ -22,6 +22,12 @@ TEST(Ranks, ExchangeTextsOfAnyLengthAndTensorsOfAnyShape) {
     EXPECT_EQ(ranks.gather(std::string()), std::vector<std::string>(3));
     EXPECT_EQ(ranks.of_root(std::to_string(rank)), "0");
     EXPECT_TRUE(ranks.of_root(ranks.is_root()));
+    std::vector<std::vector<double>> parts(3);
+    parts[rank] = std::vector<double>(rank + 1, 0.1 * static_cast<double>(rank));
+    if (rank == 2) parts[rank][0] = std::nan("");
+    ranks.gather_parts(parts);
+    EXPECT_EQ(parts[1], (std::vector<double>{0.1, 0.1}));
+    EXPECT_TRUE(std::isnan(parts[2][0]) && parts[2][2] == 0.2);
     const auto all = ranks.gather(torch::full({2, 2}, ranks.rank(), torch::kInt64).t());
     EXPECT_EQ(all.sizes(), (std::vector<std::int64_t>{3, 2, 2}));
     EXPECT_EQ(all.sum().item<std::int64_t>(), 12);
@@ -54,11 +60,11 @@ TEST(Ranks, OneThatFailsTellsTheOthersWhy) {
 TEST(Ranks, OneThatNeverComesIsWaitedForAndNamed) {
   const RankPlace root{.rank = 0, .size = 2, .local_rank = 0, .host = "127.0.0.1", .port = free_port()};
   const auto first = message_of([&] { Ranks(root, "job", std::chrono::seconds(1)); });
-  EXPECT_PROBLEM(first, "not all 2 processes of the run came within 1 s");
+  EXPECT_PROBLEM(first, "not all 2 processes of the run joined within 1 s");
   auto guest = root;
   guest.rank = 1;
   const auto second = message_of([&] { Ranks(guest, "job", std::chrono::seconds(1)); });
-  EXPECT_PROBLEM(second, "rank 1 of 2 did not find the others' meeting place within 1 s");
+  EXPECT_PROBLEM(second, "rank 1 of 2 found no rendezvous within 1 s");
 }
 
 TEST(FoldSum, HasTheSameBitsWhateverTheNumberOfRanks) {

@@ -9,9 +9,10 @@
 
 namespace harness {
 
-inline torch::Tensor normal(std::uint32_t sample, torch::IntArrayRef shape) {
+inline torch::Tensor normal(std::uint32_t sample, torch::IntArrayRef shape, std::uint32_t seed = 7) {
   auto out = torch::empty(shape);
-  fill_normal({.seed = 7, .sample = sample}, {out.data_ptr<float>(), static_cast<std::size_t>(out.numel())});
+  fill_normal({.seed = seed, .sample = sample},
+              {out.data_ptr<float>(), static_cast<std::size_t>(out.numel())});
   return out;
 }
 
@@ -52,11 +53,11 @@ struct StepInputs {
 
 /// d f / d x by central differences.
 template <typename F>
-torch::Tensor finite_differences(const F& f, const torch::Tensor& x) {
+torch::Tensor finite_differences(const F& f, const torch::Tensor& x, double h = 1e-6) {
   auto probe = x.detach().clone(), gradient = torch::empty_like(x);
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     auto element = probe.view(-1)[i];
-    const double kept = element.item<double>(), h = 1e-6;
+    const double kept = element.item<double>();
     element.fill_(kept + h);
     const double up = f(probe);
     element.fill_(kept - h);

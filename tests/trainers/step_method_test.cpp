@@ -140,18 +140,6 @@ TEST(BranchGrpo, EveryEdgeCountsAlike) {
       << "the mean over steps stays one";
 }
 
-TEST(ChunkGrpo, ChunksOfOneStepAreFlowGrpo) {
-  const std::vector<double> y = {1e-3, -5e-3, 4e-3, 2e-3};
-  const auto method = method_of(
-      "chunk-grpo", {{"clip_rule", "absolute"}, {"clip", kRadius}, {"chunks", "1,1,1,1,1,1,1,1,1,1"}});
-  std::vector<double> steps;
-  for (int k = 0; k < 10; ++k) steps.insert(steps.end(), y.begin(), y.end());
-  const auto stats = trajectory_stats(steps, 10);
-  const auto gradient = pull(*trajectory_of(*method), stats);
-  const auto expected = pull(*method_of("flow-grpo", kAbsolute), stats_of(y, {0, 0, 0, 0}));
-  for (int k = 0; k < 10; ++k) EXPECT_TRUE(torch::allclose(gradient[k], expected, 1e-14, 0)) << k;
-}
-
 TEST(Cispo, ClipsTheWeightAndKeepsTheGradientOfEverySample) {
   const auto stats = stats_of({1e-3, -9e-3, -1e-3, 9e-3}, {0, 0, 0, 0});
   const auto upper = method_of("cispo", {{"eps_high", 3e-3}});

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "models/nn/device.h"
+#include "models/nn/kernel_device.h"
 #include "tests/trainers/step_fixture.h"
 #include "trainers/step_ops.h"
 
@@ -26,7 +27,7 @@ class StepOpsCuda : public ::testing::Test {
     } catch (const Error& error) {
       GTEST_SKIP() << error.what();
     }
-    RecordProperty("kernels", has_step_kernels() ? "step_kernels.cu" : "LibTorch");
+    RecordProperty("kernels", kKernelsAreBuilt ? "step_kernels.cu" : "LibTorch");
   }
 
   torch::Device device_ = torch::kCPU;
@@ -127,7 +128,7 @@ TEST_F(StepOpsCuda, NumbersThatAreNotFiniteShow) {
 
 // What the kernels promise beyond LibTorch's operators.
 TEST_F(StepOpsCuda, ASampleDoesNotDependOnItsBatchNorOnTheRun) {
-  if (!has_step_kernels()) GTEST_SKIP() << "this build has no CUDA kernels: use the cuda preset";
+  if (!kKernelsAreBuilt) GTEST_SKIP() << "this build has no CUDA kernels: use the cuda preset";
   for (const auto& shape : kShapes) {
     const auto in = StepInputs(shape).to(device_);
     if (shape[0] < 100) expect_rows_alone_equal(in, test_step(3));

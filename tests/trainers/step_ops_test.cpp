@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <numbers>
-
 #include "tests/trainers/step_fixture.h"
 #include "trainers/reduced_law.h"
 #include "trainers/rollout.h"

@@ -125,14 +125,6 @@ TEST(MixGrpo, HoldsOrStaysOrJumps) {
   EXPECT_THAT(starts_of("mix-grpo", {{"strategy", "random"}}), ElementsAre(0, 1, 2, 3, 4));
 }
 
-TEST(MixGrpo, WithAWindowOfAllStepsSamplesAsFlowGrpo) {
-  for (const std::int64_t epoch : {1, 7, 80}) {
-    const auto plan = plan_of("mix-grpo", {{"window", 10}, {"window_to", 10}}, epoch);
-    EXPECT_EQ(plan.trained(), first_steps(10));
-    EXPECT_FALSE(plan.shared_start);
-  }
-}
-
 TEST(MixGrpo, FlashFinishesWithFewerEvaluations) {
   const Json flash = {{"flash_ratio", 0.4}, {"stay", 1}};
   EXPECT_EQ(plan_of("mix-grpo", flash, 1).finish->from, 4);

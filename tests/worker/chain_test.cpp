@@ -11,7 +11,6 @@
 #include <fstream>
 #include <map>
 #include <numeric>
-#include <thread>
 
 #include "core/event_log.h"
 
@@ -94,9 +93,7 @@ class ToyPlugIns : public Chain {
     const auto built =
         shell(fmt::format("cmake --build {} --target harness-toy-worker 2>&1", HARNESS_BINARY_DIR));
     ASSERT_EQ(built.status, 0) << built.out;
-    const auto described = shell(worker_ + " describe");
-    ASSERT_EQ(described.status, 0);
-    write_file_atomically(root_ / "share/registry.json", described.out);
+    write_file_atomically(root_ / "share/registry.json", shell(worker_ + " describe").out);
   }
   void edit(const std::string& from, const std::string& to) const {
     auto text = read_file(source_);
@@ -107,14 +104,12 @@ class ToyPlugIns : public Chain {
   }
 
   std::string harness() const {
-    return fmt::format("HARNESS_WORKER={} HARNESS_PATH={} {} ", worker_, (root_ / "share").string(),
-                       kHarness);
+    return fmt::format("HARNESS_WORKER={} HARNESS_PATH={} {} ", worker_, at("share"), kHarness);
   }
   /// The rows of the table, by method.
   std::map<std::string, Json> reproduced() const {
     const auto run = shell(fmt::format("{} reproduce --table {} --set toy.c=3 --out {} --json 2>&1 1>{}",
-                                       harness(), (root_ / "tiny.json").string(), (root_ / "toy").string(),
-                                       (root_ / "toy.out").string()));
+                                       harness(), at("tiny.json"), at("toy"), at("toy.out")));
     EXPECT_EQ(run.status, 0) << run.out;
     std::map<std::string, Json> rows;
     const auto document = read_json(root_ / "toy.out");
@@ -160,8 +155,8 @@ TEST_F(ToyPlugIns, AnEvaluatorIsOneFileThatScoresRewardsAndGuardsWithoutAnyOther
       "selection": {"metric": "redness"}, "metrics": {"required": ["redness"]},
       "columns": [{"name": "redness"}], "settings": {"clip_rule": "absolute", "clip": 1e-5}})",
                          "test"));
-  const auto run = shell(fmt::format("HARNESS_WORKER={} HARNESS_PATH={} {} 2>&1", worker_,
-                                     (root_ / "share").string(), reproduce("red")));
+  const auto run =
+      shell(fmt::format("HARNESS_WORKER={} HARNESS_PATH={} {} 2>&1", worker_, at("share"), reproduce("red")));
   ASSERT_EQ(run.status, 0) << run.out;
   EXPECT_PROBLEM(run.out, "Redness");
   const auto redness = [](const Image& image) {
@@ -177,7 +172,7 @@ TEST_F(ToyPlugIns, AnEvaluatorIsOneFileThatScoresRewardsAndGuardsWithoutAnyOther
 TEST_F(Chain, EachSeedOfTheDebugBackboneHasWeightsOfItsOwnAndReusedSamplesAreToldApart) {
   write_file_atomically(root_ / "tiny.json", tiny_table({"flow-grpo"}).dump());
   const auto reproduce = fmt::format("{} reproduce --table {} --seeds 1,2 --json 2>/dev/null --out {}",
-                                     kHarness, (root_ / "tiny.json").string(), (root_ / "tiny").string());
+                                     kHarness, at("tiny.json"), at("tiny"));
   const auto first = shell(reproduce);
   ASSERT_EQ(first.status, 0);
   const auto rows = parse_json(first.out, "stdout").at("rows");
@@ -288,7 +283,7 @@ TEST_F(Chain, AJobIsNotDoneTwiceNorGoneOnWithOnAnotherKindOfMachineAndTheOneThat
   EventLogWriter(other / "events.log").append({{"type", "job_started"}, {"cpu", "none of ours"}});
   const auto refused = outcome_of("HARNESS_DETACHED=1 " + worker + "run " + other.string());
   EXPECT_EQ(refused.status, 2);
-  EXPECT_PROBLEM(refused.out, "was begun on a machine with none of ours, and this one has ");
+  EXPECT_PROBLEM(refused.out, "was started on a machine with none of ours, and this one has ");
   EXPECT_EQ(outcome_of(worker + "advanced " + other.string()).status, 1);
 
   const auto shared = root_ / "shared";
@@ -311,23 +306,21 @@ TEST_F(Chain, AJobIsNotDoneTwiceNorGoneOnWithOnAnotherKindOfMachineAndTheOneThat
 }
 
 TEST_F(Chain, ProcessesThatCannotShareTheFoldsAreRefusedBeforeAnythingRuns) {
-  const auto refused = shell(reproduce("none", "--ranks 3 --set updates_per_epoch=1 2>&1"));
-  EXPECT_EQ(refused.status, 2);
-  EXPECT_PROBLEM(refused.out, "3 processes cannot share the 4 gradient folds of an update; take 1 or 2 or 4");
+  EXPECT_PROBLEM(ended(reproduce("none", "--ranks 3 --set updates_per_epoch=1"), 2),
+                 "3 processes cannot share the 4 gradient folds of an update; take 1 or 2 or 4");
 }
 
 TEST_F(Chain, AMethodThatFollowsTheRewardsGradientIsRefusedOnATaskWithoutOne) {
-  const auto refused = shell(reproduce("none", "--methods ratio-norm,refl 2>&1"));
-  EXPECT_EQ(refused.status, 2);
-  EXPECT_PROBLEM(refused.out,
+  const auto refused = ended(reproduce("none", "--methods ratio-norm,refl"), 2);
+  EXPECT_PROBLEM(refused,
                  "settings of refl: this method needs a differentiable reward, and that of task ocr is not");
-  EXPECT_PROBLEM(refused.out, "train it on a task of pickscore, clip_score, glyph-clip");
+  EXPECT_PROBLEM(refused, "train it on a task of pickscore, clip_score, glyph-clip");
 }
 
 TEST_F(Chain, WhatAMethodCannotTrainWithIsRefusedBeforeAnythingRuns) {
   const std::pair<const char*, const char*> cases[] = {
       {"diffusion-nft --set diffusion-nft.old_value=1 --set diffusion-nft.old_end=1",
-       "settings of diffusion-nft: the weights \"old\" would stay as they start: a snapshot that nobody updates"},
+       "settings of diffusion-nft: the weights \"old\" would equal the initial weights: a snapshot that is never updated"},
       {"dgpo --set dgpo.time_least=0.95", "settings of dgpo: setting times is"},
       {"mix-grpo --set mix-grpo.window=30", "setting window is 30, more than the 4 steps before window_to"},
       {"mix-grpo --set mix-grpo.preset=flow-factory",
@@ -369,10 +362,8 @@ constexpr std::uint16_t kNan = 0x7e00, kInfinity = 0x7c00, kMinusInfinity = 0xfc
 
 TEST_F(Chain, LatentsThatAreNotFiniteStopTheRunAndGetNoScore) {
   copy_weights_with(root_ / "weights", "transformer", "", kNan);
-  const auto run =
-      shell(reproduce("nan", "--methods ratio-norm --weights " + (root_ / "weights").string()) + " 2>&1");
-  EXPECT_EQ(run.status, 1) << run.out;
-  EXPECT_PROBLEM(run.out, "what was drawn is not finite");
+  EXPECT_PROBLEM(ended(reproduce("nan", "--methods ratio-norm --weights " + at("weights")), 1),
+                 "what was drawn is not finite");
   EXPECT_EQ(
       query("nan", "SELECT (SELECT count(*) FROM metrics) AS m, (SELECT count(*) FROM train_stats) AS t"),
       "m,t\n0,0\n");
@@ -385,16 +376,13 @@ TEST_F(Chain, ANumberOfAnExternalScorerThatNoSquareFitsIsNoReward) {
   const auto folder = root_ / "scorers/gauge";
   fs::create_directories(folder);
   fs::copy_file(kTree / "tests/data/scorers/told_scorer.py", folder / "gauge.py");
-  const auto answers = (root_ / "answers.json").string();
-  write_file(folder / "scorer.json",
-             Json{{"version", "1"},
-                  {"command", {"python3", "gauge.py", answers, (root_ / "log").string()}},
-                  {"metrics", {{"level", {{"better", "higher"}}}}}}
-                 .dump());
+  const auto answers = at("answers.json");
+  write_file(folder / "scorer.json", Json{{"version", "1"},
+                                          {"command", {"python3", "gauge.py", answers, at("log")}},
+                                          {"metrics", {{"level", {{"better", "higher"}}}}}}
+                                         .dump());
   write_file(answers, Json{{"test image", 1}, {"else", 1e200}}.dump());
-  const auto run = shell(reproduce("large", "--scorers " + (root_ / "scorers").string()) + " 2>&1");
-  EXPECT_EQ(run.status, 1) << run.out;
-  EXPECT_PROBLEM(run.out, "of the 12 rewards of epoch");
+  EXPECT_PROBLEM(ended(reproduce("large", "--scorers " + at("scorers")), 1), "of the 12 rewards of epoch");
 }
 
 TEST_F(Chain, WeightsThatChangeWhileARunGoesOnEndItAndPutBackItGoesOnAsUndisturbed) {
@@ -408,7 +396,7 @@ TEST_F(Chain, WeightsThatChangeWhileARunGoesOnEndItAndPutBackItGoesOnAsUndisturb
   for (std::size_t i = changed.size() - 4096; i < changed.size(); ++i) changed[i] = 0;
 
   Process harness = start(reproduce("swapped", more));
-  ASSERT_TRUE(wait_for_worker(harness));  // the evaluation of the starting weights has begun
+  ASSERT_TRUE(wait_for_worker(harness));  // the evaluation of the base model has begun
   std::ofstream(file, std::ios::binary) << changed;
   EXPECT_EQ(harness.wait().text(), "exit status 1");
   expect_reproduced("swapped", more + " --seeds 42");  // with the other weights it is another run
@@ -457,16 +445,14 @@ using SampleCommand = Chain;
 
 TEST_F(SampleCommand, DrawsTheSameImageForTheSameSeed) {
   const auto draw = [&](const std::string& name, int seed) {
-    const auto answer =
-        shell(fmt::format("{} sample 'a sign reading \"OPEN\"' -o {} --seed {} --json 2>/dev/null", kHarness,
-                          (root_ / name).string(), seed));
+    const auto answer = shell(fmt::format(
+        "{} sample 'a sign reading \"OPEN\"' -o {} --seed {} --json 2>/dev/null", kHarness, at(name), seed));
     EXPECT_EQ(answer.status, 0);
     return parse_json(answer.out, "stdout").at("sha256").get<std::string>();
   };
   EXPECT_EQ(draw("a.png", 1), draw("b.png", 1));
   EXPECT_NE(draw("a.png", 1), draw("c.png", 2));
-  EXPECT_EQ(
-      shell(fmt::format("{} sample 'no quotes' -o {} 2>&1", kHarness, (root_ / "d.png").string())).status, 2);
+  EXPECT_EQ(shell(fmt::format("{} sample 'no quotes' -o {} 2>&1", kHarness, at("d.png"))).status, 2);
 }
 
 TEST_F(SampleCommand, RefusesWeightsThatAreNotFiniteAndWritesNoPictureOfThem) {
@@ -474,7 +460,7 @@ TEST_F(SampleCommand, RefusesWeightsThatAreNotFiniteAndWritesNoPictureOfThem) {
   const auto draw = [&](const std::string& tensors, std::uint16_t number) {
     copy_weights_with(root_ / "weights", "vae", tensors, number);
     return shell(fmt::format("{} sample 'a sign reading \"OPEN\"' -o {} --weights {} 2>&1", kHarness,
-                             image.string(), (root_ / "weights").string()));
+                             image.string(), at("weights")));
   };
   for (const auto& [tensors, number] : std::vector<std::pair<std::string, std::uint16_t>>{
            {"", kNan}, {"decoder.conv_out.bias", kInfinity}, {"decoder.conv_out.bias", kMinusInfinity}}) {
@@ -573,7 +559,7 @@ struct FolderModels : Chain {
   Outcome drawn(const fs::path& folder, const fs::path& lora) const {
     return shell(fmt::format(
         "{} sample 'a sign reading \"OPEN\"' --weights {} --steps 3 --image-size 64 {} -o {} 2>&1", kHarness,
-        folder.string(), lora.empty() ? "" : "--lora " + lora.string(), (root_ / "one.png").string()));
+        folder.string(), lora.empty() ? "" : "--lora " + lora.string(), at("one.png")));
   }
 
   std::string sample(const fs::path& folder, const fs::path& lora) const {
@@ -586,12 +572,9 @@ struct FolderModels : Chain {
 TEST_F(FolderModels, StableDiffusion3TrainsALowRankAdapterFromStartToTable) {
   train_from_start_to_table("sd35-medium", recorded("sd3_pipeline_sd35m") / "model", "");
   // The program has no weights of this backbone: an archive names what it needs by its checksum.
-  const auto archive = (root_ / "x.tar.zst").string();
-  for (const auto& command : {fmt::format("export 1 -o {} --out {}", archive, (root_ / "work").string()),
-                              fmt::format("import {} --out {}", archive, (root_ / "theirs").string())}) {
-    const auto done = shell(fmt::format("{} {} 2>&1", kHarness, command));
-    EXPECT_EQ(done.status, 0) << done.out;
-  }
+  const auto archive = at("x.tar.zst");
+  output_of(fmt::format("export 1 -o {} --out {}", archive, at("work")));
+  output_of(fmt::format("import {} --out {}", archive, at("theirs")));
 }
 
 // In the precision of a GPU, where a log-ratio that is not exactly 0 on policy would stop the run.
@@ -626,7 +609,7 @@ TEST_F(FolderModels, WhatAPlanRefusesNoImageIsDrawnWithEither) {
     const auto drawing = drawn(folder, "");
     const auto planned =
         shell(fmt::format("{} reproduce sd35-ocr --scale smoke --weights {} --out {} --dry-run 2>&1",
-                          kHarness, folder.string(), (root_ / "work").string()));
+                          kHarness, folder.string(), at("work")));
     for (const auto& outcome : {drawing, planned}) {
       EXPECT_EQ(outcome.status, 2) << outcome.out;
       EXPECT_PROBLEM(outcome.out, why);

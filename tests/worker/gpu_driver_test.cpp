@@ -12,7 +12,7 @@ namespace {
 
 const std::string kBuild = HARNESS_BINARY_DIR;
 
-/// What the worker says of a device where `folder` has the driver's library.
+/// The worker's answer about a device where `folder` has the driver's library.
 Outcome worker_with(const std::string& folder, const std::string& answers, const std::string& device) {
   return shell(fmt::format("LD_LIBRARY_PATH={}:$LD_LIBRARY_PATH {} {}/harness-worker device {} 2>&1", folder,
                            answers, kBuild, device));
@@ -22,48 +22,44 @@ Outcome worker_at(const std::string& answers, const std::string& device = "cuda:
   return worker_with(kBuild + "/tests/fake_driver", answers, device);
 }
 
-void expect_refused(const Outcome& said, const std::string& why, const std::string& what_to_do) {
-  EXPECT_EQ(said.status, 2) << said.out;
-  EXPECT_PROBLEM(said.out, "error: --device cuda:");
-  EXPECT_PROBLEM(said.out, why);
-  EXPECT_PROBLEM(said.out, what_to_do);
+void expect_refused(const Outcome& outcome, const std::string& why, const std::string& what_to_do) {
+  EXPECT_EQ(outcome.status, 2) << outcome.out;
+  EXPECT_PROBLEM(outcome.out, "error: --device cuda:");
+  EXPECT_PROBLEM(outcome.out, why);
+  EXPECT_PROBLEM(outcome.out, what_to_do);
 }
 
-TEST(GpuDriver, ThatIsMissingIsSaid) {
+TEST(GpuDriver, ThatIsMissingIsReported) {
   const TemporaryFolder folder;
   write_file(folder.path() / "libcuda.so.1", "");
   expect_refused(worker_with(folder.path().string(), "", "cuda:0"), "no NVIDIA driver is installed here",
                  "install the driver");
 }
 
-TEST(GpuDriver, ThatIsTooOldIsSaidWithBothVersions) {
-  expect_refused(worker_at("FAKE_CUDA_VERSION=12040"), "made for CUDA 12.4, and LibTorch needs 13.0",
-                 "install a newer driver");
-}
-
-TEST(GpuDriver, ThatFailsIsQuoted) {
-  expect_refused(worker_at("FAKE_CUDA_INIT=803"), "error 803: system has unsupported display driver",
-                 "restart the machine");
-}
-
-TEST(GpuDriver, ThatShowsNoGpuSendsToTheVariablesThatHideThem) {
-  expect_refused(worker_at("FAKE_CUDA_COUNT=0"), "shows no GPU", "CUDA_VISIBLE_DEVICES");
-  expect_refused(worker_at("FAKE_CUDA_INIT=100"), "shows no GPU", "CUDA_VISIBLE_DEVICES");
-}
-
-TEST(GpuDriver, RefusesANumberThatNoGpuHas) {
-  expect_refused(worker_at("FAKE_CUDA_COUNT=2", "cuda:2"), "2 can be seen, counted from 0", "choose another");
+TEST(GpuDriver, ThatIsTooOldFailsOrShowsNoSuchGpuIsReportedWithWhatToDo) {
+  struct Row {
+    const char *answers, *why, *what_to_do;
+    const char* device = "cuda:0";
+  };
+  for (const auto& [answers, why, what_to_do, device] :
+       {Row{"FAKE_CUDA_VERSION=12040", "made for CUDA 12.4, and LibTorch needs 13.0",
+            "install a newer driver"},
+        {"FAKE_CUDA_INIT=803", "error 803: system has unsupported display driver", "restart the machine"},
+        {"FAKE_CUDA_COUNT=0", "shows no GPU", "CUDA_VISIBLE_DEVICES"},
+        {"FAKE_CUDA_INIT=100", "shows no GPU", "CUDA_VISIBLE_DEVICES"},
+        {"FAKE_CUDA_COUNT=2", "2 can be seen, counted from 0", "choose another", "cuda:2"}})
+    expect_refused(worker_at(answers, device), why, what_to_do);
 }
 
 TEST(GpuDriver, ThatIsAsNeededIsNoObstacle) {
-  const auto said = worker_at("");
-  EXPECT_EQ(said.out.find("driver"), std::string::npos) << said.out;
+  const auto outcome = worker_at("");
+  EXPECT_EQ(outcome.out.find("driver"), std::string::npos) << outcome.out;
 }
 
-TEST(GpuSupport, OfABuildIsToldWithoutAGpuAndSaysHowToGetWhatIsMissing) {
-  const auto said = shell(kBuild + "/harness-worker gpu");
-  ASSERT_EQ(said.status, 0) << said.out;
-  const auto support = Json::parse(said.out);
+TEST(GpuSupport, OfABuildIsPrintedWithoutAGpuAndWithAHintOnWhatIsMissing) {
+  const auto printed = shell(kBuild + "/harness-worker gpu");
+  ASSERT_EQ(printed.status, 0) << printed.out;
+  const auto support = Json::parse(printed.out);
   EXPECT_EQ(support.at("kernels"), gpu::has_kernels());
   if (!support.contains("missing")) return;  // a machine with CUDA's libraries
   EXPECT_PROBLEM(support.at("missing").get<std::string>(), "cannot open shared object file");

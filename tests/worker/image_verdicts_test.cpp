@@ -37,11 +37,14 @@ class ImageVerdicts : public Chain {
   /// The document of rows a and b, and the texts of their table by the ends of the files' names.
   Json scored(const std::string& out, const std::string& more, const std::string& a = "a",
               const std::string& b = "b") const {
-    const auto run = shell(fmt::format(
-        "{} score a={}/{} b={}/{} --prompts {}/p.txt --out {}/{} {} --json 2>&1 1>{}/said", kHarness,
-        root_.string(), a, root_.string(), b, root_.string(), root_.string(), out, more, root_.string()));
+    return document_of(fmt::format("a={} b={} {}", at(a), at(b), more), out);
+  }
+  /// The same of any rows.
+  Json document_of(const std::string& rows, const std::string& out) const {
+    const auto run = shell(fmt::format("{} score {} --prompts {} --out {} --json 2>&1 1>{}", kHarness, rows,
+                                       at("p.txt"), at(out), at("document")));
     EXPECT_EQ(run.status, 0) << run.out;
-    return read_json(root_ / "said");
+    return read_json(root_ / "document");
   }
   std::string table(const std::string& out, const std::string& end) const {
     return read_file(root_ / out / "images" / ("table." + end));
@@ -133,13 +136,9 @@ TEST_F(ImageVerdicts, OfRunsThatLackImagesTheOrderOfTheFoldersChangesNothing) {
   }
   const auto judged = [&](const std::string& out, const std::string& turned) {
     std::string rows;
-    for (const char run : std::string("012")) rows += fmt::format("a={}/a{} ", root_.string(), run);
-    for (const char run : turned) rows += fmt::format("b={}/b{} ", root_.string(), run);
-    const auto run = shell(fmt::format(
-        "{} score {} --prompts {}/p.txt --out {}/{} --index-from 0 --metric jpeg_kb --json 2>&1 1>{}/said",
-        kHarness, rows, root_.string(), root_.string(), out, root_.string()));
-    EXPECT_EQ(run.status, 0) << run.out;
-    auto c = read_json(root_ / "said").at("comparisons").at(0);
+    for (const char run : std::string("012")) rows += fmt::format("a={}{} ", at("a"), run);
+    for (const char run : turned) rows += fmt::format("b={}{} ", at("b"), run);
+    auto c = document_of(rows + "--index-from 0 --metric jpeg_kb", out).at("comparisons").at(0);
     EXPECT_EQ(c.at("claim"), "methods");
     // Prompts 0, 1, 2 and 4 of every 8 lack an image in some run.
     EXPECT_EQ(c.at("n"), 3 * 16);
@@ -175,11 +174,7 @@ TEST_F(ImageVerdicts, RunsThatAMetricCannotTellApartHaveNoSpreadToJudgeMethodsBy
   for (const char* row : {"a", "b"}) {
     for (int run = 0; run < 3; ++run) rows += fmt::format("{0}={1}/{0}{2} ", row, root_.string(), run);
   }
-  const auto run = shell(fmt::format(
-      "{} score {} --prompts {}/p.txt --out {}/o --metric saturated_share,jpeg_kb --json 2>&1 1>{}/said",
-      kHarness, rows, root_.string(), root_.string(), root_.string()));
-  EXPECT_EQ(run.status, 0) << run.out;
-  const auto document = read_json(root_ / "said");
+  const auto document = document_of(rows + "--metric saturated_share,jpeg_kb", "o");
   for (const auto& c : document.at("comparisons"))
     EXPECT_EQ(c.at("claim"), c.at("metric") == "saturated_share" ? "checkpoints" : "methods") << c;
   const std::string note =
@@ -188,10 +183,8 @@ TEST_F(ImageVerdicts, RunsThatAMetricCannotTellApartHaveNoSpreadToJudgeMethodsBy
   EXPECT_EQ(document.at("notes").dump().find("of b have the same value"), std::string::npos);
   EXPECT_PROBLEM(table("o", "csv"), note);
   EXPECT_PROBLEM(on("compare a b --metric saturated_share", "o"), note);
-  const auto refused = shell(fmt::format(
-      "{} compare a b --metric saturated_share --claim methods --out {}/o 2>&1", kHarness, root_.string()));
-  EXPECT_EQ(refused.status, 2) << refused.out;
-  EXPECT_PROBLEM(refused.out, "needs 3 training runs");
+  EXPECT_PROBLEM(output_of("compare a b --metric saturated_share --claim methods --out " + at("o"), 2),
+                 "needs 3 training runs");
 }
 
 }  // namespace

@@ -22,9 +22,7 @@ class GivenRows : public Chain {
   }
 
   void expect_refused(const std::string& rest, const std::string& problem) const {
-    const auto done = shell(score("refused", rest) + " 2>&1");
-    EXPECT_EQ(done.status, 2) << done.out;
-    EXPECT_PROBLEM(done.out, problem);
+    EXPECT_PROBLEM(ended(score("refused", rest), 2), problem);
     EXPECT_FALSE(fs::exists(root_ / "refused")) << "nothing was begun";
   }
 
@@ -64,7 +62,18 @@ class GivenRows : public Chain {
     write_file(root_ / file,
                note.empty() ? png : with_chunk(png, "tEXt", "copy" + std::string(1, '\0') + note));
   }
-  std::string place(const fs::path& of) const { return (root_ / of).string(); }
+
+  /// Images of rows a and b for so many prompts, which two images share nowhere. The file of prompts.
+  std::string write_rows(int count) const {
+    for (int i = 0; i < count; ++i) {
+      write_image(fmt::format("a/{}.png", i), 40 * i);
+      write_image(fmt::format("b/{}.png", i), 40 * i + 20);
+    }
+    return write_prompts(count);
+  }
+  std::string two_rows(const std::string& prompts) const {
+    return fmt::format("a={} b={} --prompts {}", at("a"), at("b"), prompts);
+  }
 };
 
 TEST_F(GivenRows, ImagesOfAnEvaluationHaveItsScoresRowByRow) {
@@ -87,14 +96,12 @@ TEST_F(GivenRows, ImagesOfAnEvaluationHaveItsScoresRowByRow) {
   EXPECT_PROBLEM(on("compare ratio controlled --metric all", "theirs"), "hese images");
   on("report images", "theirs");
   on("grid images", "theirs");
-  const auto out = (root_ / "theirs").string();
-  EXPECT_EQ(shell(fmt::format("{} db check --out {} 2>&1", kHarness, out)).status, 0);
+  const auto out = at("theirs");
+  output_of("db check --out " + out);
   const auto before = rows("theirs");
-  EXPECT_EQ(shell(fmt::format("{} db rebuild --out {} 2>&1", kHarness, out)).status, 0);
+  output_of("db rebuild --out " + out);
   EXPECT_EQ(rows("theirs"), before);
-  const auto verified = shell(fmt::format("{} verify --out {} 2>&1", kHarness, out));
-  EXPECT_EQ(verified.status, 0) << verified.out;
-  EXPECT_PROBLEM(verified.out, "same bits");
+  EXPECT_PROBLEM(output_of("verify --out " + out), "same bits");
   // All is done: the table is printed from the database.
   const auto again = shell(score("theirs", given) + " --json 2>/dev/null");
   EXPECT_EQ(again.status, 0);
@@ -111,34 +118,22 @@ TEST_F(GivenRows, ImagesOfAnEvaluationHaveItsScoresRowByRow) {
 }
 
 TEST_F(GivenRows, AnExperimentOfImagesTravels) {
-  const auto prompts = write_prompts(6);
-  for (int i = 0; i < 6; ++i) {
-    write_image(fmt::format("a/{}.png", i), 40 * i);
-    write_image(fmt::format("b/{}.png", i), 40 * i + 20);
-  }
-  expect_scored_rows("o", fmt::format("a={} b={} --prompts {} --metric ocr_reward", (root_ / "a").string(),
-                                      (root_ / "b").string(), prompts));
+  expect_scored_rows("o", two_rows(write_rows(6)) + " --metric ocr_reward");
   const auto archive = (root_ / "images.tar.zst").string(), again = (root_ / "again.tar.zst").string();
-  const auto harness = [&](const std::string& command) {
-    const auto done = shell(fmt::format("{} {} 2>&1", kHarness, command));
-    EXPECT_EQ(done.status, 0) << done.out;
-    return done.out;
-  };
-  const auto there = (root_ / "there").string();
-  harness(fmt::format("export images -o {} --out {}", archive, (root_ / "o").string()));
+  const auto there = at("there");
+  output_of(fmt::format("export images -o {} --out {}", archive, at("o")));
   fs::rename(root_ / "o", root_ / "away");
   fs::remove_all(root_ / "a");
   fs::remove_all(root_ / "b");
-  harness(fmt::format("import {} --out {}", archive, there));
-  EXPECT_PROBLEM(harness("check images --out " + there), "rules hold;");
-  harness("db check --out " + there);
-  const auto verified = shell(fmt::format("{} verify --out {} 2>&1", kHarness, there));
-  EXPECT_EQ(verified.status, 1) << verified.out;
-  EXPECT_PROBLEM(verified.out, "nothing can be run again: the images were not part of the archive");
-  harness(fmt::format("export 1 -o {} --out {}", again, there));
+  output_of(fmt::format("import {} --out {}", archive, there));
+  EXPECT_PROBLEM(output_of("check images --out " + there), "rules hold;");
+  output_of("db check --out " + there);
+  EXPECT_PROBLEM(output_of("verify --out " + there, 1),
+                 "nothing can be run again: the images were not part of the archive");
+  output_of(fmt::format("export 1 -o {} --out {}", again, there));
   EXPECT_EQ(read_file(archive), read_file(again));
-  harness(fmt::format("import {} --out {}", there, (root_ / "second").string()));
-  EXPECT_PROBLEM(harness("check images --out " + (root_ / "second").string()), "rules hold;");
+  output_of(fmt::format("import {} --out {}", there, at("second")));
+  EXPECT_PROBLEM(output_of("check images --out " + at("second")), "rules hold;");
 }
 
 TEST_F(GivenRows, WhatLeavesTheMachineNamesNoFolderOfIt) {
@@ -161,7 +156,7 @@ TEST_F(GivenRows, WhatLeavesTheMachineNamesNoFolderOfIt) {
     EXPECT_EQ(found, std::string::npos)
         << where << ": " << text.substr(found - std::min<std::size_t>(found, 80), 200);
   };
-  const auto out = (root_ / "o").string();
+  const auto out = at("o");
   for (const auto* format : {"md", "latex", "csv", "json", "html"})
     expect_free(on(fmt::format("table images --format {}", format), "o"), format, root_);
   EXPECT_PROBLEM(on("table images", "o"), "a: 6 images in study/a (");
@@ -170,31 +165,22 @@ TEST_F(GivenRows, WhatLeavesTheMachineNamesNoFolderOfIt) {
     expect_free(read_file(entry.path()), entry.path().filename(), root_);
   EXPECT_PROBLEM(read_file(root_ / "o/images/grid.html"), "<img src=\"data:image/png;base64,");
   const auto archive = (root_ / "o.tar.zst").string();
-  EXPECT_EQ(
-      shell(fmt::format("{} export images -o {} --images --out {} 2>&1", kHarness, archive, out)).status, 0);
-  EXPECT_EQ(shell(fmt::format("{} import {} --out {}/there 2>&1", kHarness, archive, root_.string())).status,
-            0);
+  output_of(fmt::format("export images -o {} --images --out {}", archive, out));
+  output_of(fmt::format("import {} --out {}", archive, at("there")));
   for (const auto& entry : fs::recursive_directory_iterator(root_ / "there")) {
     if (entry.is_regular_file()) expect_free(read_file(entry.path()), entry.path(), lab);
   }
 }
 
 TEST_F(GivenRows, ACopiedRunIsImportedWithItsScores) {
-  const auto prompts = write_prompts(3);
-  for (int i = 0; i < 3; ++i) {
-    write_image(fmt::format("a/{}.png", i), 40 * i);
-    write_image(fmt::format("b/{}.png", i), 40 * i + 20);
-  }
-  const auto given = fmt::format("a={} b={} --prompts {} --metric ocr_reward", (root_ / "a").string(),
-                                 (root_ / "b").string(), prompts);
+  const auto given = two_rows(write_rows(3)) + " --metric ocr_reward";
   expect_scored_rows("o", given);
   const std::string id = json_rows("o", "SELECT run_id FROM table_runs WHERE arm = 'a'").at(0).at("run_id");
   const auto copy = root_ / "copies" / id, list = copy / "checkpoints/1/images.jsonl";
   fs::create_directories(root_ / "copies");
   fs::copy(root_ / "o" / id, copy, fs::copy_options::recursive);
   const auto import = [&] {
-    return shell(
-        fmt::format("{} import {} --out {} --json", kHarness, copy.string(), (root_ / "there").string()));
+    return shell(fmt::format("{} import {} --out {} --json", kHarness, copy.string(), at("there")));
   };
   const auto whole = read_file(list);
   write_file(list, whole.substr(whole.find('\n') + 1));
@@ -205,20 +191,16 @@ TEST_F(GivenRows, ACopiedRunIsImportedWithItsScores) {
   const auto imported = parse_json(import().out, "stdout");
   EXPECT_EQ(imported.at("runs").at(0).at("name"), id);
   EXPECT_EQ(imported.at("notes"), Json::array()) << "nothing is left to a reproduce";
-  EXPECT_EQ(shell(fmt::format("{} db check --out {} 2>&1", kHarness, (root_ / "there").string())).status, 0);
+  output_of("db check --out " + at("there"));
   expect_scored_rows("there", given);
   expect_equal_rows(scores_of("o", "a"), scores_of("there", "a"));
 }
 
 TEST_F(GivenRows, MissingAndUnreadableImagesAreCountedAndNotScored) {
-  const auto prompts = write_prompts(6);
-  for (int i = 0; i < 6; ++i) {
-    if (i != 2) write_image(fmt::format("a/{}.png", i), 40 * i);
-    write_image(fmt::format("b/{}.png", i), 40 * i + 20);
-  }
+  const auto given = two_rows(write_rows(6));
+  fs::remove(root_ / "a/2.png");
   write_file(root_ / "b/4.png", "");
-  expect_scored_rows(
-      "o", fmt::format("a={} b={} --prompts {}", (root_ / "a").string(), (root_ / "b").string(), prompts));
+  expect_scored_rows("o", given);
   const auto reasons =
       query("o",
             "SELECT arm, position, sample, reason, count(*) AS n FROM metrics JOIN prompts ON "
@@ -238,9 +220,7 @@ TEST_F(GivenRows, MissingAndUnreadableImagesAreCountedAndNotScored) {
   // What was scored is kept: the folders may go.
   fs::remove_all(root_ / "a");
   fs::remove_all(root_ / "b");
-  const auto verified = shell(fmt::format("{} verify --out {} 2>&1", kHarness, (root_ / "o").string()));
-  EXPECT_EQ(verified.status, 0) << verified.out;
-  EXPECT_PROBLEM(verified.out, "same bits");
+  EXPECT_PROBLEM(output_of("verify --out " + at("o")), "same bits");
 }
 
 TEST_F(GivenRows, SeveralImagesOfAPromptAreItsSamplesAndOneCluster) {
@@ -251,8 +231,8 @@ TEST_F(GivenRows, SeveralImagesOfAPromptAreItsSamplesAndOneCluster) {
     for (int sample = 0; sample < 2; ++sample)
       write_image(fmt::format("b/{}_{}.png", i, sample), 10 * i + sample);
   }
-  const auto rest = fmt::format("a={} b={} --prompts {} --metric jpeg_kb,ocr_reward", (root_ / "a").string(),
-                                (root_ / "b").string(), prompts);
+  const auto rest =
+      fmt::format("a={} b={} --prompts {} --metric jpeg_kb,ocr_reward", at("a"), at("b"), prompts);
   expect_scored_rows("o", rest);
   const auto compared = json_rows("o", "SELECT n, clusters FROM comparisons WHERE metric = 'ocr_reward'");
   EXPECT_EQ(compared.at(0).at("n"), 10);
@@ -280,13 +260,9 @@ TEST_F(GivenRows, OfSeveralCheckpointsOneIsSelectedAndTestedOnOtherPrompts) {
 }
 
 TEST_F(GivenRows, APromptWithoutAQuotedTextCostsOnlyTheScoresThatReadIt) {
-  const auto prompts = write_prompts(3);
-  auto text = read_file(prompts);
-  for (int i = 0; i < 3; ++i) {
-    write_image(fmt::format("a/{}.png", i), 40 * i);
-    write_image(fmt::format("b/{}.png", i), 40 * i + 20);
-  }
-  const auto rows = fmt::format("a={} b={}", (root_ / "a").string(), (root_ / "b").string());
+  const auto prompts = write_rows(3);
+  const auto text = read_file(prompts);
+  const auto rows = fmt::format("a={} b={}", at("a"), at("b"));
   const auto bare = root_ / "bare.txt";
   write_file(bare, "a red cube\na green ball\na blue cone\n");
   expect_scored_rows("none", fmt::format("{} --prompts {}", rows, bare.string()));
@@ -297,15 +273,14 @@ TEST_F(GivenRows, APromptWithoutAQuotedTextCostsOnlyTheScoresThatReadIt) {
   expect_scored_rows("some", fmt::format("{} --prompts {}", rows, some.string()));
   EXPECT_EQ(query("some", "SELECT count(*) AS n FROM metrics WHERE name = 'edge_density' AND value IS NULL"),
             "n\n0\n");
-  const auto named = shell(score("named", rows + " --as sd35-ocr --prompts " + prompts) + " 2>&1");
-  EXPECT_EQ(named.status, 2) << named.out;
-  EXPECT_PROBLEM(named.out, "\"sd35-ocr\" is a table that is trained");
+  EXPECT_PROBLEM(ended(score("named", rows + " --as sd35-ocr --prompts " + prompts), 2),
+                 "\"sd35-ocr\" is a table that is trained");
 }
 
 TEST_F(GivenRows, AJobThatIsInterruptedGoesOnWithTheNextImage) {
   const auto prompts = write_prompts(60);
   for (int i = 0; i < 60; ++i) write_image(fmt::format("a/{}.png", i), 4 * i);
-  const auto rest = fmt::format("a={} --prompts {} --metric ocr_reward", (root_ / "a").string(), prompts);
+  const auto rest = fmt::format("a={} --prompts {} --metric ocr_reward", at("a"), prompts);
   expect_scored_rows("whole", rest);
   // Killed while it scores, after the first images and after some more.
   for (int i = 0; i < 2; ++i) {
@@ -329,12 +304,11 @@ TEST_F(GivenRows, OneSetOfPixelsIsOneRunHoweverItsFilesWereSaved) {
   }
   const auto rows = [&](const std::string& given) {
     std::string text;
-    for (const auto& row : split(given, ' ')) text += fmt::format("{}={} ", row.substr(0, 1), place(row));
+    for (const auto& row : split(given, ' ')) text += fmt::format("{}={} ", row.substr(0, 1), at(row));
     return fmt::format("{}--prompts {} --metric jpeg_kb", text, prompts);
   };
   expect_refused(rows("a1 a2 b1 b2"), "are the same images: 6 of 6 have the same pixels");
-  expect_refused(fmt::format("a={} b={} --prompts {}", place("a1"), place("a3"), prompts),
-                 "error: a and b: ");
+  expect_refused(fmt::format("a={} b={} --prompts {}", at("a1"), at("a3"), prompts), "error: a and b: ");
   expect_scored_rows("o", rows("a1 b1"));
   EXPECT_EQ(read_file(root_ / "o/images/table.md").find("same pixels"), std::string::npos);
 }
@@ -366,7 +340,7 @@ TEST_F(GivenRows, ImagesThatWereRenamedOrLaidOutAnewAreFoundByWhatTheyShow) {
     }
   }
   const auto rest = fmt::format("--prompts {} --metric", prompts);
-  expect_scored_rows("o", fmt::format("a={} b={} {} jpeg_kb", place("a"), place("b"), rest));
+  expect_scored_rows("o", fmt::format("a={} b={} {} jpeg_kb", at("a"), at("b"), rest));
   const auto ids = query("o", "SELECT id FROM runs ORDER BY 1");
   std::string lines;
   for (int i = 3; i >= 0; --i) {
@@ -381,23 +355,18 @@ TEST_F(GivenRows, ImagesThatWereRenamedOrLaidOutAnewAreFoundByWhatTheyShow) {
   write_file(root_ / "hf/train/metadata.jsonl", lines);
   fs::remove_all(root_ / "a");
   fs::rename(root_ / "b", root_ / "moved");
-  const auto moved = fmt::format("a={} b={} {} ocr_reward", place("hf/train"), place("moved"), rest);
+  const auto moved = fmt::format("a={} b={} {} ocr_reward", at("hf/train"), at("moved"), rest);
   expect_scored_rows("o", moved);
   EXPECT_EQ(query("o", "SELECT id FROM runs ORDER BY 1"), ids) << "the same images";
   EXPECT_EQ(query("o", "SELECT count(*) AS n FROM metrics WHERE name = 'ocr_reward' AND value IS NOT NULL"),
             "n\n16\n");
   EXPECT_PROBLEM(on("check images", "o"), "rules hold;");
-  EXPECT_EQ(shell(fmt::format("{} db check --out {} 2>&1", kHarness, place("o"))).status, 0);
-  const auto verify = [&] {
-    const auto verified = shell(fmt::format("{} verify --out {} 2>&1", kHarness, place("o")));
-    EXPECT_EQ(verified.status, 0) << verified.out;
-    EXPECT_PROBLEM(verified.out, "same bits");
-  };
-  verify();
+  output_of("db check --out " + at("o"));
+  EXPECT_PROBLEM(output_of("verify --out " + at("o")), "same bits");
   // A source that is cut and changed since is not needed either.
   fs::remove(root_ / "hf/train/x00.png");
   write_image("hf/train/x10.png", 250);
-  verify();
+  EXPECT_PROBLEM(output_of("verify --out " + at("o")), "same bits");
 }
 
 TEST_F(GivenRows, ADryRunShowsWhichFileIsOfWhichPrompt) {
@@ -407,10 +376,10 @@ TEST_F(GivenRows, ADryRunShowsWhichFileIsOfWhichPrompt) {
     write_image(fmt::format("a/{}_1.png", i), 20 * i + 1);
     write_image(fmt::format("b/{}.png", i), 20 * i + 5);
   }
-  const auto rest = fmt::format("base={} b={} --prompts {} --dry-run", place("a"), place("b"), prompts);
+  const auto rest = fmt::format("base={} b={} --prompts {} --dry-run", at("a"), at("b"), prompts);
   const auto text = shell(score("o", rest) + " 2>&1").out;
   EXPECT_PROBLEM(
-      text, "base: 10 images of 5 prompts, 2 each at most, files named INDEX or INDEX_SAMPLE: " + place("a"));
+      text, "base: 10 images of 5 prompts, 2 each at most, files named INDEX or INDEX_SAMPLE: " + at("a"));
   EXPECT_PROBLEM(text, "  2_1.png -> \"a sign reading \\\"WORD2\\\"\", sample 1");
   const auto found =
       parse_json(shell(score("o", rest + " --json") + " 2>/dev/null").out, "stdout").at("images");
@@ -421,13 +390,8 @@ TEST_F(GivenRows, ADryRunShowsWhichFileIsOfWhichPrompt) {
 }
 
 TEST_F(GivenRows, ARowOfImagesMayBeNamedBase) {
-  const auto prompts = write_prompts(5);
-  for (int i = 0; i < 5; ++i) {
-    write_image(fmt::format("a/{}.png", i), 20 * i);
-    write_image(fmt::format("b/{}.png", i), 20 * i + 5);
-  }
-  const auto rest = fmt::format("--prompts {} --metric ocr_reward,jpeg_kb", prompts);
-  expect_scored_rows("o", fmt::format("base={} tuned={} {}", place("a"), place("b"), rest));
+  const auto rest = fmt::format("--prompts {} --metric ocr_reward,jpeg_kb", write_rows(5));
+  expect_scored_rows("o", fmt::format("base={} tuned={} {}", at("a"), at("b"), rest));
   const auto text = read_file(root_ / "o/images/table.md");
   EXPECT_PROBLEM(text, "tuned \u2212 base");
   EXPECT_PROBLEM(text, "the images of base, tuned were drawn elsewhere");
@@ -435,9 +399,9 @@ TEST_F(GivenRows, ARowOfImagesMayBeNamedBase) {
   on("compare base tuned --metric all", "o");
   EXPECT_PROBLEM(on("grid images", "o"), "grid");
   on("report images", "o");
-  EXPECT_EQ(shell(fmt::format("{} verify --out {} 2>&1", kHarness, place("o"))).status, 0);
+  output_of("verify --out " + at("o"));
   // As a row behind another one it is one of the rows, too.
-  expect_scored_rows("p", fmt::format("tuned={} base={} {}", place("b"), place("a"), rest));
+  expect_scored_rows("p", fmt::format("tuned={} base={} {}", at("b"), at("a"), rest));
   EXPECT_PROBLEM(read_file(root_ / "p/images/table.md"), "base \u2212 tuned");
   EXPECT_PROBLEM(on("check images", "p"), "rules hold;");
 }
@@ -448,27 +412,22 @@ TEST_F(GivenRows, OnePromptMakesATable) {
     write_image(fmt::format("a/0_{}.png", i), 20 * i);
     write_image(fmt::format("b/0_{}.png", i), 20 * i + 5);
   }
-  expect_scored_rows("o", fmt::format("a={} b={} --prompts {}", place("a"), place("b"), prompts));
+  expect_scored_rows("o", fmt::format("a={} b={} --prompts {}", at("a"), at("b"), prompts));
   EXPECT_EQ(query("o", "SELECT n, clusters FROM comparisons WHERE metric = 'ocr_reward'"),
             "n,clusters\n3,1\n");
   EXPECT_PROBLEM(read_file(root_ / "o/images/table.md"),
                  "Only one prompt has images: differences have no interval");
   EXPECT_PROBLEM(on("check images", "o"), "rules hold;");
   write_image("c/1.png", 7);
-  expect_refused(fmt::format("a={} --prompts {}", place("c"), prompts),
+  expect_refused(fmt::format("a={} --prompts {}", at("c"), prompts),
                  "there is no prompt 1: the only prompt of");
-  expect_refused(fmt::format("a={} --prompts {}", place("c"), prompts), "--index-from 1");
+  expect_refused(fmt::format("a={} --prompts {}", at("c"), prompts), "--index-from 1");
 }
 
 TEST_F(GivenRows, WhatMayBeOfEitherOfTwoPromptsIsRefusedWithBothReadings) {
   const auto prompts = write_prompts(6);
   for (int i = 1; i < 5; ++i) write_image(fmt::format("from-one/{}.png", i), 20 * i);
-  for (const int seed : {3, 4}) {
-    for (int i = 0; i < 6; ++i) write_image(fmt::format("seeds/{}_{}.png", seed, i), 20 * i + seed);
-  }
-  const auto of = [&](const char* folder) {
-    return fmt::format("a={} --prompts {}", place(folder), prompts);
-  };
+  const auto of = [&](const char* folder) { return fmt::format("a={} --prompts {}", at(folder), prompts); };
   expect_refused(of("from-one"),
                  "counted from 0, 1.png is of \"a sign reading \\\"WORD1\\\"\"; counted from 1, of "
                  "\"a sign reading \\\"WORD0\\\"\"");
@@ -477,19 +436,13 @@ TEST_F(GivenRows, WhatMayBeOfEitherOfTwoPromptsIsRefusedWithBothReadings) {
       query("o",
             "SELECT group_concat(position, ' ') AS p FROM samples JOIN prompts ON prompts.id = prompt_id"),
       "p\n0 1 2 3\n");
-  expect_refused(of("seeds"), "3_0.png may be INDEX_SAMPLE, sample 0 of");
-  for (int i = 0; i < 6; ++i) write_image(fmt::format("batches/{}_{}.png", i / 2, i % 2), 20 * i);
-  expect_refused(of("batches"), "or BATCH_INDEX, the image of");
   for (int i = 0; i < 6; ++i) {
     for (const int sample : {1, 2}) {
       write_image(fmt::format("from-1/{}_{}.png", i, sample), 20 * i + sample);
       write_image(fmt::format("from-0/{}_{}.png", i, sample - 1), 20 * i + 10 + sample);
     }
   }
-  expect_refused(fmt::format("{} b={}", of("from-1"), place("from-0")), "samples begin at 1 in ");
-  write_file(root_ / "from-1/metadata.csv", "file,prompt,text\n0_1.png,x,y\n");
-  write_file(root_ / "from-1/metadata.jsonl", "{}\n");
-  expect_refused(of("from-1"), "from-1: holds 2 manifests, metadata.csv and metadata.jsonl");
+  expect_refused(fmt::format("{} b={}", of("from-1"), at("from-0")), "samples begin at 1 in ");
 }
 
 TEST_F(GivenRows, TheTableSaysWhichImagesAreAnotherPromptsAndWhichAreNotListed) {
@@ -502,59 +455,43 @@ TEST_F(GivenRows, TheTableSaysWhichImagesAreAnotherPromptsAndWhichAreNotListed) 
   }
   write_image("b/more.png", 1);
   write_file(root_ / "b/manifest.csv", listed);
-  expect_scored_rows("o",
-                     fmt::format("a={} b={} --prompts {} --metric jpeg_kb", place("a"), place("b"), prompts));
+  expect_scored_rows("o", fmt::format("a={} b={} --prompts {} --metric jpeg_kb", at("a"), at("b"), prompts));
   const auto text = read_file(root_ / "o/images/table.md");
   EXPECT_PROBLEM(text, "Images of a and b are the same files under different prompts: 5 of 6 in ");
   EXPECT_PROBLEM(text, "1 image beside manifest.csv is not listed there and not scored, such as more.png");
 }
 
 TEST_F(GivenRows, AMetricWithoutAGoodDirectionIsNoReward) {
-  const auto prompts = write_prompts(4);
-  for (int i = 0; i < 4; ++i) {
-    write_image(fmt::format("a/{}.png", i), 20 * i);
-    write_image(fmt::format("b/{}.png", i), 20 * i + 5);
-  }
-  expect_scored_rows("o",
-                     fmt::format("a={} b={} --prompts {} --metric jpeg_kb", place("a"), place("b"), prompts));
+  expect_scored_rows("o", two_rows(write_rows(4)) + " --metric jpeg_kb");
   const auto text = read_file(root_ / "o/images/table.md");
   EXPECT_EQ(text.find("the reward"), std::string::npos) << text;
   EXPECT_PROBLEM(on("check images", "o"), "rules hold;");
 }
 
+// Files of prompts and layouts of images that are refused: tests/datasets, tests/images.
 TEST_F(GivenRows, WhatCannotBeScoredIsRefusedBeforeAnythingIsWritten) {
   const auto prompts = write_prompts(3);
-  write_image("a/0.png", 10);
-  write_image("b/0.png", 20);
-  const auto a = (root_ / "a").string(), b = (root_ / "b").string();
-  const auto of = [&](const std::string& rows, const std::string& more = {}) {
-    return fmt::format("{} --prompts {} {}", rows, prompts, more);
-  };
-  expect_refused(of("a"), "\"a\" is no NAME=DIR");
-  expect_refused(of(fmt::format("a={} b={}", a, a)), "are the same images");
-  expect_refused(of(fmt::format("a={} a={} b={}", a, b, b)), "a has 2 folders and b has 1");
-  expect_refused(of(fmt::format("a={} b={}", a, b), "--split 1/2"), "every row has one checkpoint");
-  expect_refused(of(fmt::format("a={} b={}", a, b), "--baseline c"), "baseline");
-  expect_refused(of(fmt::format("a={} b={}", a, b), "--metric ocr_rewards"), "ocr_reward");
-  expect_refused(of(fmt::format("a={} b={}", a, b), "--metric pickscore"), "there is no folder");
-  expect_refused(of(fmt::format("a={} b={}", a, b), "--metric geneval_score"),
-                 "geneval_score is of GenEval's records, and these are lines of text");
-  expect_refused(fmt::format("a={} b={} --prompts geneval-shapes --metric ocr_reward", a, b),
-                 "ocr_reward is of texts that prompts quote, and these are GenEval's records");
-  expect_refused(of(fmt::format("a={} b={}", a, b), "--set lr=1"), "setting lr is not used");
-  expect_refused(of(fmt::format("a={} b={}", a, b), "--as prompts"), "is the name of something else");
-  expect_refused(fmt::format("a={} --prompts {}", a, (root_ / "absent.txt").string()), "there is no file");
-  expect_refused(of(fmt::format("a={} b={}", a, b), "--as 1"),
-                 "\"1\" is a number, which names an experiment");
-  expect_refused(of(fmt::format("2:a={} b={}", a, b)), "cannot be a row's name");
+  for (int i = 0; i < 2; ++i) write_image(i == 0 ? "a/0.png" : "b/0.png", 10 + 10 * i);
   write_image("c/1.png", 30);
-  expect_refused(of(fmt::format("a={} c={}", a, place("c")), "--index-from 0"),
-                 "c and a have images of no prompt in common");
-  write_file(root_ / "p.csv", "prompt\n" + read_file(prompts));
-  expect_refused(fmt::format("a={} b={} --prompts {}", a, b, place("p.csv")), "is no file of prompts");
-  write_file(root_ / "header.txt", "prompt\n" + read_file(prompts));
-  expect_refused(fmt::format("a={} b={} --prompts {}", a, b, place("header.txt")),
-                 "is a line of column names");
+  const auto a = at("a"), b = at("b"), two = fmt::format("a={} b={}", a, b);
+  for (const auto& [options, problem] : std::vector<std::pair<std::string, const char*>>{
+           {"a", "\"a\" is no NAME=DIR"},
+           {fmt::format("a={0} b={0}", a), "are the same images"},
+           {fmt::format("a={} a={} b={}", a, b, b), "a has 2 folders and b has 1"},
+           {fmt::format("a={} c={} --index-from 0", a, at("c")),
+            "c and a have images of no prompt in common"},
+           {"2:" + two, "cannot be a row's name"},
+           {two + " --split 1/2", "every row has one checkpoint"},
+           {two + " --baseline c", "baseline"},
+           {two + " --metric ocr_rewards", "ocr_reward"},
+           {two + " --metric geneval_score",
+            "geneval_score is of GenEval's records, and these are lines of text"},
+           {two + " --set lr=1", "setting lr is not used"},
+           {two + " --as 1", "\"1\" is a number, which names an experiment"}})
+    expect_refused(fmt::format("{} --prompts {}", options, prompts), problem);
+  expect_refused(two + " --prompts geneval-shapes --metric ocr_reward",
+                 "ocr_reward is of texts that prompts quote, and these are GenEval's records");
+  expect_refused(fmt::format("a={} --prompts {}", a, at("absent.txt")), "there is no file");
 }
 
 TEST_F(GivenRows, ImagesOfSizesThatAreReadOtherwiseAreNotReadByTheFirstOfThem) {
@@ -566,10 +503,10 @@ TEST_F(GivenRows, ImagesOfSizesThatAreReadOtherwiseAreNotReadByTheFirstOfThem) {
                png_bytes(Image{128, 128,
                                std::vector<std::uint8_t>(128 * 128 * 3, static_cast<std::uint8_t>(9 * i))}));
   for (const auto& [first, second] : {std::pair("small", "large"), std::pair("large", "small")})
-    expect_refused(fmt::format("a={} b={} --prompts {}", place(first), place(second), prompts),
+    expect_refused(fmt::format("a={} b={} --prompts {}", at(first), at(second), prompts),
                    "--like glyph or --like sd35-medium says how all of them are read");
-  expect_scored_rows("o", fmt::format("a={} b={} --prompts {} --like glyph --metric ocr_reward",
-                                      place("small"), place("large"), prompts));
+  expect_scored_rows("o", fmt::format("a={} b={} --prompts {} --like glyph --metric ocr_reward", at("small"),
+                                      at("large"), prompts));
 }
 
 }  // namespace

@@ -51,8 +51,7 @@ TEST_F(FromOutside, ARunThatIsGivenBackHasItsImagesAndScoresBitForBit) {
   for (const char* seed : {"42", "43"})  // as another program would name its runs
     fs::copy(checkpoints_of("own", "ratio-norm", std::stoi(seed)), root_ / "theirs" / seed,
              fs::copy_options::recursive);
-  const auto adapter =
-      "--seeds 42,43 --methods ratio-norm --adapter back=" + (root_ / "theirs/{seed}/{step}").string();
+  const auto adapter = "--seeds 42,43 --methods ratio-norm --adapter back=" + at("theirs/{seed}/{step}");
   expect_reproduced("own", adapter);
   const auto trained = scores_of("own", "ratio-norm");
   EXPECT_GT(std::ranges::count(trained, '\n'), 100);
@@ -68,10 +67,7 @@ TEST_F(FromOutside, ARunThatIsGivenBackHasItsImagesAndScoresBitForBit) {
   EXPECT_PROBLEM(read_file(root_ / "own/chain/table.md"), "Trained elsewhere: back.");
   on("check chain", "own");
   on("report chain", "own");
-  const auto verified =
-      shell(fmt::format("{} verify --table chain --out {} 2>&1", kHarness, (root_ / "own").string()));
-  EXPECT_EQ(verified.status, 0) << verified.out;
-  EXPECT_PROBLEM(verified.out, "back (seed 43)");
+  EXPECT_PROBLEM(output_of("verify --table chain --out " + at("own")), "back (seed 43)");
 }
 
 TEST_F(FromOutside, ARowOfATablesFileHasPathsRelativeToIt) {
@@ -81,15 +77,10 @@ TEST_F(FromOutside, ARowOfATablesFileHasPathsRelativeToIt) {
   Json document = read_json(root_ / "chain.json");
   document["methods"] = {"ratio-norm", {{"name", "back"}, {"adapters", {"theirs/{step}"}}}};
   write_file_atomically(root_ / "tables/chain.json", document.dump());
-  const auto table_of = [&](const std::string& command) {
-    return shell(
-        fmt::format("{} {} --table {} 2>&1", kHarness, command, (root_ / "tables/chain.json").string()));
-  };
-  const auto done = table_of("reproduce --scale smoke --out " + (root_ / "own").string());
-  EXPECT_EQ(done.status, 0) << done.out;
+  const auto table = " --table " + at("tables/chain.json");
+  output_of("reproduce --scale smoke --out " + at("own") + table);
   expect_equal_rows(scores_of("own", "ratio-norm"), scores_of("own", "back"));
-  const auto settings = table_of("list settings");
-  EXPECT_EQ(settings.status, 0) << settings.out;
+  output_of("list settings" + table);
 }
 
 TEST_F(FromOutside, AnAdapterOfPeftsFormHasTheScoresOfTheRunThatSavedIt) {
@@ -106,10 +97,8 @@ TEST_F(FromOutside, AnAdapterOfPeftsFormHasTheScoresOfTheRunThatSavedIt) {
   EXPECT_EQ(fs::hard_link_count(kept / "ema.safetensors"), 2U) << "it is on the disk once";
   const auto drawn = [&](const fs::path& checkpoint) {
     const auto image = root_ / "drawn.png";
-    const auto done =
-        shell(fmt::format("{} sample 'a sign \"A\"' --backbone sd35-medium --weights {} --lora {} -o {} 2>&1",
-                          kHarness, weights.string(), checkpoint.string(), image.string()));
-    EXPECT_EQ(done.status, 0) << done.out;
+    output_of(fmt::format("sample 'a sign \"A\"' --backbone sd35-medium --weights {} --lora {} -o {}",
+                          weights.string(), checkpoint.string(), image.string()));
     return read_file(image);
   };
   EXPECT_TRUE(drawn(kept) == drawn(fs::path(checkpoints_of("lora", "ratio-norm")) / "2"));
@@ -120,7 +109,7 @@ TEST_F(FromOutside, AnAdapterOfPeftsFormHasTheScoresOfTheRunThatSavedIt) {
   auto config = read_json(other / "adapter_config.json");
   config["alpha_pattern"] = {{"attn.to_q", 6400}};
   write_file_atomically(other / "adapter_config.json", config.dump());
-  expect_reproduced("lora", with + " --adapter scaled=" + (root_ / "other/{step}").string());
+  expect_reproduced("lora", with + " --adapter scaled=" + at("other/{step}"));
   const auto rows = json_rows(
       "lora", "SELECT folder FROM table_runs JOIN runs ON runs.id = table_runs.run_id WHERE arm = 'scaled'");
   const auto run = fs::path(rows.at(0).at("folder").get<std::string>());
@@ -132,57 +121,47 @@ TEST_F(FromOutside, AnAdapterOfPeftsFormHasTheScoresOfTheRunThatSavedIt) {
 
 TEST_F(FromOutside, WhatIsNoCheckpointIsRefusedBeforeAnythingRuns) {
   const auto places = root_ / "places";
-  const auto file = [&](const std::string& name) {
+  for (const char* name :
+       {"pickled/adapter_config.json", "pickled/adapter_model.bin", "both/adapter_config.json",
+        "both/adapter_model.safetensors", "both/pytorch_lora_weights.safetensors", "bare/adapter_config.json",
+        "twice/a-7/adapter_config.json", "twice/a-7/adapter_model.safetensors", "twice/b-7/x",
+        "twice/step-7/x", "twice/b/checkpoint_7/x"}) {
     fs::create_directories((places / name).parent_path());
     write_file(places / name, "{}");
-  };
-  file("pickled/adapter_config.json");
-  file("pickled/adapter_model.bin");
-  file("adapter_model.bin");
-  file("both/adapter_config.json");
-  file("both/adapter_model.safetensors");
-  file("both/pytorch_lora_weights.safetensors");
-  file("twice/a-7/adapter_config.json");
-  file("twice/a-7/adapter_model.safetensors");
-  file("twice/b-7/x");
-  file("twice/step-7/x");
-  file("twice/b/checkpoint_7/x");
-  file("bare/adapter_config.json");
-  fs::create_directories(places / "empty");
+  }
+  for (const char* name : {"empty", "run/checkpoints/2"}) fs::create_directories(places / name);
   fs::create_symlink(places / "loop", places / "loop");
-  const auto at = [&](const std::string& name) { return "mine=" + (places / name).string(); };
-  expect_refused(at("none"), "none: is not there; give a folder as peft");
-  expect_refused(at("bare"), "bare: has adapter_config.json and no weights; copy adapter_model.safetensors");
-  expect_refused(at("empty"), "empty: holds no checkpoint");
-  fs::create_directories(places / "run/checkpoints/2");
-  expect_refused(at("run"), "run/checkpoints/{step}");
-  expect_refused(at("loop"), "loop: Too many levels of symbolic links");
-  expect_refused(at("pickled"), "adapter_model.bin: is pickled");
-  expect_refused(at("adapter_model.bin"), "adapter_model.bin: is pickled");
-  expect_refused(at("both"), "holds 2 checkpoints (");
-  expect_refused(at("twice/step-7") + "," + (places / "twice/b/checkpoint_7").string(),
-                 "step 7 is there twice");
-  expect_refused(at("twice/step-7") + "," + (places / "twice/b-7").string(),
-                 "b-7 states no step, and that of");
-  expect_refused(at("twice/c-{step}"), "nothing is there with a number for {step}");
-  expect_refused(at("twice/a-7"), "1 run for 2 seeds", "--seeds 1,2");
-  expect_refused(at("twice/a-7"), "the runs of seeds 1 and 2 are the same checkpoints",
-                 "--seeds 1,2 --adapter " + at("twice/a-7"));
-  expect_refused(at("both/adapter_config.json"), "is no .safetensors file");
-  expect_refused("mine", "\"mine\" is no NAME=DIR");
-  expect_refused("base=x", "\"base\" cannot be a row's name");
-  expect_refused("ratio-norm=x", "\"ratio-norm\" is a row of the table already");
+  const auto mine = [&](const std::string& name) { return "mine=" + (places / name).string(); };
+  const auto twice = mine("twice/step-7") + "," + (places / "twice").string();
+  for (const auto& [adapter, problem] : std::vector<std::pair<std::string, const char*>>{
+           {mine("none"), "none: is not there; give a folder as peft"},
+           {mine("bare"), "bare: has adapter_config.json and no weights; copy adapter_model.safetensors"},
+           {mine("empty"), "empty: holds no checkpoint"},
+           {mine("run"), "run/checkpoints/{step}"},
+           {mine("loop"), "loop: Too many levels of symbolic links"},
+           {mine("pickled"), "adapter_model.bin: is pickled"},
+           {mine("pickled/adapter_model.bin"), "adapter_model.bin: is pickled"},
+           {mine("both"), "holds 2 checkpoints ("},
+           {mine("both/adapter_config.json"), "is no .safetensors file"},
+           {twice + "/b/checkpoint_7", "step 7 is there twice"},
+           {twice + "/b-7", "b-7 states no step, and that of"},
+           {mine("twice/c-{step}"), "nothing is there with a number for {step}"},
+           {"mine", "\"mine\" is no NAME=DIR"},
+           {"base=x", "\"base\" cannot be a row's name"},
+           {"ratio-norm=x", "\"ratio-norm\" is a row of the table already"}})
+    expect_refused(adapter, problem);
+  expect_refused(mine("twice/a-7"), "1 run for 2 seeds", "--seeds 1,2");
+  expect_refused(mine("twice/a-7"), "the runs of seeds 1 and 2 are the same checkpoints",
+                 "--seeds 1,2 --adapter " + mine("twice/a-7"));
 }
 
 TEST_F(FromOutside, AnAdapterOfAnotherModelIsNamedBeforeAnyOtherWork) {
   const auto of_sd3 = kTree / "tests/data/parity/lora_sd3/adapter";
-  const auto done = shell(reproduce("other", "--jobs 1 --adapter mine=" + of_sd3.string() + " 2>&1"));
-  EXPECT_EQ(done.status, 2) << done.out;
-  EXPECT_PROBLEM(done.out,
+  const auto done = ended(reproduce("other", "--jobs 1 --adapter mine=" + of_sd3.string()), 2);
+  EXPECT_PROBLEM(done,
                  "--adapter mine: " + of_sd3.string() +
                      ": this adapter fits sd35-medium, not glyph; did you mean --backbone sd35-medium?");
-  for (const char* job : {"train ", "evaluate "})
-    EXPECT_EQ(done.out.find(job), std::string::npos) << done.out;
+  for (const char* job : {"train ", "evaluate "}) EXPECT_EQ(done.find(job), std::string::npos) << done;
 }
 
 const std::string kSd3 = (kTree / "tests/data/parity/sd3_pipeline_sd35m/model").string();
@@ -211,7 +190,7 @@ class ByTensors : public FromOutside {
                     const std::map<std::string, std::string>& metadata = {{"format", "pt"}}) const {
     fs::create_directories(root_ / name);
     save_tensors(root_ / name / "pytorch_lora_weights.safetensors", tensors, metadata);
-    return (root_ / name).string();
+    return at(name);
   }
 
   /// The same as peft writes it, with a configuration that is changed.
@@ -227,7 +206,7 @@ class ByTensors : public FromOutside {
                    {"target_modules", {"transformer_blocks.0.attn.to_q", "transformer_blocks.1.attn.to_k"}}};
     config.update(changes.is_null() ? Json::object() : changes);
     write_file_atomically(root_ / name / "adapter_config.json", config.dump());
-    return (root_ / name).string();
+    return at(name);
   }
 
   /// As kohya's scripts name them, and in half precision.
@@ -307,12 +286,12 @@ TEST_F(ByTensors, AdaptersOfOneTrainingAreNotSeveralRunsHoweverTheyAreSaved) {
   for (const char* step : {"a/step-10", "b/step-30"}) write(step, third);
   write("a/step-20", others);
   write("b/step-40", later);
-  expect_not_planned({(root_ / "a/step-{step}").string(), (root_ / "b/step-{step}").string()},
+  expect_not_planned({at("a/step-{step}"), at("b/step-{step}")},
                      "the runs of seeds 1 and 2 are the same checkpoints: one training, not two");
   write("b/step-30", adapter(7, 41), {{"format", "pt"}});
   write("b/step-40", third, {{"format", "pt"}, {"saved", "again"}});
-  expect_not_planned({(root_ / "a/step-{step}").string(), (root_ / "b/step-{step}").string()},
-                     "a/step-10 (seed 1, step 10) and " + (root_ / "b/step-40").string());
+  expect_not_planned({at("a/step-{step}"), at("b/step-{step}")},
+                     "a/step-10 (seed 1, step 10) and " + at("b/step-40"));
 }
 
 TEST_F(ByTensors, NetworksOfOneTrainingAreNotSeveralRunsAndAreHeldAgainstAdaptersToo) {
@@ -329,7 +308,7 @@ TEST_F(ByTensors, NetworksOfOneTrainingAreNotSeveralRunsAndAreHeldAgainstAdapter
     save_tensors(root_ / name / "diffusion_pytorch_model.safetensors", tensors, {{"format", "pt"}});
     fs::copy_file(fs::path(kSd3) / "transformer/config.json", root_ / name / "config.json",
                   fs::copy_options::overwrite_existing);
-    return (root_ / name).string();
+    return at(name);
   };
   const auto change = [&](std::uint64_t seed) {
     TensorMap by;
@@ -350,7 +329,7 @@ TEST_F(ByTensors, NetworksOfOneTrainingAreNotSeveralRunsAndAreHeldAgainstAdapter
       {moved("half one", change(1), torch::kBFloat16), moved("half two", change(500), torch::kBFloat16)},
       "Between runs");
   // Nor is that of the base model, where the trainings began from one that was not rounded.
-  const auto half_base = (root_ / "half_base").string();
+  const auto half_base = at("half_base");
   fs::copy(kSd3, half_base, fs::copy_options::recursive);
   moved("half_base/transformer", {}, torch::kBFloat16);
   expect_planned({moved("small one", change(1), torch::kFloat32, 0.1),
@@ -376,7 +355,7 @@ TEST_F(ByTensors, ACheckpointThatEqualsTheBaseModelIsNamed) {
   const auto still = write("still", adapter(1, 11, 0));
   expect_planned({still}, still + " (seed 42, step 1) equals the base model: nothing in it is trained.");
   for (const auto& other : {write("other", adapter(3, 13, 0)), write("trained", adapter(3, 13, 1))})
-    expect_not_planned({other, still}, "is no training: ");
+    expect_not_planned({other, still}, "is not trained: ");
 }
 
 TEST_F(ByTensors, AlphaInTheHeaderAloneScalesAsItDoesInTensors) {
@@ -395,7 +374,7 @@ TEST_F(ByTensors, AlphaInTheHeaderAloneScalesAsItDoesInTensors) {
   EXPECT_TRUE(of_header({{"lora_alpha", "4"}, {"r", "4"}}) == plain);
   const auto problem = "its header names \"lora_alpha\" = 8 and \"network_alpha\" = 16: which one counts?";
   EXPECT_PROBLEM(of_header({{"lora_alpha", "8"}, {"network_alpha", "16"}}), problem);
-  expect_not_planned({(root_ / "header").string()}, problem);
+  expect_not_planned({at("header")}, problem);
   EXPECT_PROBLEM(drawn(write("both", with_alphas, {{"lora_alpha", "16"}})),
                  "its header names \"lora_alpha\" = 16, and alpha is 8");
   expect_planned({write("named", tensors, {{"lora_alpha", "8"}})},
@@ -415,14 +394,14 @@ TEST_F(ByTensors, TheDryRunReadsAdaptersToTheirEnd) {
   const auto tensors = adapter(1, 11);
   expect_planned({write_peft("dropout", tensors, {{"lora_dropout", 0.1}})},
                  "fit for sd35-medium: LoRA of rank 4 and alpha 4 on 2 layers (peft).");
-  EXPECT_TRUE(drawn((root_ / "dropout").string()) == drawn(write_peft("none", tensors)));
+  EXPECT_TRUE(drawn(at("dropout")) == drawn(write_peft("none", tensors)));
   expect_not_planned({write_peft("dora", tensors, {{"use_dora", true}})},
                      "\"use_dora\" = true is not implemented");
   auto broken = tensors;
   broken["transformer.transformer_blocks.1.attn.to_k.lora_B.weight"][3][1] = std::nan("");
   const auto problem = "tensor transformer_blocks.1.attn.to_k.lora_B.weight holds values that are not finite";
   expect_not_planned({write("nan", broken)}, problem);
-  EXPECT_PROBLEM(drawn((root_ / "nan").string()), problem);
+  EXPECT_PROBLEM(drawn(at("nan")), problem);
 }
 
 TEST_F(ByTensors, AnAdapterOfAnotherBackboneSaysWhichOneItFits) {
@@ -444,7 +423,7 @@ TEST_F(ByTensors, AnAdapterOfAnotherBackboneSaysWhichOneItFits) {
   expect_refused("mine=" + write("medium", of_medium),
                  "this adapter fits sd35-medium, not glyph; did you mean --backbone sd35-medium?",
                  "--dry-run");
-  EXPECT_PROBLEM(drawn((root_ / "flux").string()), "this adapter fits flux-dev, not sd35-medium");
+  EXPECT_PROBLEM(drawn(at("flux")), "this adapter fits flux-dev, not sd35-medium");
 }
 
 TEST_F(ByTensors, TheStepIsWhatTheNameCallsOneAndElseTheOrder) {
@@ -474,11 +453,11 @@ TEST_F(ByTensors, TheStepIsWhatTheNameCallsOneAndElseTheOrder) {
     EXPECT_EQ(step_in_name(root_ / name), step) << name;
   write("run-2025-11-28", tensors);
   write("checkpoint-100/lora", tensors);
-  expect_planned({(root_ / "run-2025-11-28").string()}, "evaluate mine at 1 on validation");
-  expect_planned({(root_ / "checkpoint-100/lora").string()}, "evaluate mine at 100 on validation");
+  expect_planned({at("run-2025-11-28")}, "evaluate mine at 1 on validation");
+  expect_planned({at("checkpoint-100/lora")}, "evaluate mine at 100 on validation");
   write("early", tensors);
   write("late", adapter(1, 11, 0.04));
-  const auto said = planned({(root_ / "early").string() + "," + (root_ / "late").string()});
+  const auto said = planned({at("early") + "," + at("late")});
   EXPECT_EQ(said.status, 0) << said.out;
   EXPECT_PROBLEM(
       said.out,
@@ -489,7 +468,7 @@ TEST_F(ByTensors, TheStepIsWhatTheNameCallsOneAndElseTheOrder) {
 TEST_F(ByTensors, AFolderOfCheckpointsSaysHowAllOfThemAreNamed) {
   const auto tensors = adapter(1, 11);
   const auto hint = [&](const std::string& place) {
-    const auto said = planned({(root_ / place).string()});
+    const auto said = planned({at(place)});
     EXPECT_EQ(said.status, 2) << said.out;
     const auto at = said.out.find("write ");
     return at == std::string::npos ? said.out : said.out.substr(at + 6, said.out.find('\n') - at - 6);
@@ -500,21 +479,19 @@ TEST_F(ByTensors, AFolderOfCheckpointsSaysHowAllOfThemAreNamed) {
     fs::create_directories(root_ / "kohya");
     save_tensors(root_ / "kohya" / fmt::format("ocr-0000{}.safetensors", step), tensors);
   }
-  EXPECT_EQ(hint("logs/grpo-seed42/checkpoints"),
-            (root_ / "logs/grpo-seed42/checkpoints/checkpoint-{step}").string());
-  EXPECT_EQ(hint("logs/grpo-seed42"), (root_ / "logs/grpo-seed42/checkpoints/checkpoint-{step}").string());
-  EXPECT_EQ(hint("logs"), (root_ / "logs/grpo-seed{seed}/checkpoints/checkpoint-{step}").string());
+  EXPECT_EQ(hint("logs/grpo-seed42/checkpoints"), at("logs/grpo-seed42/checkpoints/checkpoint-{step}"));
+  EXPECT_EQ(hint("logs/grpo-seed42"), at("logs/grpo-seed42/checkpoints/checkpoint-{step}"));
+  EXPECT_EQ(hint("logs"), at("logs/grpo-seed{seed}/checkpoints/checkpoint-{step}"));
   write("two/lora", tensors);
   write("two/adapter", adapter(2, 12));
-  const auto refused = planned({(root_ / "two").string()});
+  const auto refused = planned({at("two")});
   EXPECT_EQ(refused.status, 2);
   EXPECT_PROBLEM(refused.out, "holds 2 checkpoints (lora/");
-  EXPECT_EQ(hint("kohya"), (root_ / "kohya/ocr-{step}.safetensors").string());
+  EXPECT_EQ(hint("kohya"), at("kohya/ocr-{step}.safetensors"));
   fs::create_directories(root_ / "loose");
   save_tensors(root_ / "loose/mine.safetensors", tensors);
-  EXPECT_PROBLEM(hint("loose"),
-                 "name the file itself if it is one adapter: " + (root_ / "loose/mine.safetensors").string());
-  EXPECT_EQ(planned({(root_ / "kohya/ocr-{step}.safetensors").string()}).status, 0);
+  EXPECT_PROBLEM(hint("loose"), "name the file itself if it is one adapter: " + at("loose/mine.safetensors"));
+  EXPECT_EQ(planned({at("kohya/ocr-{step}.safetensors")}).status, 0);
 }
 
 TEST_F(ByTensors, SampleTakesAndRefusesWhatReproduceDoes) {
@@ -525,11 +502,11 @@ TEST_F(ByTensors, SampleTakesAndRefusesWhatReproduceDoes) {
   EXPECT_NE(of_folder, base);
   EXPECT_TRUE(drawn(folder + "/pytorch_lora_weights.safetensors") == of_folder);
   write("checkpoint-10/lora", tensors);
-  EXPECT_TRUE(drawn((root_ / "checkpoint-10").string()) == of_folder);
+  EXPECT_TRUE(drawn(at("checkpoint-10")) == of_folder);
   fs::create_directories(root_ / "network");
   fs::copy(fs::path(kSd3) / "transformer", root_ / "network", fs::copy_options::recursive);
-  EXPECT_TRUE(drawn((root_ / "network").string()) == base);
-  EXPECT_PROBLEM(drawn((root_ / "nowhere").string()), "nowhere: is not there");
+  EXPECT_TRUE(drawn(at("network")) == base);
+  EXPECT_PROBLEM(drawn(at("nowhere")), "nowhere: is not there");
 
   fs::copy(kSd3, root_ / "dynamic", fs::copy_options::recursive);
   const auto scheduler = root_ / "dynamic/scheduler/scheduler_config.json";
@@ -537,7 +514,7 @@ TEST_F(ByTensors, SampleTakesAndRefusesWhatReproduceDoes) {
   config["use_dynamic_shifting"] = true;
   write_file_atomically(scheduler, config.dump());
   EXPECT_PROBLEM(
-      drawn("", (root_ / "dynamic").string()),
+      drawn("", at("dynamic")),
       "scheduler_config.json: use_dynamic_shifting is true, and the noise levels of this model are shifted "
       "by a number");
 }
@@ -547,24 +524,22 @@ TEST_F(ByTensors, NothingSpeaksOfTrainingWhereNothingIsTrained) {
       "--methods flow-grpo --backbone sd35-medium --weights {} --set eval_steps=2 --seeds 1,2", kSd3);
   const auto given = fmt::format("{} --adapter flow-grpo={} --adapter flow-grpo={}", rows,
                                  write("one", adapter(1, 11)), write("two", adapter(3, 13)));
-  const auto planned = shell(reproduce("own", given + " --dry-run 2>&1"));
-  EXPECT_EQ(planned.status, 0) << planned.out;
+  const auto planned = ended(reproduce("own", given + " --dry-run"), 0);
   const std::string shadow =
       "Row flow-grpo is what --adapter gives, not the method of that name that this program trains.";
   const std::string pairing =
       "Runs of flow-grpo are paired with those of other rows by the seed that they are given for: a pair has the "
       "same noise in evaluation. With which seeds they were trained is the claim of who gave them.";
-  for (const auto& note : {shadow, pairing}) EXPECT_PROBLEM(planned.out, "Note: " + note);
+  for (const auto& note : {shadow, pairing}) EXPECT_PROBLEM(planned, "Note: " + note);
   for (const char* wrong : {"Trained:", "the training reward"})
-    EXPECT_EQ(planned.out.find(wrong), std::string::npos) << planned.out;
+    EXPECT_EQ(planned.find(wrong), std::string::npos) << planned;
   expect_reproduced("own", given);
   const auto shown = read_file(root_ / "own/chain/table.md");
   for (const auto& note : {shadow, pairing}) EXPECT_PROBLEM(shown, note);
   EXPECT_EQ(table("own").at("signature").get<std::string>().find("ema weights"), std::string::npos)
       << table("own").at("signature");
-  const auto figure =
-      shell(fmt::format("{} figure training --db {} -o {} 2>&1", kHarness,
-                        (root_ / "own/results.sqlite").string(), (root_ / "figure").string()));
+  const auto figure = shell(
+      fmt::format("{} figure training --db {} -o {} 2>&1", kHarness, at("own/results.sqlite"), at("figure")));
   EXPECT_NE(figure.status, 0);
   EXPECT_PROBLEM(figure.out, "nothing is known of the training of checkpoints and images from outside");
 }

@@ -17,12 +17,6 @@ class Prompts : public Chain {
     return text;
   }
 
-  std::string printed(const std::string& arguments) const {
-    const auto done = shell(fmt::format("{} {} 2>&1", kHarness, arguments));
-    EXPECT_EQ(done.status, 0) << done.out;
-    return done.out;
-  }
-
   /// Two rows of two images, scored for these prompts: the values of a metric, by row and prompt.
   std::string scored(const std::string& out, const std::string& lines, const std::string& metric) const {
     auto text = decode_png(read_file(kTree / "tests/data/ocr/clean.png"),
@@ -38,7 +32,7 @@ class Prompts : public Chain {
       write_file(root_ / "b" / name, name == "1.png" ? image : png_bytes(grey));
     }
     write_file(root_ / "p.txt", lines);
-    printed(fmt::format("score a={0}/a b={0}/b --prompts {0}/p.txt --out {0}/{1}", root_.string(), out));
+    output_of(fmt::format("score a={0}/a b={0}/b --prompts {0}/p.txt --out {0}/{1}", root_.string(), out));
     return query(
         out, fmt::format("SELECT m.value FROM metrics m JOIN evaluations e ON e.id = evaluation_id JOIN "
                          "prompts p ON p.id = prompt_id JOIN checkpoints c ON c.id = e.checkpoint_id JOIN "
@@ -49,8 +43,8 @@ class Prompts : public Chain {
 
 TEST_F(Prompts, SampleSaysWhereNoTextEncoderReadsTheEnd) {
   const auto drawn = [&](const std::string& prompt) {
-    return printed(fmt::format("sample '{}' --weights {} --steps 1 -o {}", prompt, weights_,
-                               (root_ / "one.png").string()));
+    return output_of(fmt::format("sample '{}' --weights {} --steps 1 -o {}", prompt, weights_,
+                                 (root_ / "one.png").string()));
   };
   EXPECT_PROBLEM(
       drawn(words(60) + "with \"OPEN\""),
@@ -71,9 +65,7 @@ TEST_F(Prompts, ThatAreLongerThanTheTextEncodersReadAreCountedInTheDryRunAndUnde
   const auto more = fmt::format(
       "--backbone sd35-medium --weights {} --prompts {} --methods ratio-norm --set trained_steps=6 --set ema_interval=1 --set updates_per_epoch=1",
       weights_, (root_ / "p.txt").string());
-  const auto planned = shell(reproduce("work", more + " --dry-run 2>&1"));
-  EXPECT_EQ(planned.status, 0) << planned.out;
-  EXPECT_PROBLEM(planned.out, note);
+  EXPECT_PROBLEM(ended(reproduce("work", more + " --dry-run"), 0), note);
   const auto longer = shell(reproduce("work", more + " --dry-run --set text_tokens=512 2>&1"));
   EXPECT_EQ(longer.out.find("what follows is not read"), std::string::npos) << longer.out;
   EXPECT_PROBLEM(longer.out,
@@ -86,9 +78,9 @@ TEST_F(Prompts, ThatAreLongerThanAClipScorerReadsAreCounted) {
   make_folder(root_ / "scorers");
   fs::create_directory_symlink(kTree / "tests/data/scorers/pickscore", root_ / "scorers/pickscore");
   EXPECT_PROBLEM(
-      printed(fmt::format("score a={0}/a b={0}/b --prompts {0}/p.txt --scorers {0}/scorers --dry-run --out "
-                          "{0}/other",
-                          root_.string())),
+      output_of(fmt::format("score a={0}/a b={0}/b --prompts {0}/p.txt --scorers {0}/scorers --dry-run --out "
+                            "{0}/other",
+                            root_.string())),
       "1 of the 2 evaluation prompts is longer than the 77 tokens that pickscore reads: it scores their "
       "beginnings (line 1).");
 }
@@ -104,7 +96,7 @@ TEST_F(Prompts, ATargetIsScoredTheSameInEveryNormalForm) {
     EXPECT_EQ(apart, composed);
   }
   EXPECT_PROBLEM(on("check images", "nfd"), "rules hold;");
-  const auto verified = printed(fmt::format("verify --out {}", (root_ / "nfd").string()));
+  const auto verified = output_of(fmt::format("verify --out {}", (root_ / "nfd").string()));
   EXPECT_PROBLEM(verified, "same bits");
 }
 

@@ -58,11 +58,15 @@ class ScoresAgain : public Chain {
     write_file(root_ / "p.txt", prompts);
   }
 
+  void add_scorers_and_rows(int images) const {
+    for (const char* name : {"level", "weight"}) add_scorer(name);
+    write_rows(images);
+  }
+
   std::string score(const std::string& out, const std::string& more = {}) const {
     return fmt::format(
         "{} score a={} b={} --prompts {} --scorers {} --metric level --metric weight --out {} {}", kHarness,
-        (root_ / "a").string(), (root_ / "b").string(), (root_ / "p.txt").string(),
-        (root_ / "scorers").string(), (root_ / out).string(), more);
+        at("a"), at("b"), at("p.txt"), at("scorers"), at(out), more);
   }
 
   Outcome ends(int status, const std::string& command) const {
@@ -89,9 +93,7 @@ Json answers(int first, int count, const Json& answer) {
 }
 
 TEST_F(ScoresAgain, AServerThatIsDownForAWhileChangesNothingOnceTheCommandIsRepeated) {
-  add_scorer("level");
-  add_scorer("weight");
-  write_rows(40);
+  add_scorers_and_rows(40);
   ends(0, score("whole"));
   const auto before_level = asked("level"), before_weight = asked("weight");
   tell("level", answers(70, 5, "connection refused"));
@@ -101,10 +103,12 @@ TEST_F(ScoresAgain, AServerThatIsDownForAWhileChangesNothingOnceTheCommandIsRepe
                  "5 required scores are missing for a reason that may pass (the scorer reports: "
                  "connection refused). Repeat the command to ask for them again");
   EXPECT_EQ(asked("level"), before_level + 80);
-  const auto images =
-      shell(fmt::format("cd {} && find . -name '*.png' -newermt 1970-01-01 -printf '%T@ %p\\n' | "
-                        "grep eval- | sort",
-                        (root_ / "cut").string()));
+  const auto images_and_times = [&] {
+    return shell(fmt::format("cd {} && find . -name '*.png' -printf '%T@ %p\\n' | grep eval- | sort",
+                             at("cut")))
+        .out;
+  };
+  const auto images = images_and_times();
   EXPECT_PROBLEM(
       ends(0, score("cut", "--dry-run")).out,
       "5 scores to ask for again, without making the images again: the scorer reports: connection");
@@ -124,14 +128,10 @@ TEST_F(ScoresAgain, AServerThatIsDownForAWhileChangesNothingOnceTheCommandIsRepe
   EXPECT_EQ(asked("weight"), before_weight + 80) << "which had given all of its scores";
   expect_equal_rows(scores("whole"), scores("cut"));
   EXPECT_EQ(read_file(root_ / "whole/images/table.md"), read_file(root_ / "cut/images/table.md"));
-  EXPECT_EQ(images.out,
-            shell(fmt::format("cd {} && find . -name '*.png' -printf '%T@ %p\\n' | grep eval- | sort",
-                              (root_ / "cut").string()))
-                .out);
+  EXPECT_EQ(images, images_and_times());
   EXPECT_PROBLEM(on("check images", "cut"), "rules hold");
-  const auto out = (root_ / "cut").string();
-  EXPECT_EQ(shell(fmt::format("{} db check --out {} 2>&1", kHarness, out)).status, 0);
-  EXPECT_EQ(shell(fmt::format("{} db rebuild --out {} 2>&1", kHarness, out)).status, 0);
+  output_of("db check --out " + at("cut"));
+  output_of("db rebuild --out " + at("cut"));
   expect_equal_rows(scores("whole"), scores("cut"));
 
   // Nothing is left to ask for.
@@ -140,9 +140,7 @@ TEST_F(ScoresAgain, AServerThatIsDownForAWhileChangesNothingOnceTheCommandIsRepe
 }
 
 TEST_F(ScoresAgain, EveryOtherTableOfTheSameScoresIsComputedAnewToo) {
-  add_scorer("level");
-  add_scorer("weight");
-  write_rows(24);
+  add_scorers_and_rows(24);
   tell("level", answers(10, 1, nullptr));
   ends(1, score("o"));
   ends(1, score("o", "--title 'The same again'"));
@@ -157,9 +155,7 @@ TEST_F(ScoresAgain, EveryOtherTableOfTheSameScoresIsComputedAnewToo) {
 }
 
 TEST_F(ScoresAgain, WhatIsMissingForGoodIsNotAskedForAgain) {
-  add_scorer("level");
-  add_scorer("weight");
-  write_rows(24);
+  add_scorers_and_rows(24);
   Json told = answers(4, 1, {{"error", "no face in the image"}, {"lasting", true}});
   told["6"] = {{"values", {{"level", nullptr}}}, {"lasting", true}};
   tell("level", told);
@@ -175,9 +171,7 @@ TEST_F(ScoresAgain, WhatIsMissingForGoodIsNotAskedForAgain) {
 }
 
 TEST_F(ScoresAgain, AScorerThatDiesOnAnImageIsAskedAgainForThatOneAlone) {
-  add_scorer("level");
-  add_scorer("weight");
-  write_rows(24);
+  add_scorers_and_rows(24);
   tell("level", answers(20, 1, "exit"));
   EXPECT_PROBLEM(ends(1, score("o")).err,
                  "1 required score is missing for a reason that may pass (the scorer "
@@ -189,9 +183,7 @@ TEST_F(ScoresAgain, AScorerThatDiesOnAnImageIsAskedAgainForThatOneAlone) {
 }
 
 TEST_F(ScoresAgain, AnEvaluationStopsWhereTheFirstImagesShowThatAScorerIsIll) {
-  add_scorer("level");
-  add_scorer("weight");
-  write_rows(48);
+  add_scorers_and_rows(48);
   tell("level", answers(60, 2, "connection refused"));
   const auto stopped = ends(1, score("o", "--jobs 1"));
   EXPECT_PROBLEM(
@@ -213,9 +205,7 @@ TEST_F(ScoresAgain, AnEvaluationStopsWhereTheFirstImagesShowThatAScorerIsIll) {
 }
 
 TEST_F(ScoresAgain, AScorerWithoutARequiredValueOfTheTestImageStopsThePlan) {
-  add_scorer("level");
-  add_scorer("weight");
-  write_rows(3);
+  add_scorers_and_rows(3);
   const std::vector<std::pair<Json, std::string>> cases = {
       {"Connection refused", "the scorer reports: Connection refused"},
       {nullptr, "the answer's \"level\" is \"null\", which is no number"},
@@ -232,7 +222,7 @@ TEST_F(ScoresAgain, AScorerWithoutARequiredValueOfTheTestImageStopsThePlan) {
   tell("level", {{"else", 1}, {"test image", "Connection refused"}});
   EXPECT_PROBLEM(ends(2, score("o")).err,
                  "gives no level of a test image: the scorer reports: Connection refused");
-  const auto findings = shell(fmt::format("{} doctor --scorers {}", kHarness, (root_ / "scorers").string()));
+  const auto findings = shell(fmt::format("{} doctor --scorers {}", kHarness, at("scorers")));
   EXPECT_PROBLEM(findings.out, "gives no level of a test image: the scorer reports: Connection refused");
   EXPECT_EQ(asked("level"), 0);
   // One that needs a picture of its own kind brings it.
@@ -249,7 +239,7 @@ TEST_F(ScoresAgain, AnEvaluationThatIsDrawnHereGoesOnFromItsImages) {
                {"scales", {{"smoke", {{"checkpoints", {2}}, {"settings", {{"updates", 2}}}}}}},
                {"metrics", {{"required", {"ocr_reward", "level"}}, {"optional", nullptr}}},
                {"columns", {{{"name", "ocr_reward"}}, {{"name", "level"}}}}});
-  const auto scorers = "--scorers " + (root_ / "scorers").string();
+  const auto scorers = "--scorers " + at("scorers");
   expect_reproduced("whole", scorers);
   tell("level", {{"else", "connection refused"}, {"test image", 1}});
   EXPECT_PROBLEM(ends(1, reproduce("cut", scorers)).err, "images have no level, which is required");

@@ -251,25 +251,28 @@ class WorkerWithScorers : public testing::Test {
                      {"pickscore", "clip_score"}, "metrics");
   }
 
-  /// An external scorer that fails on every image and is given up after four restarts; its identity.
-  Json add_failing_scorer() const {
+  /// An external scorer whose one metric is `level`; its identity.
+  Json add_scorer(const Json& command, int restarts, const Json& more = Json::object()) const {
     const auto folder = root_ / "scorers/gauge";
     fs::create_directories(folder);
-    write_file(folder / "scorer.json",
-               Json{{"version", "1"},
-                    {"command", {"sh", "-c", "echo '{\"protocol\": 1}'; read request"}},
-                    {"restarts", 4},
-                    {"metrics", {{"level", {{"better", "none"}}}}}}
-                   .dump());
+    Json spec = {{"version", "1"},
+                 {"command", command},
+                 {"restarts", restarts},
+                 {"metrics", {{"level", {{"better", "none"}}}}}};
+    spec.update(more);
+    write_file(folder / "scorer.json", spec.dump());
     return external_scorer_identity(read_external_scorer(folder), sha256_file);
   }
 
-  /// An external scorer that finds 1 where an image's file is there. On the third prompt it fails, and is
-  /// given up at once; its identity.
+  /// Fails on every image and is given up after four restarts.
+  Json add_failing_scorer() const {
+    return add_scorer({"sh", "-c", "echo '{\"protocol\": 1}'; read request"}, 4);
+  }
+
+  /// Finds 1 where an image's file is there. On the third prompt it fails, and is given up at once.
   Json add_fragile_scorer() const {
-    const auto folder = root_ / "scorers/gauge";
-    fs::create_directories(folder);
-    write_file(folder / "gauge.py",
+    make_folder(root_ / "scorers/gauge");
+    write_file(root_ / "scorers/gauge/gauge.py",
                "import json, os, sys\n"
                "print('{\"protocol\": 1}', flush=True)\n"
                "for line in sys.stdin:\n"
@@ -278,13 +281,7 @@ class WorkerWithScorers : public testing::Test {
                "        sys.exit(3)\n"
                "    level = int(os.path.exists(request['path']))\n"
                "    print(json.dumps({'id': request['id'], 'values': {'level': level}}), flush=True)\n");
-    write_file(folder / "scorer.json", Json{{"version", "1"},
-                                            {"command", {"python3", "gauge.py"}},
-                                            {"images", "path"},
-                                            {"restarts", 0},
-                                            {"metrics", {{"level", {{"better", "none"}}}}}}
-                                           .dump());
-    return external_scorer_identity(read_external_scorer(folder), sha256_file);
+    return add_scorer({"python3", "gauge.py"}, 0, {{"images", "path"}});
   }
 
   /// Why each image has no value of an external scorer, by position.

@@ -7,11 +7,11 @@
 
 namespace harness {
 
-// Methods that follow the gradient of the reward itself: through the scorer, the image decoder and the steps
-// that are taken with gradient. They need no groups, no advantages and no recorded steps: an update samples
-// its images by the weights that it begins with. B: images of a shard; K: sampling steps.
+// Methods that follow the gradient of the reward through the scorer, the image decoder and some sampling
+// steps. They have no groups, advantages or recorded steps: each update samples with the current weights. B:
+// images of a shard; K: sampling steps.
 
-/// The sampling of one shard of one epoch, as such a method asks for it.
+/// The sampling of one shard of one epoch.
 class DirectSampling {
  public:
   virtual ~DirectSampling() = default;
@@ -19,10 +19,10 @@ class DirectSampling {
   /// K + 1 noise levels, from noise to 0.
   virtual const std::vector<float>& sigmas() const = 0;
 
-  /// [B, ...] the noise that every method's images of these prompts start from.
+  /// [B, ...] initial noise, equal for every method.
   virtual const torch::Tensor& noise() const = 0;
 
-  /// [B, ...] latents behind the first `steps` Euler steps (E2), without gradient.
+  /// [B, ...] latents after the first `steps` Euler steps (E2), without gradient.
   virtual torch::Tensor sampled(int steps) const = 0;
 
   /// [B, ...] velocity at the flow time sigma, with gradient.
@@ -35,11 +35,11 @@ class DirectSampling {
   int steps() const { return static_cast<int>(sigmas().size()) - 1; }
 };
 
-/// x_t - t v: where the velocity v [B, ...] at time t [B] points, on the clean side.
+/// x_t - t v: the clean prediction of velocity v [B, ...] at time t [B].
 torch::Tensor one_step_clean(const torch::Tensor& x_t, const torch::Tensor& t, const torch::Tensor& v);
 
-/// A step of v from time t to t_to, and of that the clean latents behind the known noise eps: (x_t + (t_to -
-/// t) v - t_to eps) / (1 - t_to). Exactly x0 where v = eps - x0 and x_t = (1 - t) x0 + t eps. t, t_to: [B].
+/// The clean latents, given the noise eps, after a step of v from time t to t_to: (x_t + (t_to - t) v - t_to
+/// eps) / (1 - t_to). Exactly x0 for v = eps - x0 and x_t = (1 - t) x0 + t eps. t, t_to: [B].
 torch::Tensor recovered_clean(const torch::Tensor& x_t, const torch::Tensor& t, const torch::Tensor& t_to,
                               const torch::Tensor& v, const torch::Tensor& eps);
 
@@ -49,16 +49,16 @@ struct RewardTerm {
   std::string words = {};
 };
 
-/// What is decoded and scored: an image each.
+/// Images to decode and score.
 struct DirectImages {
   torch::Tensor clean = {};              ///< [B, ...] with gradient
-  std::vector<RewardTerm> terms = {{}};  ///< their sum is the reward, as it is recorded
+  std::vector<RewardTerm> terms = {{}};  ///< their sum is the recorded reward
   double factor = 1;                     ///< of the reward, in the loss
 };
 
 class DirectMethod : public Method {
  public:
-  /// Euler's steps from noise to data, of which nothing is recorded.
+  /// Euler steps from noise to data, nothing recorded.
   RolloutPlan plan(const PlanContext& context) const override;
 
   /// One or more of each of the shard's images.

@@ -11,8 +11,8 @@
 
 namespace harness {
 
-// Methods on the forward process: of a rollout only its clean latents x0 are kept. They are noised again to
-// x_t = (1 - t) x0 + t eps, and the loss is on velocities there; the target of flow matching is eps - x0.
+// Methods on the forward process: a rollout's clean latents x0 are noised again to x_t = (1 - t) x0 + t eps,
+// and the loss is on velocities there; the target of flow matching is eps - x0.
 
 /// How the flow times t in (0, 1) are chosen. "Of the rollout" means its noise levels sigmas[low..high), from
 /// noise to data.
@@ -35,7 +35,7 @@ struct TimeRule {
 /// Who shares a draw.
 enum class DrawScope { kSample, kPrompt, kAll };
 
-/// What the clean latents of an epoch are trained on.
+/// How the clean latents of an epoch are trained.
 struct ForwardPlan {
   int times = 1;  ///< M draws (t, eps) a sample
   TimeRule rule;
@@ -47,22 +47,22 @@ struct ForwardPlan {
   bool joint_times = false;  ///< the loss needs the M draws of a sample together
 };
 
-/// Draws of the clean latents of one shard. B: its samples (those that were selected); M: draws that are seen
-/// together, 1 unless the plan has joint_times.
+/// Draws of the clean latents of one shard. B: its selected samples; M: draws of a task, 1 unless the plan
+/// has joint_times.
 struct ForwardStats {
   torch::Tensor x0;           ///< [B, ...]
   torch::Tensor t;            ///< [M,B]
   torch::Tensor eps;          ///< [M,B, ...]
   torch::Tensor x_t;          ///< [M,B, ...]
   torch::Tensor v;            ///< [M,B, ...] velocity under the current weights, differentiable
-  torch::Tensor held_v = {};  ///< in place of v in what the loss holds constant; undefined: v.detach()
+  torch::Tensor held_v = {};  ///< replaces v where the loss stops the gradient; undefined: v.detach()
   std::map<std::string, torch::Tensor> velocities;  ///< [M,B, ...] by snapshot
   torch::Tensor advantage, advantage_raw;           ///< [B] as of StepStats
   torch::Tensor reward;                             ///< [B]
   torch::Tensor group;                              ///< [B] int64: which of the shard's prompts, from 0
 
   torch::Tensor target() const { return eps - x0; }
-  /// v as a constant: where a loss stops the gradient.
+  /// v without gradient.
   torch::Tensor held() const { return held_v.defined() ? held_v : v.detach(); }
   const torch::Tensor& of(const std::string& snapshot) const { return velocities.at(snapshot); }
 };
@@ -83,17 +83,17 @@ torch::Tensor matching_error(const torch::Tensor& w, const torch::Tensor& target
 struct ForwardLoss {
   torch::Tensor loss = {};                          ///< summands: [M,B], or [M,n] for a selection of n units
   std::map<std::string, double> records = {};       ///< statistics of its own; the update's is their mean
-  std::map<std::string, torch::Tensor> terms = {};  ///< what it is made of, detached: for recorded cases
+  std::map<std::string, torch::Tensor> terms = {};  ///< its terms, detached: for recorded cases
 };
 
 /// Samples of a shard that are trained on.
 struct Selection {
   std::vector<std::int64_t> rows = {};  ///< indices in the shard; they may be none
-  std::int64_t units = 0;               ///< what a mean of the loss is over: samples, or pairs
+  std::int64_t units = 0;               ///< the loss is a mean over these: samples, or pairs
 };
 
-/// Rewards of a shard's samples, which lie prompt after prompt, group_size each. A missing one is never the
-/// best nor the worst of its group, and its sample has advantage 0.
+/// Rewards of a shard's samples, prompt after prompt. A missing one is neither the best nor the worst of its
+/// group, and its sample has advantage 0.
 struct RewardGroups {
   std::vector<std::optional<double>> rewards;  ///< nothing: the scorer failed
   int group_size = 0;
@@ -108,10 +108,10 @@ class ForwardMethod : public Method {
   virtual ForwardPlan forward_plan() const = 0;
   virtual ForwardLoss forward(const ForwardStats& stats) const = 0;
 
-  /// False: samples are chosen or weighed by their rewards, so that no rule of advantages changes anything.
+  /// False: samples are chosen or weighed by their rewards, and no advantage rule has an effect.
   virtual bool uses_advantages() const { return true; }
 
-  /// All of them, or those of groups whose rewards differ.
+  /// All samples, or those of groups whose rewards differ.
   virtual Selection select(const RewardGroups& groups) const;
 };
 

@@ -34,6 +34,19 @@ T named_or(Settings& settings, const std::string& name, const Names<T>& table, T
   return value_of(table, choice_or(settings, name, name_of(table, otherwise)));
 }
 
+Setting number(std::string name, double minimum, double maximum, std::string help, Json usual = nullptr) {
+  return {.name = std::move(name),
+          .default_value = std::move(usual),
+          .minimum = minimum,
+          .maximum = maximum,
+          .help = std::move(help)};
+}
+
+template <class T>
+Setting choice(std::string name, const Names<T>& table, std::string help) {
+  return {.name = std::move(name), .choices = names_in(table), .help = std::move(help)};
+}
+
 // Functions, since methods register, and so declare their settings, before main.
 
 const Names<Preset>& presets() {
@@ -130,50 +143,31 @@ std::string choice_or(Settings& settings, const std::string& name, const std::st
 std::vector<Setting> draw_settings() {
   constexpr double kMany = 1000;
   return {
-      {.name = "times",
-       .minimum = 1,
-       .maximum = kMany,
-       .help = "draws (t, eps) that each clean latent is trained at, M; the default depends on the method "
-               "and its preset"},
-      {.name = "time_rule",
-       .choices = names_in(time_rules()),
-       .help = "where the flow times t come from: the rollout's own noise levels, a subset of them or one "
-               "in each of M parts; or a shifted sigmoid of a normal number, as it is, on a grid of 1000 "
-               "points or in M parts; or M equal parts of time_from to time_to"},
-      {.name = "time_low",
-       .minimum = 0,
-       .maximum = kMany,
-       .help = "first of the rollout's noise levels that may be drawn, from 0, the noisiest"},
-      {.name = "time_high",
-       .minimum = 1,
-       .maximum = kMany,
-       .help = "the noise level behind the last that may be drawn"},
-      {.name = "time_least",
-       .minimum = 0,
-       .maximum = 1,
-       .help = "least flow time of the rollout's noise levels that may be drawn"},
-      {.name = "time_shift",
-       .minimum = 1e-3,
-       .maximum = kMany,
-       .help = "shift of logit-normal times: q -> shift q / (1 + (shift - 1) q)"},
-      {.name = "time_from", .minimum = 0, .maximum = 1, .help = "uniform-strata: least flow time"},
-      {.name = "time_to", .minimum = 0, .maximum = 1, .help = "uniform-strata: largest flow time"},
-      {.name = "time_scope",
-       .choices = names_in(scopes()),
-       .help = "whose images are trained at the same flow times: each its own, a prompt's, or all of the "
-               "epoch"},
-      {.name = "noise_scope",
-       .choices = names_in(scopes()),
-       .help = "whose images are noised with the same eps"},
-      {.name = "noise",
-       .choices = names_in(noises()),
-       .help = "eps of a sample's M draws: fresh for each, or one for all"},
-      {.name = "train_guidance",
-       .default_value = 1.0,
-       .minimum = 0,
-       .maximum = 100,
-       .help = "guidance of the trained velocities and of those that they are compared with; 1: none, as "
-               "the public codes train, whatever the rollout's"}};
+      number(
+          "times", 1, kMany,
+          "draws (t, eps) that each clean latent is trained at, M; the default depends on the method and its "
+          "preset"),
+      choice(
+          "time_rule", time_rules(),
+          "where the flow times t come from: the rollout's own noise levels, a subset of them or one in each "
+          "of M parts; or a shifted sigmoid of a normal number, as it is, on a grid of 1000 points or in M "
+          "parts; or M equal parts of time_from to time_to"),
+      number("time_low", 0, kMany,
+             "first of the rollout's noise levels that may be drawn, from 0, the noisiest"),
+      number("time_high", 1, kMany, "the noise level behind the last that may be drawn"),
+      number("time_least", 0, 1, "least flow time of the rollout's noise levels that may be drawn"),
+      number("time_shift", 1e-3, kMany, "shift of logit-normal times: q -> shift q / (1 + (shift - 1) q)"),
+      number("time_from", 0, 1, "uniform-strata: least flow time"),
+      number("time_to", 0, 1, "uniform-strata: largest flow time"),
+      choice(
+          "time_scope", scopes(),
+          "whose images are trained at the same flow times: each its own, a prompt's, or all of the epoch"),
+      choice("noise_scope", scopes(), "whose images are noised with the same eps"),
+      choice("noise", noises(), "eps of a sample's M draws: fresh for each, or one for all"),
+      number("train_guidance", 0, 100,
+             "guidance of the trained velocities and of those that they are compared with; 1: none, as the "
+             "public codes train, whatever the rollout's",
+             1.0)};
 }
 
 ForwardPlan read_draws(Settings& settings, const MethodContext& context, ForwardPlan plan) {
@@ -196,13 +190,10 @@ void require_shared_draws(const Settings& settings, const ForwardPlan& plan) {
 
 std::vector<Setting> decay_settings(const std::string& name, const std::string& usual) {
   const auto described = [&](const char* what) { return fmt::format("{}; default: {}", what, usual); };
-  return {{.name = name + "_start",
-           .minimum = 0,
-           .maximum = 1e9,
-           .help = described("updates before the decay of these weights rises")},
-          {.name = name + "_value", .minimum = 0, .maximum = 1, .help = described("their decay until then")},
-          {.name = name + "_slope", .minimum = 0, .maximum = 1, .help = described("its rise an update")},
-          {.name = name + "_end", .minimum = 0, .maximum = 1, .help = described("its largest value")}};
+  return {number(name + "_start", 0, 1e9, described("updates before the decay of these weights rises")),
+          number(name + "_value", 0, 1, described("their decay until then")),
+          number(name + "_slope", 0, 1, described("its rise an update")),
+          number(name + "_end", 0, 1, described("its largest value"))};
 }
 
 SnapshotRule read_decay(Settings& settings, SnapshotRule rule) {
@@ -214,29 +205,22 @@ SnapshotRule read_decay(Settings& settings, SnapshotRule rule) {
 }
 
 Setting advantage_range_setting() {
-  return {.name = "advantage_range",
-          .default_value = 5.0,
-          .minimum = 1e-3,
-          .maximum = 1e6,
-          .help = "advantages of plus and minus this are the ends of the scale; larger ones count as this"};
+  return number("advantage_range", 1e-3, 1e6,
+                "advantages of plus and minus this are the ends of the scale; larger ones count as this",
+                5.0);
 }
 
 Setting velocity_kl_setting(const std::string& usual) {
-  return {.name = "velocity_kl",
-          .minimum = 0,
-          .maximum = 1e6,
-          .help = "weight of the mean squared distance to the velocity of the starting weights; default: " +
-                  usual};
+  return number("velocity_kl", 0, 1e6,
+                "weight of the mean squared distance to the velocity of the base model; default: " + usual);
 }
 
 Setting reference_weight_setting() {
-  return {.name = "reference_weight",
-          .default_value = 0.0,
-          .minimum = 0,
-          .maximum = 1e6,
-          .help =
-              "weight of the mean squared distance to the velocity of the starting weights; the public "
-              "configurations have 100"};
+  return number(
+      "reference_weight", 0, 1e6,
+      "weight of the mean squared distance to the velocity of the base model; the public configurations "
+      "have 100",
+      0.0);
 }
 
 }  // namespace harness

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -8,10 +7,10 @@
 
 namespace harness {
 
-// Settings that methods on the forward process share. One whose default depends on the preset or the task is
-// declared without a default; what was in effect is reported.
+// Settings shared by methods on the forward process. One whose default depends on preset or task is declared
+// without a default; the effective value is reported.
 
-/// Whose numbers a method's own settings default to.
+/// Source of a method's default values.
 enum class Preset {
   kUpstream,     ///< the repository of the method's authors
   kFlowFactory,  ///< X-GenGroup/Flow-Factory
@@ -21,7 +20,7 @@ enum class Preset {
 /// By setting `preset` (methods/preset.h).
 Preset read_preset(Settings& settings);
 
-/// The value of a setting without a default of its own: what was given, else `otherwise`. Reports it.
+/// A setting without a default of its own: the given value, else `otherwise`. Reports it.
 double number_or(Settings& settings, const std::string& name, double otherwise);
 int whole_or(Settings& settings, const std::string& name, int otherwise);
 std::string choice_or(Settings& settings, const std::string& name, const std::string& otherwise);
@@ -29,16 +28,15 @@ std::string choice_or(Settings& settings, const std::string& name, const std::st
 /// `times`, `time_rule` and what it needs, `time_scope`, `noise_scope`, `noise`, `train_guidance`.
 std::vector<Setting> draw_settings();
 
-/// The plan that they describe; `defaults` for what is not given. A high of 0 means all noise levels of the
-/// rollout, and low, high and times are lowered to what the rollout has. Throws Error for values that do not
-/// fit each other.
+/// Their plan; `defaults` for missing values. A high of 0 means all noise levels of the rollout; low, high
+/// and times are lowered to what the rollout has. Throws Error for inconsistent values.
 ForwardPlan read_draws(Settings& settings, const MethodContext& context, ForwardPlan defaults);
 
-/// Throws Error where a scope is kSample: for a loss that compares images of a prompt at the same draws.
+/// Throws Error if a scope is kSample: for losses that compare images of a prompt at equal draws.
 void require_shared_draws(const Settings& settings, const ForwardPlan& plan);
 
-/// `NAME_start`, `NAME_value`, `NAME_slope`, `NAME_end` of a snapshot's decay; `usual`: its defaults, in
-/// words.
+/// `NAME_start`, `NAME_value`, `NAME_slope`, `NAME_end` of a snapshot's decay; `usual`: the defaults, for the
+/// help.
 std::vector<Setting> decay_settings(const std::string& name, const std::string& usual);
 SnapshotRule read_decay(Settings& settings, SnapshotRule defaults);
 

@@ -10,7 +10,7 @@
 
 namespace harness {
 
-// What losses on the forward process make of the samples of a shard. B: samples; M: draws.
+// Rules on the samples of a shard for losses on the forward process. B: samples; M: draws.
 
 /// [B] optimality in [0, 1] (DiffusionNFT, arXiv 2509.16117): advantages clamped to plus and minus `range`,
 /// mapped linearly so that 0 gives 1/2.
@@ -37,7 +37,7 @@ struct PresentRewards {
 };
 void for_each_group(const RewardGroups& groups, const std::function<void(const PresentRewards&)>& body);
 
-/// Those of a selection of single samples that have a reward.
+/// The samples of a selection that have a reward.
 Selection with_rewards(Selection selection, const RewardGroups& groups);
 
 /// A loss with its terms detached, and as records the means of some of them: recorded[name] = term.

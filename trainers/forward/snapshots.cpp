@@ -19,12 +19,6 @@ bool never_moves(const SnapshotRule& rule) {
   return rule.when == When::kNever || (rule.value >= 1 && rule.end >= 1);
 }
 
-std::vector<NamedTensor> copies(const std::vector<NamedTensor>& weights) {
-  std::vector<NamedTensor> out;
-  for (const auto& w : weights) out.push_back({w.name, w.tensor.detach().clone()});
-  return out;
-}
-
 }  // namespace
 
 double SnapshotRule::decay(std::int64_t updates) const {
@@ -46,7 +40,7 @@ std::vector<SnapshotRule> kept_snapshots(const Method& method, const RolloutPlan
   for (const auto& name : named) {
     if (name == kCurrentWeights || std::ranges::count(rules, name, &SnapshotRule::name) > 0) continue;
     if (name != kReferenceWeights) {
-      throw Error(fmt::format("the method asks for the weights \"{}\", which it does not keep", name), where,
+      throw Error(fmt::format("the method uses the weights \"{}\", which it does not keep", name), where,
                   "name them in the method's snapshots()");
     }
     rules.push_back(reference_weights());
@@ -57,9 +51,10 @@ std::vector<SnapshotRule> kept_snapshots(const Method& method, const RolloutPlan
 void require_moving(const SnapshotRule& rule, const std::string& where) {
   if (rule.name == kReferenceWeights || !never_moves(rule)) return;
   throw Error(
-      fmt::format("the weights \"{}\" would stay as they start: a snapshot that nobody updates", rule.name),
+      fmt::format("the weights \"{}\" would equal the initial weights: a snapshot that is never updated",
+                  rule.name),
       where,
-      fmt::format("let its decay be below 1 after epochs or updates, or name the starting weights, \"{}\"",
+      fmt::format("set its decay below 1 after epochs or updates, or use the base model's weights, \"{}\"",
                   kReferenceWeights));
 }
 
@@ -68,7 +63,7 @@ Snapshots::Snapshots(const std::vector<NamedTensor>& weights, std::vector<Snapsh
     require(rule.every > 0 && rule.name != kCurrentWeights && !has(rule.name),
             "a snapshot has a name of its own and an interval");
     require_moving(rule, "snapshots of the method");
-    snapshots_.push_back({std::move(rule), copies(weights)});
+    snapshots_.push_back({std::move(rule), copies_of(weights)});
   }
 }
 

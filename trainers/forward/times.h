@@ -34,18 +34,18 @@ double uniform_strata(double u, int part, int parts, double from, double to);
 int grid_index(double z, int grid);
 double grid_time(int index, int grid, double shift);
 
-/// Flow times [M,B] in (0, 1] of the images `rows`, float64 on the CPU. sigmas: the K noise levels of the
-/// rollout, from 1 on, without the 0 at its end. Shared by the images of a prompt or by all of the epoch as
-/// the plan says: by the address of sample 0, or of prompt 0 too. An image has the same numbers whatever else
-/// is in its shard. Throws Error where the rollout has too few noise levels for the rule.
+/// Flow times [M,B] in (0, 1] of the images `rows`, float64 on the CPU; independent of the shard's
+/// composition. sigmas: the rollout's K noise levels from 1 on, without the final 0. By the plan's scope an
+/// image takes the times at its own address, at its prompt's sample 0, or at sample 0 of prompt 0. Throws
+/// Error if the rollout has too few noise levels for the rule.
 torch::Tensor forward_times(const ForwardPlan& plan, std::uint32_t seed, std::uint32_t epoch,
                             const std::vector<SampleAddress>& rows, std::span<const float> sigmas);
 
-/// Throws Error (`where`) where such a rollout has too few noise levels for the rule of times.
+/// Throws Error (`where`) if the rollout has too few noise levels for the time rule.
 void require_levels(const ForwardPlan& plan, std::span<const float> sigmas, const std::string& where);
 
-/// Noise [draws,B,C,h,w] of draws first_draw, first_draw + 1, ..., float32, shared likewise; the same for all
-/// of them where the plan has one_noise.
+/// Noise [draws,B,C,h,w] of draws first_draw, first_draw + 1, ..., float32, shared by its scope; equal for
+/// all draws if the plan has one_noise.
 torch::Tensor forward_noise(const ForwardPlan& plan, std::uint32_t seed, std::uint32_t epoch,
                             std::int64_t first_draw, std::int64_t draws,
                             const std::vector<SampleAddress>& rows, const LatentShape& latent,

@@ -15,8 +15,8 @@
 namespace harness {
 namespace {
 
-constexpr double kInformative = 10;   // predictions of fewer standard errors say little about a factor
-constexpr double kSameFactor = 0.15;  // how near two factors must be, in natural logarithms, to count as one
+constexpr double kInformative = 10;   // standard errors of a prediction that constrains a factor
+constexpr double kSameFactor = 0.15;  // largest distance of equal factors, in natural logarithms
 
 /// In the order in which a state holds them.
 constexpr double LawErrors::*kErrors[] = {
@@ -32,14 +32,14 @@ bool deviates(double measured, double predicted, double z) {
   return std::abs(z) > kLawBreakZ && std::abs(measured - predicted) > kLawBreakShare * std::abs(predicted);
 }
 
-/// Measured over predicted at the steps, as logarithms: their mean and how far the farthest is from it.
+/// Logarithm of measured over predicted: mean over steps, and largest deviation from it.
 struct Factor {
   double mean = 0, spread = 0;
   bool is(double log_factor) const { return std::abs(mean - log_factor) < kSameFactor; }
   bool is_one_for_all() const { return spread < 2 * kSameFactor; }
 };
 
-/// Over the steps where the prediction stands out of its own uncertainty.
+/// Over the steps with an informative prediction.
 Factor factor_of(const std::vector<StepAudit>& steps, double StepAudit::*measured,
                  double StepAudit::*predicted, double StepAudit::*error) {
   std::vector<double> logs;
@@ -53,8 +53,8 @@ Factor factor_of(const std::vector<StepAudit>& steps, double StepAudit::*measure
   return factor;
 }
 
-/// Slope of log(excess variance) over log(predicted variance): 1 for a factor, 0 for a floor that does not
-/// care about the policy's move. Steps without an excess are left out; nothing with fewer than three left.
+/// Slope of log(excess variance) over log(predicted variance), over steps with an excess: 1 for a factor, 0
+/// for a constant floor. Empty with fewer than three such steps.
 std::optional<double> excess_slope(const std::vector<StepAudit>& steps) {
   std::vector<std::pair<double, double>> points;
   for (const auto& step : steps) {
@@ -163,8 +163,7 @@ LawVerdict LawAudit::verdict() const {
   if (worst == nullptr) return {};
   const auto seen = fmt::format(
       "step {}: log-ratio mean {:.4g} where the law predicts {:.4g} ({:+.1f} standard errors), variance "
-      "{:.4g} where it "
-      "predicts {:.4g} ({:+.1f}), over {} fresh samples",
+      "{:.4g} where it predicts {:.4g} ({:+.1f}), over {} fresh samples",
       worst->step, worst->measured_mean, worst->predicted_mean, worst->mean_z(), worst->measured_variance,
       worst->predicted_variance, worst->variance_z(), worst->samples);
   const auto broken = [&](LawBreak what, const std::string& meaning) {
@@ -194,8 +193,7 @@ LawVerdict LawAudit::verdict() const {
         LawBreak::kPrecision,
         "The excess of variance does not shrink where the policy hardly moves: a floor of rounding errors. "
         "Compute means and log-probabilities in float32 or better, and the log-ratio from the difference of "
-        "the "
-        "means and not as a difference of two stored log-probabilities");
+        "the means and not as a difference of two stored log-probabilities");
   }
   if (variance_breaks && !mean_breaks && variance.is_one_for_all()) {
     return broken(

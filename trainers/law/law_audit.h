@@ -9,11 +9,10 @@
 
 namespace harness {
 
-/// What the law says of one step's n samples of one update, and how far they are from it, as means over them.
-/// As long as nobody has trained on a sample, its mean-reduced log-ratio y has mean -lc / 2 and variance lv =
-/// lc / D given its state (E24). So its drift error y + lc / 2 has mean 0, and so has its variance error n /
-/// (n - 1) ((y - mean y)^2 - (lc - mean lc)^2 / 4) - lv, whose mean is their variance minus what E25
-/// predicts, both with divisor n - 1.
+/// One step's n samples of one update against the law, as means over them. For fresh samples the mean-reduced
+/// log-ratio y has mean -lc / 2 and variance lv = lc / D given the state (E24). So the drift error y + lc / 2
+/// has mean 0, and the variance error n / (n - 1) ((y - mean y)^2 - (lc - mean lc)^2 / 4) - lv averages to
+/// their variance minus E25's prediction, both with divisor n - 1.
 struct LawErrors {
   double predicted_variance = 0;             ///< E[lv] + Var(lc) / 4 (E25), Var with divisor n - 1
   double drift = 0, drift_square = 0;        ///< means of the error and of its square
@@ -23,12 +22,12 @@ struct LawErrors {
 /// log_ratios: y; centers: lc, of the same samples (n >= 1).
 LawErrors law_errors(std::span<const double> log_ratios, std::span<const double> centers, double latent_size);
 
-/// The law at one step over everything that a run has seen of it so far.
+/// The law at one step, over a run so far.
 struct StepAudit {
   int step = 0;
   std::int64_t samples = 0;
-  /// Of y, with the standard error of their difference: the samples' own, or the law's (lv / n, 2 lv^2 / n)
-  /// where that is larger, as few samples that lie close together by chance also have a small one.
+  /// Of y, with the standard error of their difference: the larger of the samples' own and the law's (lv / n,
+  /// 2 lv^2 / n), as a few samples may be close together by chance.
   double predicted_mean = 0, measured_mean = 0, mean_se = 0;
   double predicted_variance = 0, measured_variance = 0, variance_se = 0;  ///< likewise (E25)
 
@@ -44,8 +43,8 @@ struct LawVerdict {
   bool holds() const { return what == LawBreak::kNone; }
 };
 
-/// Online audit of the path-variance law: sums over fresh samples, whose noise is independent of the policy's
-/// move. Trajectories enter once a step, so independent standard errors are those clustered by trajectory.
+/// Online audit of the path-variance law over fresh samples, whose noise is independent of the policy's move.
+/// Trajectories enter once per step, so that independent standard errors are those clustered by trajectory.
 class LawAudit {
  public:
   /// steps: K of the sampler; noise_level: a of E6, to recognise a wrong time direction by its factor.
@@ -54,10 +53,10 @@ class LawAudit {
   /// Adds one step's samples of an update and returns their errors. On-policy ones (all zero) are not added.
   LawErrors add(int step, std::span<const double> log_ratios, std::span<const double> centers);
 
-  /// One entry a step that has at least two samples.
+  /// One entry per step with at least two samples.
   std::vector<StepAudit> steps() const;
 
-  /// Broken where a step with enough fresh samples deviates by more than the limits of core/law_limits.h.
+  /// Broken if a step with enough fresh samples deviates beyond the limits of core/law_limits.h.
   LawVerdict verdict() const;
 
   Json state() const;

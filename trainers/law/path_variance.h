@@ -27,8 +27,8 @@ struct StepLaw {
   double clip_fraction = 0;   ///< share with |ratio - 1| > clip (E59), or of `clipped`
 };
 
-/// One StepLaw a record. Records: the trained steps in sampling order, of one sample or more each. are_paths:
-/// all have the same samples, each of which is a path; else path_ess is NaN.
+/// One StepLaw per record: the trained steps in sampling order. are_paths: all steps have the same samples,
+/// each a path; else path_ess is NaN.
 std::vector<StepLaw> step_laws(std::span<const StepRecord> records, std::int64_t latent_size,
                                bool are_paths = true);
 

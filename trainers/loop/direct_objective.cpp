@@ -4,8 +4,6 @@
 
 #include "core/error.h"
 #include "trainers/law/path_variance.h"
-#include "trainers/loop/packing.h"
-#include "trainers/loop/shard_prompts.h"
 
 namespace harness {
 namespace {
@@ -64,37 +62,32 @@ DirectObjective::DirectObjective(const RunParts& parts, const DirectMethod& meth
 Contribution DirectObjective::contribute(const UpdatePart& part) {
   const auto& settings = parts_.settings;
   const auto chosen = prompts_of_epoch(parts_.job, part.epoch.number);
-  const auto of_shard = static_cast<std::size_t>(settings.shard_prompts);
   const double share = 1.0 / static_cast<double>(static_cast<std::int64_t>(part.count) *
                                                  settings.shard_prompts * settings.group_size);
-  Contribution result;
-  result.sum = std::make_unique<FoldSum>(parts_.parameters.size(), part.count,
-                                         static_cast<std::size_t>(settings.gradient_folds), parts_.ranks);
   std::vector<Trace> traces(part.count);
-  const auto own = parts_.ranks.part_of(part.count);
-  parts_.pool.run(own.count(), [&](std::size_t i) {
-    const BusyTime::Piece piece(parts_.backbone.busy_time());
-    const auto task = own.first + i, shard = part.first + task;
-    const ShardPrompts prompts(parts_.job, std::span(chosen).subspan(shard * of_shard, of_shard));
+  Contribution result;
+  result.sum = sum_gradients(parts_, part.count, 1, [&](std::size_t task) -> TaskLoss {
+    auto& trace = traces[task];
+    const auto shard = part.first + task;
+    const ShardPrompts prompts(parts_.job, chosen, shard);
     Tensor loss;
     for (const auto& images : method_.images(ShardSampling(parts_, part.epoch, shard, prompts))) {
       const auto reward = reward_of(images, prompts.texts);
       const auto own_loss = method_.loss(reward * images.factor).sum() * share;
       loss = loss.defined() ? loss + own_loss : own_loss;
       images_ += reward.numel();
-      if (traces[task].rewards.empty()) traces[task].rewards = to_doubles(reward);
+      if (trace.rewards.empty()) trace.rewards = to_doubles(reward);
     }
-    traces[task].loss = loss.item<double>();
-    if (!std::isfinite(traces[task].loss)) fail_not_finite("the loss", -1, part.update);
-    result.sum->add(task, parts_.loss_scale.gradients(loss, parts_.parameters));
+    trace.loss = loss.item<double>();
+    require_finite(trace.loss, "the loss", -1, part.update);
+    return {loss};
   });
-  result.sum->gather(parts_.parameters);
-  gather(traces);
-  result.record = describe(part, traces);
+  parts_.ranks.gather_parts(traces);
+  result.record = describe(traces);
   return result;
 }
 
-/// [B], by the weights of its terms.
+/// [B] weighted sum of the terms.
 Tensor DirectObjective::reward_of(const DirectImages& images, const std::vector<PromptText>& prompts) const {
   const auto pixels = parts_.backbone.decode_with_gradient(images.clean, prompts);
   Tensor sum;
@@ -108,32 +101,8 @@ Tensor DirectObjective::reward_of(const DirectImages& images, const std::vector<
   return sum;
 }
 
-/// Fills up what the shards of other processes left.
-void DirectObjective::gather(std::vector<Trace>& traces) const {
-  if (parts_.ranks.size() == 1) return;
-  const auto own = parts_.ranks.part_of(traces.size());
-  std::vector<double> numbers;
-  for (auto i = own.first; i < own.last; ++i) {
-    numbers.push_back(traces[i].loss);
-    numbers.insert(numbers.end(), traces[i].rewards.begin(), traces[i].rewards.end());
-  }
-  const auto of_shard = static_cast<std::size_t>(parts_.settings.shard_prompts * parts_.settings.group_size);
-  const auto received = parts_.ranks.gather(packed(numbers));
-  for (int rank = 0; rank < parts_.ranks.size(); ++rank) {
-    const auto theirs = unpacked(received[static_cast<std::size_t>(rank)]);
-    const auto part = parts_.ranks.part_of(traces.size(), rank);
-    auto next = theirs.begin();
-    for (auto i = part.first; i < part.last; ++i) {
-      const auto rewards = next + 1, end = rewards + static_cast<std::ptrdiff_t>(of_shard);
-      traces[i] = {.loss = *next, .rewards = {rewards, end}};
-      next = end;
-    }
-  }
-}
-
-UpdateRecord DirectObjective::describe(const UpdatePart& part, const std::vector<Trace>& traces) const {
+UpdateRecord DirectObjective::describe(const std::vector<Trace>& traces) const {
   UpdateRecord record;
-  record.fresh = part.fresh;
   std::vector<double> rewards;
   double loss = 0;
   for (const auto& trace : traces) {

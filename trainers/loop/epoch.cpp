@@ -9,8 +9,6 @@
 #include "core/error.h"
 #include "trainers/direct/direct_method.h"
 #include "trainers/law/path_variance.h"
-#include "trainers/loop/packing.h"
-#include "trainers/loop/shard_prompts.h"
 
 namespace harness {
 namespace {
@@ -22,8 +20,8 @@ void expect_rewards(int missing, std::size_t all, std::int64_t epoch) {
   throw Error(
       fmt::format("{} of the {} rewards of epoch {} are missing", missing, all, epoch), "scorer",
       fmt::format(
-          "at most {:g} % may be; worker.log in the run's folder says why each is: mend the scorer, then "
-          "repeat the command, which continues the run",
+          "the limit is {:g} %. worker.log in the run's folder has the reason for each: repair the scorer, then "
+          "repeat the command to continue the run",
           100 * kMissingLimit),
       Status::kFailed);
 }
@@ -37,7 +35,7 @@ std::vector<double> log_probs(const SdeSampler& sampler, const EdgeBlock& block)
   return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
 }
 
-/// The part of `values` that is of prompt p of `prompts`.
+/// The values of prompt p of `prompts`.
 std::vector<double> of_prompt(const std::vector<double>& values, std::size_t p, std::size_t prompts) {
   const auto count = values.size() / prompts;
   const auto from = values.begin() + static_cast<std::ptrdiff_t>(p * count);
@@ -73,9 +71,8 @@ Epoch EpochSource::next(std::int64_t number) {
   const auto& settings = parts_.settings;
   const auto plan = parts_.method.plan(plan_context(settings, job.seed, number));
   const auto chosen = prompts_of_epoch(job, number);
-  const auto of_shard = static_cast<std::size_t>(settings.shard_prompts);
   Epoch epoch{.number = number, .sampler = SdeSampler::make(schedule_, plan)};
-  epoch.shards.resize(chosen.size() / of_shard);
+  epoch.shards.resize(chosen.size() / static_cast<std::size_t>(settings.shard_prompts));
   if (dynamic_cast<const DirectMethod*>(&parts_.method) != nullptr) return epoch;  // updates sample
   std::vector<std::vector<std::future<std::optional<double>>>> rewards(epoch.shards.size());
   const auto own = own_shards(parts_.ranks.rank());
@@ -83,7 +80,7 @@ Epoch EpochSource::next(std::int64_t number) {
     const WithWeights sampling(parts_.weights, parts_.snapshots, plan.weights);
     parts_.pool.run(own.size(), [&](std::size_t task) {
       const auto i = own[task];
-      const ShardPrompts prompts(job, std::span(chosen).subspan(i * of_shard, of_shard));
+      const ShardPrompts prompts(job, chosen, i);
       epoch.shards[i] =
           sample_rollout(parts_.backbone, epoch.sampler, job.seed, static_cast<std::uint32_t>(number),
                          prompts.rows, parts_.backbone.encode(prompts.texts));
@@ -105,7 +102,7 @@ Epoch EpochSource::next(std::int64_t number) {
   return epoch;
 }
 
-/// Those that a process draws, in order: of each part of the epoch those that it trains on.
+/// The shards that a process samples: those that it trains on in each update.
 std::vector<std::size_t> EpochSource::own_shards(int rank) const {
   std::vector<std::size_t> own;
   const auto of_update = static_cast<std::size_t>(parts_.settings.shards_of_an_update());
@@ -117,24 +114,19 @@ std::vector<std::size_t> EpochSource::own_shards(int rank) const {
   return own;
 }
 
-/// The epoch's rewards in prompt order, of what each process has of its own shards.
+/// The epoch's rewards in prompt order, from each process' own.
 std::vector<std::optional<double>> EpochSource::rewards_of_all(
     const std::vector<std::optional<double>>& own) const {
-  std::vector<double> numbers;
-  for (const auto& reward : own) {
-    numbers.push_back(reward ? 1 : 0);
-    numbers.push_back(reward.value_or(0));
-  }
+  Json values = Json::array();
+  for (const auto& reward : own) values.push_back(or_null(reward));
   const auto of_shard = static_cast<std::size_t>(parts_.settings.shard_prompts * parts_.settings.group_size);
   std::vector<std::optional<double>> all(static_cast<std::size_t>(parts_.settings.images_per_epoch()));
-  const auto received = parts_.ranks.gather(packed(numbers));
+  const auto received = parts_.ranks.gather_json(values);
   for (int rank = 0; rank < parts_.ranks.size(); ++rank) {
-    const auto theirs = unpacked(received[static_cast<std::size_t>(rank)]);
-    std::size_t next = 0;
+    auto next = received[static_cast<std::size_t>(rank)].begin();
     for (const auto shard : own_shards(rank)) {
-      for (std::size_t j = 0; j < of_shard; ++j, next += 2) {
-        if (theirs.at(next) != 0) all[shard * of_shard + j] = theirs.at(next + 1);
-      }
+      for (std::size_t j = 0; j < of_shard; ++j, ++next)
+        if (!next->is_null()) all[shard * of_shard + j] = next->get<double>();
     }
   }
   return all;
@@ -176,7 +168,7 @@ void EpochSource::score(Epoch& epoch, const std::vector<std::optional<double>>& 
   if (epoch.sampler.plan.is_forest()) score_forests(epoch);
 }
 
-/// Every edge of this process' shards gets its advantage.
+/// Sets the advantages of the edges of this process' shards.
 void EpochSource::score_forests(Epoch& epoch) const {
   const auto prompts = static_cast<std::size_t>(parts_.settings.shard_prompts);
   const auto images = static_cast<std::size_t>(parts_.settings.group_size);
@@ -205,8 +197,7 @@ void EpochSource::score_forests(Epoch& epoch) const {
     }
   }
   epoch.zero_std_groups = 0;
-  for (const auto& text : parts_.ranks.gather(packed({static_cast<double>(constant)})))
-    epoch.zero_std_groups += static_cast<int>(unpacked(text).at(0));
+  for (const auto& theirs : parts_.ranks.gather_json(constant)) epoch.zero_std_groups += theirs.get<int>();
 }
 
 }  // namespace harness

@@ -10,22 +10,21 @@
 
 namespace harness {
 
-/// An epoch's samples: shards in prompt order, with advantages. A process has the rollouts of its own shards,
-/// and the rewards of all.
+/// An epoch's samples: shards in prompt order, with advantages. A process has the rollouts of its own shards
+/// and the rewards of all shards.
 struct Epoch {
   std::int64_t number = 0;  ///< from 1
   SdeSampler sampler = {};
   std::vector<Rollout> shards = {};
-  std::vector<std::vector<std::optional<double>>> rewards = {};     ///< B a shard
-  std::vector<torch::Tensor> advantages = {}, advantages_raw = {};  ///< [B] a shard
-  std::vector<torch::Tensor> counted =
-      {};                          ///< [B] a shard: 1, or 0 for a sample that is left out of the loss
-  std::vector<int> left_out = {};  ///< samples of each shard that are
+  std::vector<std::vector<std::optional<double>>> rewards = {};     ///< B per shard
+  std::vector<torch::Tensor> advantages = {}, advantages_raw = {};  ///< [B] per shard
+  std::vector<torch::Tensor> counted = {};  ///< [B] per shard: 0 for samples left out of the loss, else 1
+  std::vector<int> left_out = {};           ///< number of such samples per shard
   double reward_mean = 0, reward_std = 0;
   int zero_std_groups = 0, missing = 0;
 };
 
-/// Shards first .. first + count - 1 of an epoch, which one update trains on.
+/// Shards first .. first + count - 1 of an epoch: the mini-batch of one update.
 struct UpdatePart {
   const Epoch& epoch;
   std::size_t first = 0, count = 0;
@@ -39,8 +38,8 @@ class EpochSource {
  public:
   explicit EpochSource(const RunParts& parts);
 
-  /// For a DirectMethod, whose updates sample, shards without anything in them. Throws Error
-  /// (Status::kFailed) where more than 5 % of the rewards are missing.
+  /// Empty shards for a DirectMethod, whose updates sample. Throws Error (Status::kFailed) if more than 5 %
+  /// of the rewards are missing.
   Epoch next(std::int64_t number);
 
   std::int64_t images() const { return images_; }            ///< decoded and scored by this process so far
@@ -62,10 +61,9 @@ class EpochSource {
   double scorer_seconds_ = 0;
 };
 
-/// What a plan may depend on at an epoch of a run.
 PlanContext plan_context(const TrainSettings& settings, std::uint32_t seed, std::int64_t epoch);
 
-/// The rule of a run: the method's own, or the setting's.
+/// The setting's rule, else the method's.
 AdvantageRule advantage_rule_of(const Method& method, const TrainSettings& settings);
 
 }  // namespace harness

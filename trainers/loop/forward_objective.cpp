@@ -4,7 +4,6 @@
 
 #include "trainers/forward/times.h"
 #include "trainers/law/path_variance.h"
-#include "trainers/loop/packing.h"
 
 namespace harness {
 namespace {
@@ -55,7 +54,7 @@ void ForwardObjective::begin(const Epoch& epoch) {
   }
 }
 
-/// Velocities of a snapshot at all draws of the own ones of `count` shards.
+/// Velocities of a snapshot at all draws of this process' shards among `count`.
 void ForwardObjective::add_velocities(const Epoch& epoch, std::size_t first, std::size_t count,
                                       const std::string& snapshot) {
   std::vector<std::size_t> own;
@@ -98,7 +97,7 @@ ForwardStats ForwardObjective::stats_of(const Epoch& epoch, std::size_t shard, s
   return stats;
 }
 
-/// [M,B, ...] under the weights that are in the network, by one call: all draws are one batch.
+/// [M,B, ...] with the network's present weights; all draws are one batch.
 Tensor ForwardObjective::velocities_at(const ForwardStats& stats, const TextCondition& condition) const {
   const auto draws = stats.t.size(0);
   const TextCondition of_all = draws == 1 ? condition
@@ -113,25 +112,16 @@ Contribution ForwardObjective::contribute(const UpdatePart& part) {
   for (const auto& name : plan_.velocities) {
     if (parts_.snapshots.moves_within_epoch(name)) add_velocities(part.epoch, part.first, part.count, name);
   }
-  std::int64_t units = 0;  // of all processes: selections follow from rewards, which all of them know
+  std::int64_t units = 0;  // of all processes: each knows all rewards, and so all selections
   for (auto i = part.first; i < part.first + part.count; ++i) units += draws_[i].selection.units;
   const auto draws_of_task = plan_.joint_times ? plan_.times : 1;
   const auto tasks_of_shard = static_cast<std::size_t>(plan_.times / draws_of_task);
   const double share = units > 0 ? 1.0 / static_cast<double>(units * plan_.times) : 0;
-  Contribution result;
-  result.sum =
-      std::make_unique<FoldSum>(parts_.parameters.size(), part.count * tasks_of_shard,
-                                static_cast<std::size_t>(parts_.settings.gradient_folds), parts_.ranks);
   std::vector<Trace> traces(part.count * tasks_of_shard);
-  const auto own = parts_.ranks.part_of(part.count);
-  parts_.pool.run(own.count() * tasks_of_shard, [&](std::size_t i) {
-    const auto task = own.first * tasks_of_shard + i;
+  Contribution result;
+  result.sum = sum_gradients(parts_, part.count, tasks_of_shard, [&](std::size_t task) -> TaskLoss {
     const auto shard = part.first + task / tasks_of_shard;
-    if (!draws_[shard].times.defined()) {
-      result.sum->add(task, FoldSum::Gradients(parts_.parameters.size()));
-      return;
-    }
-    const BusyTime::Piece piece(parts_.backbone.busy_time());
+    if (!draws_[shard].times.defined()) return {};
     const auto first_draw = static_cast<std::int64_t>(task % tasks_of_shard) * draws_of_task;
     auto stats = stats_of(part.epoch, shard, first_draw, draws_of_task);
     stats.v = velocities_at(stats, condition_of(part.epoch.shards[shard].condition, draws_[shard].rows));
@@ -144,42 +134,18 @@ Contribution ForwardObjective::contribute(const UpdatePart& part) {
       const auto moved = stats.v.detach() - stats.of(kReferenceWeights);
       trace.movement = moved.square().mean().item<double>();
     }
-    if (!std::isfinite(trace.loss)) fail_not_finite("the loss", -1, part.update);
-    result.sum->add(task, parts_.loss_scale.gradients(contribution, parts_.parameters));
+    require_finite(trace.loss, "the loss", -1, part.update);
+    return {contribution};
   });
-  result.sum->gather(parts_.parameters);
-  gather(traces);
+  parts_.ranks.gather_parts(traces);
   result.record = describe(part, traces, units);
   return result;
-}
-
-/// Fills up what the tasks of other processes left.
-void ForwardObjective::gather(std::vector<Trace>& traces) const {
-  if (parts_.ranks.size() == 1) return;
-  const auto own = parts_.ranks.part_of(traces.size());
-  Json mine = Json::array();
-  for (auto i = own.first; i < own.last; ++i)
-    mine.push_back({{"loss", traces[i].loss},
-                    {"movement", or_null(traces[i].movement)},
-                    {"records", traces[i].records}});
-  const auto received = parts_.ranks.gather(mine.dump());
-  for (int rank = 0; rank < parts_.ranks.size(); ++rank) {
-    auto i = parts_.ranks.part_of(traces.size(), rank).first;
-    for (const auto& theirs : Json::parse(received[static_cast<std::size_t>(rank)])) {
-      traces[i++] = {.loss = theirs.at("loss").get<double>(),
-                     .movement = theirs.at("movement").is_null()
-                                     ? std::nullopt
-                                     : std::optional(theirs.at("movement").get<double>()),
-                     .records = theirs.at("records").get<std::map<std::string, double>>()};
-    }
-  }
 }
 
 UpdateRecord ForwardObjective::describe(const UpdatePart& part, const std::vector<Trace>& traces,
                                         std::int64_t units) const {
   UpdateRecord record;
   describe_rewards(part.epoch, record);
-  record.fresh = part.fresh;
   auto& s = record.stats;
   s["loss"] = 0;
   s["trained_steps"] = 0;
@@ -188,7 +154,7 @@ UpdateRecord ForwardObjective::describe(const UpdatePart& part, const std::vecto
   std::map<std::string, std::vector<double>> records;
   for (const auto& trace : traces) {
     s["loss"] += trace.loss;
-    if (trace.movement) movements.push_back(*trace.movement);
+    if (!std::isnan(trace.movement)) movements.push_back(trace.movement);
     for (const auto& [name, value] : trace.records) records[name].push_back(value);
   }
   if (!movements.empty()) s["velocity_movement"] = mean_of(movements);

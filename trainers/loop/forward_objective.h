@@ -10,8 +10,7 @@
 namespace harness {
 
 /// The loss of methods on the forward process: a task is one draw (t, eps) of one shard, or all draws of a
-/// shard where the plan joins them. Velocities of snapshots are computed once for as long as these do not
-/// move: they depend on addresses alone.
+/// shard if the plan joins them. Velocities of a snapshot are computed once until it moves.
 class ForwardObjective : public Objective {
  public:
   ForwardObjective(const RunParts& parts, const ForwardMethod& method);
@@ -20,25 +19,25 @@ class ForwardObjective : public Objective {
   Contribution contribute(const UpdatePart& part) override;
 
  private:
-  /// A shard's samples that are trained on, and the velocities of snapshots at their draws.
+  /// A shard's selected samples, and the velocities of snapshots at their draws.
   struct ShardDraws {
     Selection selection;
     torch::Tensor rows;   ///< int64, on the device
-    torch::Tensor times;  ///< [M,B] float64, CPU; undefined where there are no rows here
+    torch::Tensor times;  ///< [M,B] float64, CPU; undefined if this process has no rows
     torch::Tensor noise;  ///< [M,B, ...]
     std::map<std::string, torch::Tensor> velocities;  ///< [M,B, ...]
   };
   struct Trace {
     double loss = 0;
-    std::optional<double> movement = {};  ///< mean (v - v_ref)^2, where the starting weights are known
+    double movement = kNoNumber;  ///< mean (v - v_ref)^2; NaN without the base model's velocity
     std::map<std::string, double> records;
+    NLOHMANN_DEFINE_TYPE_INTRUSIVE(Trace, loss, movement, records)
   };
 
   void add_velocities(const Epoch& epoch, std::size_t first, std::size_t count, const std::string& snapshot);
   ForwardStats stats_of(const Epoch& epoch, std::size_t shard, std::int64_t first_draw,
                         std::int64_t draws) const;
   torch::Tensor velocities_at(const ForwardStats& stats, const TextCondition& condition) const;
-  void gather(std::vector<Trace>& traces) const;
   UpdateRecord describe(const UpdatePart& part, const std::vector<Trace>& traces, std::int64_t units) const;
 
   const RunParts& parts_;

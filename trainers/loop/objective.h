@@ -1,25 +1,25 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "trainers/loop/epoch.h"
 #include "trainers/loop/step_trace.h"
-#include "trainers/loop/train_job.h"
 #include "trainers/optimisation/fold_sum.h"
 
 namespace harness {
 
-/// An update's gradient, summed over all processes, and what is known of it before the optimiser's step.
+/// An update's gradient, summed over all processes, and its record before the optimiser's step.
 struct Contribution {
-  std::unique_ptr<FoldSum> sum = {};  ///< null where the epoch's plan trains nothing
+  std::unique_ptr<FoldSum> sum = {};  ///< null if the epoch's plan trains nothing
   UpdateRecord record = {};
   std::optional<Damping> damping = {};
   bool takes_out_weights = true;  ///< `sum` knows the gradient without the damp weights
 };
 
-/// What a run minimises: turns samples into gradients.
+/// What a run minimises.
 class Objective {
  public:
   virtual ~Objective() = default;
@@ -29,17 +29,27 @@ class Objective {
 
   virtual Contribution contribute(const UpdatePart& part) = 0;
 
-  /// Whether an update samples by the weights that it begins with, so that none is off-policy.
-  virtual bool samples_anew() const { return false; }
+  /// Whether each update samples with the current weights, so that none is off-policy.
+  virtual bool samples_every_update() const { return false; }
 
-  /// Decoded and scored by this process so far, besides those of epochs.
+  /// Decoded and scored by this process so far, in addition to the epochs' images.
   virtual std::int64_t images() const { return 0; }
 };
 
-/// Statistics of the samples of an epoch.
+/// A task's part of an update's loss (undefined: none), and the weight that GradientSum::undamped divides by.
+struct TaskLoss {
+  torch::Tensor loss = {};
+  double weight = 1;
+};
+
+/// The gradients of an update's tasks, `of_shard` per shard in their order, summed over all processes.
+std::unique_ptr<FoldSum> sum_gradients(const RunParts& parts, std::size_t shards, std::size_t of_shard,
+                                       const std::function<TaskLoss(std::size_t task)>& loss_of);
+
+/// Reward statistics of an epoch's samples.
 void describe_rewards(const Epoch& epoch, UpdateRecord& record);
 
-/// step: -1 where it is of none.
-[[noreturn]] void fail_not_finite(const std::string& what, int step, std::int64_t update);
+/// Throws Error for a value that is not finite. step: -1 if it belongs to no step.
+void require_finite(double value, const std::string& what, int step, std::int64_t update);
 
 }  // namespace harness

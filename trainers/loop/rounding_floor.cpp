@@ -15,8 +15,8 @@ namespace {
 
 using torch::Tensor;
 
-constexpr double kReach = 4;          // moves on either side that the derivative is taken over
-constexpr double kShareToHeed = 0.1;  // of a budget or a radius
+constexpr double kReach = 4;           // moves on either side of the central difference
+constexpr double kWarningShare = 0.1;  // of a budget or a radius
 
 /// A backbone's trained weights, and the means of a shard's trained transitions under them.
 class Policy {
@@ -40,7 +40,7 @@ class Policy {
     return means;
   }
 
-  /// The same so many moves from `before` towards the present weights.
+  /// At `moves` times the way from `before` to the present weights.
   std::vector<Tensor> means_at(double moves, const std::vector<Tensor>& before) {
     move([&](std::size_t i) { return before[i] + moves * (now_[i] - before[i]); });
     return means();
@@ -84,29 +84,29 @@ RoundingFloor rounding_floor(Backbone& backbone, WorkerPool& pool, const SdeSamp
   return floor;
 }
 
-bool has_numbers(Backbone& backbone, torch::ScalarType type) {
+bool has_parameters_of(Backbone& backbone, torch::ScalarType type) {
   return std::ranges::any_of(backbone.velocity_network().parameters(),
                              [type](const Tensor& weight) { return weight.scalar_type() == type; });
 }
 
 bool rounds_log_ratios(Backbone& backbone) {
   return backbone.adapter() != nullptr &&
-         (has_numbers(backbone, torch::kBFloat16) || has_numbers(backbone, torch::kFloat16));
+         (has_parameters_of(backbone, torch::kBFloat16) || has_parameters_of(backbone, torch::kFloat16));
 }
 
 namespace {
 
-/// What rounding gives in the unit of one of a method's settings, in words.
-struct RoundingBeside {
+/// Rounding in the unit of one of a method's settings.
+struct RoundingOfLimit {
   const char* setting;
   const char* what;
   double rounding, limit;
 };
 
-/// Of settings `tau` and `clip`, as far as the method has them.
-std::vector<RoundingBeside> beside_limits(const MeasuredRounding& measured, std::int64_t latent_size,
-                                          const Json& settings) {
-  std::vector<RoundingBeside> all;
+/// For settings `tau` and `clip`, if the method has them.
+std::vector<RoundingOfLimit> compared_with_limits(const MeasuredRounding& measured, std::int64_t latent_size,
+                                                  const Json& settings) {
+  std::vector<RoundingOfLimit> all;
   const auto add = [&](const char* name, const char* what, double rounding) {
     const auto found = settings.find(name);
     if (found != settings.end() && found->is_number())
@@ -122,7 +122,7 @@ std::vector<RoundingBeside> beside_limits(const MeasuredRounding& measured, std:
 
 std::string rounding_note(const MeasuredRounding& measured, std::int64_t latent_size, const Json& settings) {
   std::vector<std::string> parts;
-  for (const auto& [setting, what, rounding, limit] : beside_limits(measured, latent_size, settings))
+  for (const auto& [setting, what, rounding, limit] : compared_with_limits(measured, latent_size, settings))
     parts.push_back(fmt::format("{} of {:.2g} ({} {:.2g})", what, rounding, setting, limit));
   if (parts.empty()) parts.push_back(fmt::format("a path variance (Lambda_late) of {:.2g}", measured.late));
   return "rounding alone gives late steps " + join(parts, ", and ");
@@ -130,19 +130,19 @@ std::string rounding_note(const MeasuredRounding& measured, std::int64_t latent_
 
 std::string rounding_warning(const MeasuredRounding& measured, std::int64_t latent_size,
                              const Json& settings) {
-  std::vector<std::string> beside;
-  for (const auto& [setting, what, rounding, limit] : beside_limits(measured, latent_size, settings)) {
-    if (rounding > kShareToHeed * limit)
-      beside.push_back(fmt::format("{} of {:.2g}, {:.2g} times {} ({:.2g})", what, rounding, rounding / limit,
-                                   setting, limit));
+  std::vector<std::string> parts;
+  for (const auto& [setting, what, rounding, limit] : compared_with_limits(measured, latent_size, settings)) {
+    if (rounding > kWarningShare * limit)
+      parts.push_back(fmt::format("{} of {:.2g}, {:.2g} times {} ({:.2g})", what, rounding, rounding / limit,
+                                  setting, limit));
   }
-  if (beside.empty()) return {};
+  if (parts.empty()) return {};
   const auto precision = settings.find("precision");
   const bool is_finer = precision != settings.end() && *precision == "fp16";
   return fmt::format(
       "rounding alone gives late steps {}: what the method does about its log-ratios follows rounding in part; "
       "{}precision=fp32 computes without it, at several times the cost",
-      join(beside, ", and "), is_finer ? "" : "precision=fp16 rounds an eighth as much, and ");
+      join(parts, ", and "), is_finer ? "" : "precision=fp16 rounds an eighth as much, and ");
 }
 
 }  // namespace harness

@@ -10,33 +10,32 @@
 
 namespace harness {
 
-/// What the rounding of a network in bfloat16 or float16 adds to the path variance between two policies, by
-/// trained step of one shard: E27's lambda_center, means over its samples.
+/// What rounding to bfloat16 or float16 adds to the path variance between two policies, per trained step of
+/// one shard: means over its samples of E27's lambda_center.
 struct RoundingFloor {
-  std::vector<double> measured;  ///< of the weights' move, as the run sees it
-  std::vector<double> rounding;  ///< of what is not that move in it
+  std::vector<double> measured;  ///< lambda_center, as the run measures it
+  std::vector<double> rounding;  ///< its part that is rounding
 
-  double late(int late_steps) const;  ///< mean of `rounding` over so many of the last steps
+  double late(int late_steps) const;  ///< mean of `rounding` over the last steps
 };
 
-/// Of the move from `before`, the trained weights that sampled the shard, to the present ones, which stay as
-/// they are. The move itself is the derivative of the means along it, a central difference over
-/// four times its length: rounding is a small part of that, and so are the means' second and third
-/// derivatives. Three evaluations of each trained step. Call while no other thread computes.
+/// For the move from `before`, the trained weights that sampled the shard, to the present ones, which are
+/// left unchanged. The move without rounding is a central difference of the means over four times its length.
+/// Three evaluations per trained step. Not thread-safe.
 RoundingFloor rounding_floor(Backbone& backbone, WorkerPool& pool, const SdeSampler& sampler,
                              const Rollout& shard, const std::vector<torch::Tensor>& before);
 
 /// Whether the velocity network has parameters of this type.
-bool has_numbers(Backbone& backbone, torch::ScalarType type);
+bool has_parameters_of(Backbone& backbone, torch::ScalarType type);
 
-/// Whether a run's log-ratios may be rounding: a float32 adapter of a network that is none.
+/// Whether rounding can dominate a run's log-ratios: a float32 adapter on a narrower network.
 bool rounds_log_ratios(Backbone& backbone);
 
-/// It beside the method's settings `tau` and `clip`, as far as it has them. settings: its effective ones.
+/// Compares rounding with the settings `tau` and `clip` of the method, if it has them. settings: the
+/// effective ones.
 std::string rounding_note(const MeasuredRounding& measured, std::int64_t latent_size, const Json& settings);
 
-/// What a run is told of it beside its settings `tau` and `clip`, where it is more than a tenth of one; else
-/// nothing.
+/// A warning if rounding exceeds a tenth of `tau` or `clip`; else empty.
 std::string rounding_warning(const MeasuredRounding& measured, std::int64_t latent_size,
                              const Json& settings);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "backbones/backbone.h"
@@ -10,10 +11,11 @@
 #include "trainers/optimisation/loss_scale.h"
 #include "trainers/optimisation/named_tensors.h"
 #include "trainers/ranks/ranks.h"
+#include "trainers/rollout.h"
 
 namespace harness {
 
-/// What the parts of a training run work with. References outlive them.
+/// What all parts of a training run share.
 struct RunParts {
   const TrainJob& job;
   const TrainSettings& settings;
@@ -26,6 +28,26 @@ struct RunParts {
   const std::vector<torch::Tensor>& parameters;  ///< the same without their names
   const Snapshots& snapshots;
   const LossScale& loss_scale;
+};
+
+/// The images of a shard, prompt after prompt.
+struct ShardPrompts {
+  std::vector<SampleAddress> rows;
+  std::vector<PromptText> texts;
+  std::vector<const TrainingPrompt*> sources;
+
+  /// chosen: indices of the epoch's prompts among the job's (prompts_of_epoch).
+  ShardPrompts(const TrainJob& job, std::span<const int> chosen, std::size_t shard) {
+    const auto size = static_cast<std::size_t>(job.settings.shard_prompts);
+    for (const int i : chosen.subspan(shard * size, size)) {
+      const auto& prompt = job.prompts[static_cast<std::size_t>(i)];
+      for (std::uint32_t j = 0; j < job.settings.group_size; ++j) {
+        rows.push_back({static_cast<std::uint32_t>(prompt.position), j});
+        texts.push_back(prompt.prompt);
+        sources.push_back(&prompt);
+      }
+    }
+  }
 };
 
 }  // namespace harness

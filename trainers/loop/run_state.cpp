@@ -23,7 +23,7 @@ TensorMap as_map(const std::vector<NamedTensor>& tensors) {
   return map;
 }
 
-/// Writes files and a manifest that holds `facts` and the files' checksums. Returns the manifest's bytes.
+/// Writes files and a manifest of `facts` and checksums, and returns the manifest's bytes.
 std::string write_set(
     const fs::path& folder, const std::vector<std::pair<std::string, TensorMap>>& files, Json facts,
     const std::function<void(const fs::path& aside)>& write_more = [](const fs::path&) {}) {
@@ -33,8 +33,7 @@ std::string write_set(
     for (const auto& [name, tensors] : files) {
       const auto bytes = tensors_to_bytes(tensors);
       const auto sum = sha256_hex(bytes);
-      // What another program saved once is raw weights and averages alike: on disk it need not be there
-      // twice.
+      // Imported checkpoints have equal weights and averages: stored once.
       const auto same = std::find(sums.begin(), sums.end(), Json(sum));
       std::error_code no_links;
       if (same != sums.end()) fs::create_hard_link(aside / same.key(), aside / name, no_links);
@@ -54,8 +53,8 @@ TensorMap read_checked(const fs::path& folder, const Json& manifest, const std::
   const auto& sums = manifest.at("files");
   if (!sums.contains(name)) throw Error(fmt::format("lists no {}", name), (folder / kManifest).string());
   if (sha256_file(file) != sums.at(name).get<std::string>()) {
-    throw Error("does not have the checksum that its manifest states", file.string(),
-                "it was changed or cut off: repeat the run with --fresh");
+    throw Error("does not have the checksum in its manifest", file.string(),
+                "the file was changed or truncated: repeat the run with --fresh");
   }
   return load_tensors(file);
 }
@@ -64,7 +63,7 @@ Json read_manifest(const fs::path& folder) {
   const auto file = folder / kManifest;
   auto manifest = read_json(file);
   if (!manifest.is_object() || !manifest.contains("files") || !manifest.at("files").is_object())
-    throw Error("is no manifest", file.string());
+    throw Error("invalid manifest", file.string());
   return manifest;
 }
 
@@ -122,6 +121,11 @@ void load_checkpoint(const fs::path& folder, bool ema, Backbone& backbone) {
   read_checkpoint(folder, ema, backbone.trainable());
 }
 
+void merge_adapter(Backbone& backbone) {
+  auto* adapter = backbone.adapter();
+  if (adapter != nullptr && adapter->merges_exactly()) adapter->merge();
+}
+
 void write_resume_point(const fs::path& run, std::int64_t update, const std::vector<NamedTensor>& weights,
                         const AdamW& optimiser, const Ema& ema, const Snapshots& snapshots,
                         const Json& state) {
@@ -153,8 +157,8 @@ std::optional<Json> read_resume_point(const fs::path& run, const std::string& ke
       const auto manifest = read_manifest(folder);
       const Json state = manifest.at("state");
       if (state.at("key") != key) {
-        throw Error("was begun by another build or on a CPU with other features", folder.string(),
-                    "repeat with --fresh, or continue with the build that began it", Status::kFailed);
+        throw Error("was started by another build or on a CPU with other features", folder.string(),
+                    "repeat with --fresh, or continue with the build that started it", Status::kFailed);
       }
       const auto stored = read_checked(folder, manifest, "weights.safetensors");
       const auto moments = read_checked(folder, manifest, "optimiser.safetensors");

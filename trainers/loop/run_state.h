@@ -14,31 +14,32 @@
 
 namespace harness {
 
-/// Writes weights (raw and averaged) and a manifest with their checksums, whose SHA-256 it returns. With
-/// `lora` (or null) the averages also go to FOLDER/adapter/ in peft's form, for other programs.
+/// Writes weights (raw and averaged) and a manifest with their checksums, and returns the manifest's SHA-256.
+/// With `lora` (or null) the averages also go to FOLDER/adapter/ in peft's format.
 std::string write_checkpoint(const std::filesystem::path& folder, const std::vector<NamedTensor>& weights,
                              const std::vector<NamedTensor>& averages, const Json& facts,
                              const LoraConfig* lora);
 
-/// Copies one file of a checkpoint ("model" or "ema") into `weights`, after checking it against the manifest.
-/// Throws Error naming the file that is missing, changed or truncated.
+/// Copies a checkpoint's weights or averages into `weights`. Throws Error naming the file that is missing,
+/// changed or truncated.
 void read_checkpoint(const std::filesystem::path& folder, bool ema, std::vector<NamedTensor> weights);
 
-/// Whether a checkpoint was trained elsewhere.
+/// Whether a checkpoint was imported from another program.
 bool is_imported(const std::filesystem::path& folder);
 
-/// read_checkpoint into a backbone, which gets the checkpoint's adapter if it has another one: what was
-/// trained elsewhere need not change what training here does.
+/// read_checkpoint into a backbone, which takes on the checkpoint's adapter: an imported one may have others.
 void load_checkpoint(const std::filesystem::path& folder, bool ema, Backbone& backbone);
 
-/// Everything needed to go on bit for bit, in RUN/resume/<update>/. Only it and the one before it are kept.
+/// Merges an adapter into the network if that changes no bit of its output.
+void merge_adapter(Backbone& backbone);
+
+/// Writes RUN/resume/<update>/, from which training resumes bitwise. Keeps it and the point before it.
 void write_resume_point(const std::filesystem::path& run, std::int64_t update,
                         const std::vector<NamedTensor>& weights, const AdamW& optimiser, const Ema& ema,
                         const Snapshots& snapshots, const Json& state);
 
-/// Restores the newest whole resume point of at most `last` updates and returns its state, if there is one. A
-/// point of another `key` is an Error that asks for --fresh; a damaged one is left for the one before it, and
-/// `warn` says so.
+/// Restores the newest resume point of at most `last` updates and returns its state, if there is one. Skips
+/// damaged points with a call of `warn`. Throws Error for a point with another `key`.
 std::optional<Json> read_resume_point(const std::filesystem::path& run, const std::string& key,
                                       std::int64_t last, std::vector<NamedTensor> weights, AdamW& optimiser,
                                       Ema& ema, Snapshots& snapshots,

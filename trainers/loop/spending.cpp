@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <ctime>
-
-#include "trainers/loop/packing.h"
-
 namespace harness {
 namespace {
 
@@ -17,7 +14,7 @@ double cpu_seconds() {
   return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
-/// Of the process, or of what it has had allocated on its GPU.
+/// Of the process, or of its allocations on its GPU.
 double peak_bytes(torch::Device device) {
   if (!device.is_cpu()) {
     auto* allocator = c10::getDeviceAllocator(device.type());
@@ -47,10 +44,8 @@ Spending::Spending(const RunParts& parts, const EpochSource& source, const Objec
 
 Spending::Numbers Spending::sum_over_processes(const Numbers& own) const {
   Numbers total(own.size());
-  for (const auto& text : parts_.ranks.gather(packed(own))) {
-    const auto theirs = unpacked(text);
-    for (std::size_t i = 0; i < total.size(); ++i) total[i] += theirs.at(i);
-  }
+  for (const auto& theirs : parts_.ranks.gather_json(own))
+    for (std::size_t i = 0; i < total.size(); ++i) total[i] += theirs.at(i).get<double>();
   return total;
 }
 
@@ -81,26 +76,20 @@ SpentTime Spending::time() {
 }
 
 Json Spending::state() const {
-  return {{"counts", counted_},
-          {"seconds", time_.seconds},
-          {"scorer_seconds", time_.scorer_seconds},
-          {"core_seconds", time_.core_seconds},
-          {"gpu_busy_seconds", or_null(time_.gpu_busy_seconds)},
-          {"peak_bytes", time_.peak_bytes}};
+  return {{"counts", counted_}, {"time", time_.to_json()}};
 }
 
 void Spending::restore(const Json& state, const std::string& where) {
   Fields fields(state, where);
   before_ = counted_ = fields.required<Numbers>("counts");
-  time_before_ = {.seconds = fields.required<double>("seconds"),
-                  .scorer_seconds = fields.required<double>("scorer_seconds"),
-                  .core_seconds = fields.required<double>("core_seconds"),
-                  .gpu_busy_seconds = fields.get("gpu_busy_seconds").is_null()
-                                          ? std::nullopt
-                                          : std::optional(fields.required<double>("gpu_busy_seconds")),
-                  .peak_bytes = fields.required<double>("peak_bytes"),
-                  .weight_copies = time_.weight_copies};
-  fields.finish();
+  auto time = fields.object("time");
+  time_before_ = {.seconds = time.required<double>("seconds"),
+                  .scorer_seconds = time.required<double>("scorer_seconds"),
+                  .core_seconds = time.required<double>("core_seconds"),
+                  .peak_bytes = time.required<double>("peak_bytes"),
+                  .weight_copies = time.required<double>("weight_copies")};
+  if (!time.get("gpu_busy_seconds").is_null())
+    time_before_.gpu_busy_seconds = time.required<double>("gpu_busy_seconds");
   if (before_.size() != kCounts.size()) throw Error("holds other counts than this program's", where);
   time_ = time_before_;
 }

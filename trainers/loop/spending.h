@@ -9,22 +9,21 @@
 
 namespace harness {
 
-/// What a run has taken so far, in all its processes and before it was interrupted.
+/// Cost of a run so far, over all processes and resumptions.
 class Spending {
  public:
-  /// reference: a second network that the run evaluates, or null.
+  /// reference: the base model that the run also evaluates, or null.
   Spending(const RunParts& parts, const EpochSource& source, const Objective& objective,
            const Backbone* reference);
 
-  /// Of this process, which it does not count.
+  /// Excludes forward evaluations of this process.
   void leave_out(std::int64_t forward) { left_out_ += forward; }
 
-  /// The same numbers in every run of the same id: "images" decoded and scored, "nfe_forward" and
-  /// "nfe_backward" evaluations of the velocity network without and with gradient, in images (2 for one with
-  /// classifier-free guidance). A call of all processes.
+  /// Equal in all runs of one id: "images" decoded and scored, "nfe_forward" and "nfe_backward": evaluations
+  /// of the velocity network per image (2 with classifier-free guidance). Collective.
   std::map<std::string, double> counts();
 
-  /// What machine and load decide too. A call of all processes.
+  /// Depends on machine and load. Collective.
   SpentTime time();
 
   Json state() const;

@@ -7,10 +7,7 @@
 
 #include "core/error.h"
 #include "trainers/law/path_variance.h"
-#include "trainers/loop/packing.h"
-#include "trainers/loop/trajectory_share.h"
 #include "trainers/reduced_law.h"
-#include "trainers/step_ops.h"
 
 namespace harness {
 namespace {
@@ -33,7 +30,7 @@ std::vector<double> deviations(const SdeSampler& sampler) {
   return s;
 }
 
-/// Loss weight of each trained step: the method's, or by setting step_weight (E48).
+/// Loss weight of each trained step: the method's, else by setting step_weight (E48).
 std::vector<double> loss_weights(const Method& method, const std::optional<ScoreWeight>& score,
                                  const SdeSampler& sampler) {
   const auto s = deviations(sampler);
@@ -48,25 +45,7 @@ std::vector<double> loss_weights(const Method& method, const std::optional<Score
   return weights;
 }
 
-/// The samples of an update's shards that are left out of its loss.
-struct LeftOut {
-  int samples = 0;
-  double share_of_others = 1;  ///< all samples over the others; 1 where there are none
-};
-
-LeftOut samples_left_out(const UpdatePart& part) {
-  LeftOut out;
-  std::int64_t all = 0;
-  for (std::size_t shard = part.first; shard < part.first + part.count; ++shard) {
-    out.samples += part.epoch.left_out[shard];
-    all += part.epoch.advantages[shard].numel();
-  }
-  const auto others = static_cast<double>(all) - out.samples;
-  if (others > 0) out.share_of_others = static_cast<double>(all) / others;
-  return out;
-}
-
-/// What is known of an update that trains nothing.
+/// The record of an update that trains nothing.
 Contribution untrained(const UpdatePart& part) {
   Contribution nothing;
   describe_rewards(part.epoch, nothing.record);
@@ -77,15 +56,22 @@ Contribution untrained(const UpdatePart& part) {
 
 }  // namespace
 
-/// One trained step of one shard of an update, and what is known of the update.
+struct StepObjective::Update {
+  const UpdatePart& part;
+  std::vector<int> steps;                          ///< trained
+  std::size_t late = 0;                            ///< size of the late set
+  std::vector<double> weights = {};                ///< of the steps' losses
+  int left_out = 0;                                ///< samples without a part in the loss
+  double of_counted = 1;                           ///< all samples over those that count
+  std::vector<Penalty> penalties = {};             ///< per shard
+  std::vector<TrajectoryShare> trajectories = {};  ///< per own shard, for a TrajectoryMethod
+
+  double share() const { return 1.0 / static_cast<double>(part.count * steps.size()); }
+  bool is_late(std::size_t step) const { return step + late >= steps.size(); }
+};
+
 struct StepObjective::Task {
-  std::size_t shard = 0, block = 0;
-  LossShare share;
-  double step_weight = 1;
-  bool late = false;
-  int late_steps = 0;     ///< of the epoch's plan
-  std::size_t steps = 0;  ///< trained ones
-  Penalty penalty;
+  std::size_t shard = 0, step = 0;  ///< index in the update, and among the trained steps
   const TrajectoryShare* trajectory = nullptr;
 };
 
@@ -97,88 +83,86 @@ StepObjective::StepObjective(const RunParts& parts, LawAudit& audit, Backbone* r
 
 Contribution StepObjective::contribute(const UpdatePart& part) {
   const auto& sampler = part.epoch.sampler;
-  const auto trained = sampler.plan.trained();
-  const auto steps = trained.size(), shards = part.count;
+  Update update{.part = part, .steps = sampler.plan.trained()};
+  const auto steps = update.steps.size();
   if (steps == 0) return untrained(part);
-  const auto late = std::min(static_cast<std::size_t>(parts_.settings.late_steps), steps);
-  std::vector<Penalty> penalties(shards);
-  if (parts_.method.has_penalty() && !part.on_policy) penalties = measure_penalties(part);
+  update.late = std::min(static_cast<std::size_t>(parts_.settings.late_steps), steps);
+  update.weights = loss_weights(parts_.method, parts_.settings.score_weight, sampler);
+  std::int64_t samples = 0;
+  for (auto shard = part.first; shard < part.first + part.count; ++shard) {
+    update.left_out += part.epoch.left_out[shard];
+    samples += part.epoch.advantages[shard].numel();
+  }
+  const auto counted = static_cast<double>(samples) - update.left_out;
+  if (counted > 0) update.of_counted = static_cast<double>(samples) / counted;
+  update.penalties.resize(part.count);
+  if (parts_.method.has_penalty() && !part.on_policy) update.penalties = measure_penalties(part, update.late);
+  update.trajectories = trajectory_shares(part, update.of_counted);
 
-  const auto left_out = samples_left_out(part);
-  const LossShare share{.of_update = 1.0 / static_cast<double>(shards * steps),
-                        .of_counted = left_out.share_of_others};
-  const auto trajectories = trajectory_shares(part, share.of_counted);
-  const auto weights = loss_weights(parts_.method, parts_.settings.score_weight, sampler);
-  const bool takes_out_weights = kl_.weight == 0;  // one backward pass gives both gradients together
   Contribution result;
-  result.sum =
-      std::make_unique<FoldSum>(parts_.parameters.size(), shards * steps,
-                                static_cast<std::size_t>(parts_.settings.gradient_folds), parts_.ranks);
-  StepTraces traces(shards, std::vector<StepTrace>(steps));
-  const auto own = parts_.ranks.part_of(shards);
-  parts_.pool.run(own.count() * steps, [&](std::size_t i) {
-    const BusyTime::Piece piece(parts_.backbone.busy_time());
-    const auto number = own.first * steps + i;
-    const auto shard = number / steps, block = number % steps;
-    auto& trace = traces[shard][block];
-    const Task task{.shard = part.first + shard,
-                    .block = block,
-                    .share = share,
-                    .step_weight = weights[block],
-                    .late = block + late >= steps,
-                    .late_steps = static_cast<int>(late),
-                    .steps = steps,
-                    .penalty = penalties[shard],
-                    .trajectory = trajectories.empty() ? nullptr : &trajectories[shard - own.first]};
-    const auto loss = step_loss(part, task, trace);
-    result.sum->add(number, parts_.loss_scale.gradients(loss, parts_.parameters),
-                    takes_out_weights && !std::isnan(trace.weight) ? trace.weight : 1);
+  result.takes_out_weights = kl_.weight == 0;  // else one backward pass gives both gradients together
+  StepTraces traces(part.count, std::vector<StepTrace>(steps));
+  const auto first_own = parts_.ranks.part_of(part.count).first;
+  result.sum = sum_gradients(parts_, part.count, steps, [&](std::size_t number) -> TaskLoss {
+    Task task{.shard = number / steps, .step = number % steps};
+    if (!update.trajectories.empty()) task.trajectory = &update.trajectories[task.shard - first_own];
+    auto& trace = traces[task.shard][task.step];
+    const auto loss = step_loss(update, task, trace);
+    return {loss, result.takes_out_weights && !std::isnan(trace.weight) ? trace.weight : 1};
   });
-  result.sum->gather(parts_.parameters);
-  gather_traces(traces, parts_.ranks);
+  parts_.ranks.gather_parts(traces);
 
-  const auto samples = step_records(traces);
-  result.record = describe(part, samples, traces, penalties);
-  result.record.fresh = part.fresh;
-  if (!part.on_policy) audit(trained, samples, traces, result.record);
-  if (parts_.settings.drop_zero_std_groups) result.record.stats["samples_left_out"] = left_out.samples;
+  const auto records = step_records(traces);
+  result.record = describe(update, records, traces);
+  if (!part.on_policy) audit(update.steps, records, traces, result.record);
   result.damping = damping_of(traces);
-  result.takes_out_weights = takes_out_weights;
   return result;
 }
 
-/// Of each own shard, where the method's loss is one of whole trajectories; else none.
+/// Per own shard, for a method whose loss is one of whole trajectories; else empty.
 std::vector<TrajectoryShare> StepObjective::trajectory_shares(const UpdatePart& part, double of_counted) {
   std::vector<TrajectoryShare> shares;
   const auto* method = dynamic_cast<const TrajectoryMethod*>(&parts_.method);
   if (method == nullptr) return shares;
   const auto s = deviations(part.epoch.sampler);
-  auto shard = part.first + parts_.ranks.part_of(part.count).first;
-  for (const auto& law : measure_log_ratios(part)) {
+  const auto own = parts_.ranks.part_of(part.count);
+  const auto laws = part.on_policy ? std::vector<std::vector<ReducedLaw>>() : measure_laws(part, 0);
+  for (std::size_t i = 0; i < own.count(); ++i) {
+    const auto shard = part.first + own.first + i;
+    const auto& advantage = part.epoch.advantages[shard];
+    // [T,B]; on-policy log-ratios are 0, and nothing is evaluated.
+    const auto joined = [&](Tensor ReducedLaw::*value) {
+      if (part.on_policy) return torch::zeros({std::ssize(s), advantage.size(0)}, advantage.options());
+      std::vector<Tensor> rows;
+      for (const auto& law : laws[i]) rows.push_back(law.*value);
+      return torch::stack(rows);
+    };
     shares.push_back(trajectory_share(*method,
-                                      {.y = law[0],
-                                       .lambda_center = law[1],
+                                      {.y = joined(&ReducedLaw::y),
+                                       .lambda_center = joined(&ReducedLaw::lambda_center),
                                        .s = s,
-                                       .advantage = part.epoch.advantages[shard],
+                                       .advantage = advantage,
                                        .advantage_raw = part.epoch.advantages_raw[shard]},
                                       of_counted, part.count));
-    ++shard;
   }
   return shares;
 }
 
 /// The share of the update's loss that a shard's step contributes, differentiable.
-Tensor StepObjective::step_loss(const UpdatePart& part, const Task& task, StepTrace& trace) {
+Tensor StepObjective::step_loss(const Update& update, const Task& task, StepTrace& trace) {
+  const auto& part = update.part;
   const auto& epoch = part.epoch;
-  const auto& block = epoch.shards[task.shard].edges[task.block];
+  const auto shard = part.first + task.shard;
+  const auto& block = epoch.shards[shard].edges[task.step];
   const auto& step = epoch.sampler.steps[static_cast<std::size_t>(block.step)];
+  const bool is_late = update.is_late(task.step);
   const auto [velocity, mean] =
       transition_drift(parts_.backbone, epoch.sampler, block.step, block.x, block.condition);
-  auto stats = step_stats(step.s, step.dt, block.step, task.late, block.of_edges(block.mean_old),
+  auto stats = step_stats(step.s, step.dt, block.step, is_late, block.of_edges(block.mean_old),
                           block.of_edges(mean), block.next);
   const bool is_forest = block.advantage.defined();
-  stats.advantage = is_forest ? block.advantage : epoch.advantages[task.shard];
-  stats.advantage_raw = is_forest ? block.advantage_raw : epoch.advantages_raw[task.shard];
+  stats.advantage = is_forest ? block.advantage : epoch.advantages[shard];
+  stats.advantage_raw = is_forest ? block.advantage_raw : epoch.advantages_raw[shard];
   if (part.on_policy) check_on_policy(part, stats.y, block.step);
   if (parts_.settings.law_audit != AuditMode::kOff) {
     trace.lambda_velocity =
@@ -186,102 +170,46 @@ Tensor StepObjective::step_loss(const UpdatePart& part, const Task& task, StepTr
   }
   trace.y = to_doubles(stats.y);
   trace.lambda_center = to_doubles(stats.lambda_center);
-  const auto pull = kl_.weight > 0 ? reference_pull(epoch, task, block, mean) : Tensor();
-  auto loss = task.trajectory != nullptr ? trajectory_loss(task, stats, pull, trace)
-                                         : policy_loss(task, stats, pull, trace);
-  if (!std::isfinite(trace.loss)) fail_not_finite("the loss", block.step, part.update);
-  if (task.late && !part.on_policy && parts_.method.has_penalty()) {
-    // Each shard's penalty counts as its share of the mean over shards; of_update is 1 / (shards steps).
-    const double per_shard = task.share.of_update * static_cast<double>(task.steps);
-    loss = loss + per_shard * task.penalty.derivative / task.late_steps * stats.lambda_center.mean();
+  const auto pull = kl_.weight > 0 ? reference_pull(update, task, block, mean) : Tensor();
+  auto loss = policy_loss(update, task, stats, pull, trace);
+  require_finite(trace.loss, "the loss", block.step, part.update);
+  if (is_late && !part.on_policy && parts_.method.has_penalty()) {
+    // Each shard's penalty counts as its share of the mean over shards; share() is 1 / (shards steps).
+    const double per_shard = update.share() * static_cast<double>(update.steps.size());
+    loss = loss + per_shard * update.penalties[task.shard].derivative / static_cast<int>(update.late) *
+                      stats.lambda_center.mean();
   }
   return loss;
 }
 
-/// A single step's loss with its pull to the starting weights, if there is one.
-Tensor StepObjective::policy_loss(const Task& task, const StepStats& stats, const Tensor& pull,
-                                  StepTrace& trace) const {
+/// A step's loss, or its part of its trajectory's (the derivative by y, times y), and the KL term if there is
+/// one.
+Tensor StepObjective::policy_loss(const Update& update, const Task& task, const StepStats& stats,
+                                  const Tensor& pull, StepTrace& trace) const {
+  if (task.trajectory != nullptr) {
+    const auto loss = (task.trajectory->describe(task.step, trace) * stats.y).sum();
+    return pull.defined() ? loss + pull * update.share() : loss;
+  }
   const auto surrogate = parts_.method.step(stats);
-  // A sample that is left out has advantage 0, so that the mean over the others is a matter of its divisor.
-  auto loss = surrogate_loss(surrogate, stats.advantage) * task.step_weight;
-  if (task.share.of_counted != 1) loss = loss * task.share.of_counted;
+  // A sample that is left out has advantage 0: only the divisor of the mean changes.
+  auto loss = surrogate_loss(surrogate, stats.advantage) * update.weights[task.step];
+  if (update.of_counted != 1) loss = loss * update.of_counted;
   record_surrogate(trace, surrogate, loss.item<double>());
   if (pull.defined()) loss = loss + pull;
-  return loss * task.share.of_update;
-}
-
-/// A step's part of the loss of its trajectory: its derivative by y, times y.
-Tensor StepObjective::trajectory_loss(const Task& task, const StepStats& stats, const Tensor& pull,
-                                      StepTrace& trace) const {
-  const auto loss = (task.trajectory->describe(task.block, trace) * stats.y).sum();
-  return pull.defined() ? loss + pull * task.share.of_update : loss;
+  return loss * update.share();
 }
 
 /// The KL term of a step, on the scale of its loss.
-Tensor StepObjective::reference_pull(const Epoch& epoch, const Task& task, const EdgeBlock& block,
+Tensor StepObjective::reference_pull(const Update& update, const Task& task, const EdgeBlock& block,
                                      const Tensor& mean) {
+  const auto& epoch = update.part.epoch;
+  const auto shard = update.part.first + task.shard;
   const auto& step = epoch.sampler.steps[static_cast<std::size_t>(block.step)];
   const auto kl = reference_kl(step, mean, reference_mean(epoch.sampler, block), kl_.per_step_variance);
-  return kl_.weight * (epoch.left_out[task.shard] > 0 ? kl * epoch.counted[task.shard] : kl).mean() *
-         task.share.of_counted;
+  return kl_.weight * (epoch.left_out[shard] > 0 ? kl * epoch.counted[shard] : kl).mean() * update.of_counted;
 }
 
-/// L of each shard at the present weights, without gradient: where the penalty's derivative is taken (E51).
-std::vector<Penalty> StepObjective::measure_penalties(const UpdatePart& part) {
-  const auto& sampler = part.epoch.sampler;
-  const auto steps = sampler.plan.trained().size();
-  const auto late = std::min(static_cast<std::size_t>(parts_.settings.late_steps), steps);
-  const auto own = parts_.ranks.part_of(part.count);
-  std::vector<double> of_own(own.count() * late);
-  parts_.pool.run(of_own.size(), [&](std::size_t task) {
-    const torch::NoGradGuard no_grad;
-    const auto& shard = part.epoch.shards[part.first + own.first + task / late];
-    const auto& block = shard.edges[steps - late + task % late];
-    const auto mean = transition_mean(parts_.backbone, sampler, block.step, block.x, block.condition);
-    const auto law = reduced_law(sampler.steps[static_cast<std::size_t>(block.step)].s,
-                                 block.of_edges(block.mean_old), block.of_edges(mean), block.next);
-    of_own[task] = law.lambda_center.mean().item<double>();
-  });
-  std::vector<double> lambdas;
-  for (const auto& text : parts_.ranks.gather(packed(of_own))) {
-    const auto theirs = unpacked(text);
-    lambdas.insert(lambdas.end(), theirs.begin(), theirs.end());
-  }
-  std::vector<Penalty> penalties;
-  for (std::size_t i = 0; i < part.count; ++i) {
-    const auto from = lambdas.begin() + static_cast<std::ptrdiff_t>(i * late);
-    penalties.push_back(parts_.method.penalty(mean_of({from, late})));
-  }
-  return penalties;
-}
-
-/// [2,T,B] for each own shard of an update: y and lambda_center of all trained steps at the present weights,
-/// without gradient. On-policy they are 0, and nothing is evaluated.
-std::vector<Tensor> StepObjective::measure_log_ratios(const UpdatePart& part) {
-  const auto& sampler = part.epoch.sampler;
-  const auto own = parts_.ranks.part_of(part.count);
-  const auto steps = sampler.plan.trained().size();
-  std::vector<Tensor> laws;
-  for (auto i = own.first; i < own.last; ++i) {
-    laws.push_back(
-        torch::zeros({2, static_cast<std::int64_t>(steps), part.epoch.advantages[part.first + i].size(0)},
-                     part.epoch.advantages[part.first + i].options()));
-  }
-  if (part.on_policy) return laws;
-  parts_.pool.run(own.count() * steps, [&](std::size_t task) {
-    const torch::NoGradGuard no_grad;
-    const auto i = task / steps, k = task % steps;
-    const auto& block = part.epoch.shards[part.first + own.first + i].edges[k];
-    const auto mean = transition_mean(parts_.backbone, sampler, block.step, block.x, block.condition);
-    const auto law = reduced_law(sampler.steps[static_cast<std::size_t>(block.step)].s,
-                                 block.of_edges(block.mean_old), block.of_edges(mean), block.next);
-    laws[i][0][static_cast<std::int64_t>(k)] = law.y;
-    laws[i][1][static_cast<std::int64_t>(k)] = law.lambda_center;
-  });
-  return laws;
-}
-
-/// Mean of the transition under the starting weights: those beneath the adapter, or a model of their own.
+/// Mean of the transition under the base model.
 Tensor StepObjective::reference_mean(const SdeSampler& sampler, const EdgeBlock& block) {
   const torch::NoGradGuard no_grad;
   const WithoutLowRank without_adapter;
@@ -289,70 +217,97 @@ Tensor StepObjective::reference_mean(const SdeSampler& sampler, const EdgeBlock&
                          block.condition);
 }
 
+/// The penalty of each shard, whose derivative is taken at its present L (E51).
+std::vector<Penalty> StepObjective::measure_penalties(const UpdatePart& part, std::size_t late) {
+  const auto first_own = parts_.ranks.part_of(part.count).first;
+  const auto own = measure_laws(part, part.epoch.sampler.plan.trained().size() - late);
+  std::vector<std::vector<double>> lambdas(part.count);
+  for (std::size_t i = 0; i < own.size(); ++i)
+    for (const auto& law : own[i]) lambdas[first_own + i].push_back(law.lambda_center.mean().item<double>());
+  parts_.ranks.gather_parts(lambdas);
+  std::vector<Penalty> penalties;
+  for (const auto& of_shard : lambdas) penalties.push_back(parts_.method.penalty(mean_of(of_shard)));
+  return penalties;
+}
+
+/// [own shard][trained step from `first_step` on] at the present weights, without gradient.
+std::vector<std::vector<ReducedLaw>> StepObjective::measure_laws(const UpdatePart& part,
+                                                                 std::size_t first_step) {
+  const auto& sampler = part.epoch.sampler;
+  const auto own = parts_.ranks.part_of(part.count);
+  const auto steps = sampler.plan.trained().size() - first_step;
+  std::vector<std::vector<ReducedLaw>> laws(own.count(), std::vector<ReducedLaw>(steps));
+  parts_.pool.run(own.count() * steps, [&](std::size_t task) {
+    const torch::NoGradGuard no_grad;
+    const auto i = task / steps, k = task % steps;
+    const auto& block = part.epoch.shards[part.first + own.first + i].edges[first_step + k];
+    const auto mean = transition_mean(parts_.backbone, sampler, block.step, block.x, block.condition);
+    laws[i][k] = reduced_law(sampler.steps[static_cast<std::size_t>(block.step)].s,
+                             block.of_edges(block.mean_old), block.of_edges(mean), block.next);
+  });
+  return laws;
+}
+
 void StepObjective::check_on_policy(const UpdatePart& part, const Tensor& y, int step) const {
   const double largest = y.detach().abs().max().item<double>();
-  if (std::isnan(largest)) fail_not_finite("the log-ratio", step, part.update);
+  if (std::isnan(largest)) require_finite(largest, "the log-ratio", step, part.update);
   if (largest <= parts_.settings.on_policy_tolerance) return;
   throw Error(fmt::format("the log-ratio is {:.3g} at step {} of update {}, where new and old policy are "
                           "the same and it must be exactly 0",
                           largest, step, part.update),
               "on-policy check",
               "rollout and training did not compute the same mean: another shard composition, precision, "
-              "guidance or attention kernel; or set "
-              "on_policy_tolerance, which the table will state",
+              "guidance or attention kernel; or set on_policy_tolerance, which the table will state",
               Status::kFailed);
 }
 
-UpdateRecord StepObjective::describe(const UpdatePart& part, const std::vector<StepRecord>& records,
-                                     const StepTraces& traces, const std::vector<Penalty>& penalties) const {
-  const auto trained = part.epoch.sampler.plan.trained();
-  const auto late = std::min(static_cast<std::size_t>(parts_.settings.late_steps), trained.size());
-  std::vector<double> weights(trained.size()), losses, penalty_values, slopes;
-  bool weighted = false;
-  for (std::size_t k = 0; k < trained.size(); ++k) {
+UpdateRecord StepObjective::describe(const Update& update, const std::vector<StepRecord>& records,
+                                     const StepTraces& traces) const {
+  const auto& part = update.part;
+  const bool damps = damping_of(traces).has_value();
+  UpdateRecord record;
+  record.fresh = part.fresh;
+  describe_rewards(part.epoch, record);
+  const auto set_row = [&](const char* name, std::size_t k, double value) {
+    row_of(record, name)[static_cast<std::size_t>(update.steps[k])] = value;
+  };
+  const auto laws = step_laws(records, parts_.backbone.latent().size(), !part.epoch.sampler.plan.is_forest());
+  std::vector<double> losses, slopes;
+  for (std::size_t k = 0; k < laws.size(); ++k) {
     double weight = 0;
     for (const auto& shard : traces) {
-      const auto& t = shard[k];
-      weight += t.weight / static_cast<double>(traces.size());
-      weighted |= !std::isnan(t.weight);
-      losses.push_back(t.loss);
-      if (!std::isnan(t.slope)) slopes.push_back(t.slope);
+      weight += shard[k].weight / static_cast<double>(traces.size());
+      losses.push_back(shard[k].loss);
+      if (!std::isnan(shard[k].slope)) slopes.push_back(shard[k].slope);
     }
-    weights[k] = weight;
+    for (const auto& [name, value] : kStepStatistics) set_row(name, k, laws[k].*value);
+    if (damps) set_row("lambda_weight", k, weight);
   }
-  for (const auto& penalty : penalties) penalty_values.push_back(penalty.value);
-  const auto laws = step_laws(records, parts_.backbone.latent().size(), !part.epoch.sampler.plan.is_forest());
-
-  UpdateRecord record;
-  describe_rewards(part.epoch, record);
   auto& s = record.stats;
   s["loss"] = mean_of(losses);
-  s["lambda_late"] = mean_over(std::span(laws).last(late), &StepLaw::lambda_center);
+  s["lambda_late"] = mean_over(std::span(laws).last(update.late), &StepLaw::lambda_center);
   s["clip_fraction"] = mean_over(laws, &StepLaw::clip_fraction);
-  if (trained.size() != static_cast<std::size_t>(parts_.settings.trained_steps))
-    s["trained_steps"] = static_cast<double>(trained.size());
+  if (laws.size() != static_cast<std::size_t>(parts_.settings.trained_steps))
+    s["trained_steps"] = static_cast<double>(laws.size());
   if (!slopes.empty()) s[part.on_policy ? "on_policy_slope" : "off_policy_slope"] = mean_of(slopes);
-  if (parts_.method.has_penalty()) s["penalty"] = mean_of(penalty_values);
-  for (const auto& [name, value] : parts_.method.statistics()) s[name] = value;
-
-  for (const auto& [name, value] : kStepStatistics) {
-    for (std::size_t k = 0; k < trained.size(); ++k)
-      row_of(record, name)[static_cast<std::size_t>(trained[k])] = laws[k].*value;
+  if (parts_.settings.drop_zero_std_groups) s["samples_left_out"] = update.left_out;
+  if (parts_.method.has_penalty()) {
+    std::vector<double> values;
+    for (const auto& penalty : update.penalties) values.push_back(penalty.value);
+    s["penalty"] = mean_of(values);
   }
-  if (!weighted) return record;
-  for (std::size_t k = 0; k < trained.size(); ++k)
-    row_of(record, "lambda_weight")[static_cast<std::size_t>(trained[k])] = weights[k];
+  for (const auto& [name, value] : parts_.method.statistics()) s[name] = value;
   return record;
 }
 
-/// A value a step, NaN where nobody puts one.
+/// One value per step, NaN if untrained.
 std::vector<double>& StepObjective::row_of(UpdateRecord& record, const char* name) const {
   auto& row = record.per_step[name];
   row.resize(static_cast<std::size_t>(parts_.settings.sampling_steps), kNoNumber);
   return row;
 }
 
-/// What the law predicts of an off-policy update goes to its record; fresh samples enter the audit.
+/// Records what the law predicts of an off-policy update; fresh samples enter the audit.
 void StepObjective::audit(const std::vector<int>& steps, const std::vector<StepRecord>& samples,
                           const StepTraces& traces, UpdateRecord& record) {
   if (parts_.settings.law_audit == AuditMode::kOff) return;

@@ -10,7 +10,6 @@
 #include "trainers/loop/direct_objective.h"
 #include "trainers/loop/epoch.h"
 #include "trainers/loop/forward_objective.h"
-#include "trainers/loop/packing.h"
 #include "trainers/loop/rounding_floor.h"
 #include "trainers/loop/run_state.h"
 #include "trainers/loop/spending.h"
@@ -22,7 +21,7 @@ namespace {
 
 using torch::Tensor;
 
-constexpr std::size_t kLateWindow = 10;  // off-policy updates behind a checkpoint's Lambda_late
+constexpr std::size_t kLateWindow = 10;  // off-policy updates in a checkpoint's Lambda_late
 
 std::vector<Tensor> tensors_of(const std::vector<NamedTensor>& weights) {
   std::vector<Tensor> tensors;
@@ -30,7 +29,7 @@ std::vector<Tensor> tensors_of(const std::vector<NamedTensor>& weights) {
   return tensors;
 }
 
-/// The factor of a wrong time direction is one of E6's diffusion.
+/// Noise level of E6's diffusion, for the factor of a wrong time direction.
 double audited_noise_level(const Method& method, const TrainJob& job) {
   const auto plan = method.plan(plan_context(job.settings, job.seed, 1));
   const auto found = std::ranges::find_if(
@@ -52,7 +51,8 @@ class GrpoLoop {
         parameters_(tensors_of(weights_)),
         snapshots_(weights_,
                    kept_snapshots(method, method.plan(plan_context(job.settings, job.seed, 1)), "method")),
-        loss_scale_(has_numbers(backbone, torch::kFloat16) ? LossScale(settings_.loss_scale) : LossScale()),
+        loss_scale_(has_parameters_of(backbone, torch::kFloat16) ? LossScale(settings_.loss_scale)
+                                                                 : LossScale()),
         parts_{.job = job,
                .settings = settings_,
                .backbone = backbone,
@@ -85,26 +85,26 @@ class GrpoLoop {
   }
 
   TrainOutcome run() {
-    go_on_from_resume_point();
+    resume();
     if (ranks_.is_root()) hooks_.on_resume(update_);
     while (update_ < settings_.updates) {
       if (ranks_.any(hooks_.should_stop())) {
         if (ranks_.of_root(ranks_.is_root() && hooks_.may_save())) save_resume_point();
-        ranks_.any(false);  // a launcher kills all once one has gone: not before the root has saved
+        ranks_.any(false);  // barrier: a launcher kills all ranks once one has left
         return {.done = false, .law = {}, .rounding = {}};
       }
       const auto epoch = source_.next(update_ / settings_.updates_of_an_epoch() + 1);
       objective_->begin(epoch);
-      keep_what_sampled();
+      keep_sampling_weights();
       for (std::int64_t part = 0; part < settings_.updates_of_an_epoch() && update_ < settings_.updates;
            ++part)
         update(epoch, part);
       snapshots_.after_epoch(weights_, update_);
-      heed_the_law();
+      check_law_audit();
       if (update_ < settings_.updates && ranks_.of_root(ranks_.is_root() && hooks_.should_save()))
         save_resume_point();
     }
-    heed_the_law();
+    check_law_audit();
     return {.done = true, .law = law_, .rounding = rounding_};
   }
 
@@ -115,8 +115,8 @@ class GrpoLoop {
                           .first = static_cast<std::size_t>(number % settings_.updates_per_epoch) * shards,
                           .count = shards,
                           .update = update_ + 1,
-                          .fresh = objective_->samples_anew() || number < settings_.updates_per_epoch,
-                          .on_policy = objective_->samples_anew() || number == 0};
+                          .fresh = objective_->samples_every_update() || number < settings_.updates_per_epoch,
+                          .on_policy = objective_->samples_every_update() || number == 0};
     const auto rounding = measure_rounding(part);
     auto [sum, record, damping, takes_out_weights] = objective_->contribute(part);
     if (rounding) describe_rounding(*rounding, epoch, record);
@@ -153,7 +153,7 @@ class GrpoLoop {
     if (is_checkpoint) save_checkpoint(spent);
   }
 
-  /// Whether the gradients left float16's range, so that the update moves no weight.
+  /// Whether the gradients overflowed float16, so that the update moves no weight.
   bool skips(const FoldSum& sum, UpdateRecord& record) {
     if (!loss_scale_.moves()) return false;
     record.stats["loss_scale"] = loss_scale_.factor();
@@ -172,7 +172,7 @@ class GrpoLoop {
     return settings_.max_grad_norm * (after_clip ? damping->mean_weight : 1);
   }
 
-  /// The norm without the weights, and whether the clip undid what they have in common.
+  /// The gradient norm without the damp weights, and whether clipping undid the damping.
   void describe_damping(const Damping& damping, const StepReport& step, const FoldSum& sum,
                         bool takes_out_weights, UpdateRecord& record) const {
     record.stats["damped_share"] = damping.share;
@@ -181,20 +181,19 @@ class GrpoLoop {
     const double undamped = is_damped ? l2_norm(sum.undamped()) : step.grad_norm;
     record.stats["grad_norm_undamped"] = undamped;
     if (!is_damped) return;
-    // Clipped with and without the weights, the gradient has the same length either way.
+    // Clipped with and without the weights, the gradient has the same norm.
     const bool is_undone = !method_.damps_after_clip() &&
                            norm_clip(step.grad_norm, settings_.max_grad_norm) < 1 &&
                            norm_clip(undamped, settings_.max_grad_norm) < 1;
     record.stats["damping_undone"] = is_undone ? 1 : 0;
   }
 
-  void keep_what_sampled() {
+  void keep_sampling_weights() {
     const torch::NoGradGuard no_grad;
     if (measures_rounding_ && !rounding_) sampled_by_ = copy_of(parameters_);
   }
 
-  /// Once a run, at the first log-ratios that are not 0: by construction, or as no reward differed yet. The
-  /// run does not count it.
+  /// Once per run, at the first nonzero log-ratios. Not counted as the run's NFE.
   std::optional<RoundingFloor> measure_rounding(const UpdatePart& part) {
     if (!measures_rounding_ || rounding_ || part.on_policy) return {};
     const auto& shard = part.epoch.shards[part.first];
@@ -220,8 +219,8 @@ class GrpoLoop {
       row[static_cast<std::size_t>(trained[k])] = floor.rounding[k];
   }
 
-  /// Says once that the law is broken, and stops the run where that was asked for.
-  void heed_the_law() {
+  /// Warns once that the law is broken, or stops the run by setting law_audit.
+  void check_law_audit() {
     if (settings_.law_audit == AuditMode::kOff) return;
     const bool held = law_.holds();
     law_ = audit_.verdict();
@@ -234,7 +233,7 @@ class GrpoLoop {
     if (held && ranks_.is_root()) hooks_.on_warning("the path-variance law is broken. " + law_.message);
   }
 
-  /// What a checkpoint states of the updates before it, the off-policy ones: others are 0 by construction.
+  /// Keeps the recent off-policy statistics for checkpoints; on-policy ones are 0 by construction.
   void remember(const UpdateRecord& record) {
     if (record.on_policy || !record.stats.contains("lambda_late")) return;
     lambda_window_.push_back(record.stats.at("lambda_late"));
@@ -261,14 +260,11 @@ class GrpoLoop {
     hooks_.on_checkpoint(record);
   }
 
-  /// What a scorer of one of the processes has to know again, all of them learn: the first that knows it.
+  /// Each scorer's state, from the first process that has one.
   Json rewards_state() const {
     Json state = Json::object();
-    for (const auto& text : ranks_.gather(hooks_.reward_state().dump())) {
-      for (const auto& [scorer, theirs] : Json::parse(text).items()) {
-        if (!state.contains(scorer)) state[scorer] = theirs;
-      }
-    }
+    for (const auto& theirs : ranks_.gather_json(hooks_.reward_state()))
+      for (const auto& [scorer, own] : theirs.items()) state.emplace(scorer, own);
     return state;
   }
 
@@ -284,7 +280,7 @@ class GrpoLoop {
                      {"clip_window", clip_window_},
                      {"law_audit", audit_.state()},
                      {"loss_scale", loss_scale_.state()},
-                     {"rounding", rounding_ ? Json{rounding_->late, rounding_->slope} : Json()},
+                     {"rounding", or_null(rounding_)},
                      {"rewards", std::move(rewards)},
                      {"spent", spending_->state()},
                      {"advantages", source_.advantages_state()}};
@@ -292,7 +288,7 @@ class GrpoLoop {
     hooks_.on_saved(std::chrono::steady_clock::now() - begin);
   }
 
-  /// All processes read the same files.
+  /// All processes must find the same files.
   void require_same_point(std::int64_t update) const {
     const auto all = ranks_.gather(fmt::format("{}", update));
     const auto other = std::ranges::find_if(all, [&](const auto& text) { return text != all.front(); });
@@ -300,10 +296,10 @@ class GrpoLoop {
     throw Error(fmt::format("rank 0 finds a resume point of update {} here, and rank {} one of update {}",
                             all.front(), other - all.begin(), *other),
                 (job_.folder / "resume").string(),
-                "put the workspace on a file system that all machines see alike", Status::kFailed);
+                "put the workspace on a file system that all machines share", Status::kFailed);
   }
 
-  void go_on_from_resume_point() {
+  void resume() {
     const auto warn = [](const std::string& message) { tell("warning: {}\n", message); };
     const auto state = read_resume_point(job_.folder, job_.resume_key, job_.recorded_updates, weights_,
                                          optimiser_, ema_, snapshots_, warn);
@@ -319,8 +315,8 @@ class GrpoLoop {
     audit_.restore(fields.get("law_audit"), where);
     loss_scale_.restore(fields.get("loss_scale"), where);
     if (const auto& rounding = fields.get("rounding"); !rounding.is_null())
-      rounding_ = {.late = rounding.at(0).get<double>(), .slope = rounding.at(1).get<double>()};
-    if (settings_.law_audit != AuditMode::kOff) law_ = audit_.verdict();  // what was said of it is in the log
+      rounding_ = rounding.get<MeasuredRounding>();
+    if (settings_.law_audit != AuditMode::kOff) law_ = audit_.verdict();  // the log has its warning
     hooks_.restore_rewards(fields.optional<Json>("rewards", Json::object()), where);
     spending_->restore(fields.get("spent"), where);
     source_.restore_advantages(fields.get("advantages"), where);
@@ -349,8 +345,8 @@ class GrpoLoop {
   LawVerdict law_;
   std::unique_ptr<Spending> spending_;
   bool measures_rounding_ = false;            ///< in this process
-  std::optional<MeasuredRounding> rounding_;  ///< once it is known
-  std::vector<Tensor> sampled_by_;            ///< the weights that sampled the epoch, until then
+  std::optional<MeasuredRounding> rounding_;  ///< once measured
+  std::vector<Tensor> sampled_by_;            ///< the weights that sampled the epoch, until measured
 };
 
 }  // namespace

@@ -8,18 +8,16 @@
 
 namespace harness {
 
-/// Whether all updates are done, what the log-ratios say of the path-variance law, and what rounding adds to
-/// them, where that was measured.
 struct TrainOutcome {
-  bool done = false;
+  bool done = false;  ///< else it was asked to stop
   LawVerdict law;
-  std::optional<MeasuredRounding> rounding = {};
+  std::optional<MeasuredRounding> rounding = {};  ///< if it was measured
 };
 
-/// Trains until the last update or a stop. The processes of `ranks`, which must divide gradient_folds, draw
-/// and train shards of their own and hold equal weights, statistics and method states; what they write and
-/// tell is the root's. Throws Error if the on-policy log-ratio is not 0, a value is not finite, over 5 % of
-/// an epoch's rewards are missing or, where law_audit is "stop", the law is broken.
+/// Trains until the last update or a stop. The processes of `ranks`, whose number must divide gradient_folds,
+/// train shards of their own and hold equal weights, statistics and method states; the root writes and
+/// reports. Throws Error if an on-policy log-ratio is not 0, a value is not finite, over 5 % of an epoch's
+/// rewards are missing or, with law_audit "stop", the law is broken.
 TrainOutcome train(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool,
                    const Ranks& ranks, const TrainHooks& hooks);
 

@@ -4,6 +4,12 @@
 
 namespace harness {
 
+Json SpentTime::to_json() const {
+  return {{"seconds", seconds},           {"scorer_seconds", scorer_seconds},
+          {"core_seconds", core_seconds}, {"gpu_busy_seconds", or_null(gpu_busy_seconds)},
+          {"peak_bytes", peak_bytes},     {"weight_copies", weight_copies}};
+}
+
 std::vector<int> prompts_of_epoch(const TrainJob& job, std::int64_t epoch) {
   return epoch_prompts(job.seed, epoch, job.settings.prompts_per_epoch,
                        static_cast<std::int64_t>(job.prompts.size()));

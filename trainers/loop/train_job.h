@@ -15,33 +15,35 @@
 
 namespace harness {
 
-/// A training prompt: its position in the training set is its noise address.
+/// A training prompt; its position in the training set is its noise address.
 struct TrainingPrompt {
   int position = 0;
   PromptText prompt;
 };
 
-/// Statistics of one update, as they are stored. Per-step values are NaN for untrained steps.
+/// Statistics of one update. Per-step values are NaN for untrained steps.
 struct UpdateRecord {
   std::int64_t update_index = 0;  ///< from 1
   std::int64_t epoch = 0;         ///< from 1
-  bool fresh = false;  ///< no update has used these samples, so their noise is independent of every change
-  bool on_policy = false;  ///< no update at all since the old policy made them: every log-ratio is 0
+  bool fresh = false;      ///< first update on these samples: their noise is independent of the policy's move
+  bool on_policy = false;  ///< no update since they were sampled: every log-ratio is 0
   std::map<std::string, double> stats;
   std::map<std::string, std::vector<double>> per_step;
 };
 
-/// What a training has taken up to some update beyond what its settings decide. Evaluations are not in it.
+/// What a training has taken up to some update, without evaluations.
 struct SpentTime {
   double seconds = 0;         ///< wall time
-  double scorer_seconds = 0;  ///< of it: waited for rewards
+  double scorer_seconds = 0;  ///< of it: waiting for rewards
   double core_seconds = 0;    ///< CPU time of all processes; on GPUs: time that they were held
-  std::optional<double> gpu_busy_seconds = {};  ///< of it, with the run's work (BusyTime); nothing on a CPU
-  double peak_bytes = 0;                        ///< largest memory, of all processes; on GPUs theirs
-  double weight_copies = 0;  ///< copies of the trained weights beside them and their average
+  std::optional<double> gpu_busy_seconds = {};  ///< of it, with the run's work (BusyTime); empty on a CPU
+  double peak_bytes = 0;                        ///< peak memory of all processes; on GPUs theirs
+  double weight_copies = 0;  ///< copies of the trained weights in addition to their average
+
+  Json to_json() const;  ///< an object with these names
 };
 
-/// A checkpoint that now lies in `folder`.
+/// A checkpoint, written to `folder`.
 struct WrittenCheckpoint {
   std::int64_t step = 0;
   std::filesystem::path folder;
@@ -50,37 +52,36 @@ struct WrittenCheckpoint {
   SpentTime spent = {};
 };
 
-/// What the rounding of a network adds to a run's log-ratios.
+/// What a network's rounding adds to a run's log-ratios.
 struct MeasuredRounding {
-  double late = 0;   ///< Lambda_late of it
-  double slope = 1;  ///< mean of d log(ratio) / dy, for what it is of the ratio
+  double late = 0;   ///< its Lambda_late
+  double slope = 1;  ///< mean of d log(ratio) / dy
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MeasuredRounding, late, slope)
 
-/// What the loop needs from outside, and what it tells: of several processes the root alone tells anything,
-/// and is asked whether to save; one that is to stop stops all; rewards and their state are each process'
-/// own.
+/// The loop's inputs and callbacks. Of several processes the root alone reports and decides whether to save;
+/// one that must stop stops all; each has its own rewards and their state.
 struct TrainHooks {
-  /// Scores one image; nothing where the scorer failed. Called from several threads, in no fixed order.
+  /// Scores one image; empty if the scorer failed. Thread-safe.
   std::function<std::future<std::optional<double>>(const TrainingPrompt&, Image)> reward;
-  /// [B] rewards of pixels [B,3,H,W] in 0..1 for a text each, with gradient by the pixels; null where the
-  /// task's scorer has none. Safe to call from several threads.
+  /// [B] rewards of pixels [B,3,H,W] in 0..1, one text each, differentiable in the pixels; null if the task's
+  /// scorer has no gradient. Thread-safe.
   std::function<torch::Tensor(const std::vector<std::string>& texts, const torch::Tensor& pixels)>
       reward_gradient;
   std::function<void(const UpdateRecord&)> on_update;
   std::function<void(const WrittenCheckpoint&)> on_checkpoint;
   std::function<void(const std::string& message)> on_warning = [](const std::string&) {};
-  /// Once a run whose network is rounded.
+  /// Once per run whose network is rounded.
   std::function<void(const MeasuredRounding&)> on_rounding = [](const MeasuredRounding&) {};
-  std::function<void(std::int64_t update)>
-      on_resume;  ///< once: the update that it goes on from, 0: the start
-  std::function<bool()> should_stop = [] { return false; };  ///< asked between epochs
-  std::function<bool()> should_save = [] { return true; };   ///< at each epoch's end: a resume point?
-  std::function<bool()> may_save = [] { return true; };  ///< when it stops: not where another one has gone on
-  /// What the rewards' side has to find again when the run goes on, kept in resume points.
+  std::function<void(std::int64_t update)> on_resume;  ///< once, with the updates done; 0: from the start
+  std::function<bool()> should_stop = [] { return false; };  ///< between epochs
+  std::function<bool()> should_save = [] { return true; };   ///< a resume point, at each epoch's end
+  std::function<bool()> may_save = [] { return true; };  ///< when it stops: no if another attempt took over
+  /// State of the scorers, kept in resume points.
   std::function<Json()> reward_state = [] { return Json::object(); };
   std::function<void(const Json& state, const std::string& where)> restore_rewards =
       [](const Json&, const std::string&) {};
-  /// What writing a resume point took.
+  /// Time to write a resume point.
   std::function<void(std::chrono::steady_clock::duration)> on_saved = [](auto) {};
 };
 
@@ -90,15 +91,15 @@ struct TrainJob {
   std::vector<TrainingPrompt> prompts;
   std::filesystem::path folder;  ///< of the run: checkpoints/ and resume/ are written there
   BackboneSource source;         ///< of the backbone, for the KL term's reference
-  std::string resume_key;        ///< must be equal for a resume point to be taken: build and CPU features
-  /// Updates whose records are kept: a resume point behind them would leave a gap.
+  std::string resume_key;        ///< of valid resume points: build and CPU features
+  /// Updates in the log: a resume point of a later one would leave a gap.
   std::int64_t recorded_updates = std::numeric_limits<std::int64_t>::max();
 };
 
 /// The prompts of all epochs, in their order.
 std::vector<PromptText> prompts_of_all_epochs(const TrainJob& job);
 
-/// The prompts of an epoch, by their place in the training set.
+/// The prompts of an epoch: indices in the training set.
 std::vector<int> prompts_of_epoch(const TrainJob& job, std::int64_t epoch);
 
 }  // namespace harness

@@ -35,7 +35,7 @@ void check_plan(const RolloutPlan& plan, const TrainSettings& settings, std::int
   }
 }
 
-/// Every epoch's plan is asked for: they are a function of the settings.
+/// Plans are a function of settings, seed and epoch: each epoch's is checked.
 void check_steps(const Method& method, const TrainSettings& settings, std::uint32_t seed,
                  const std::string& where) {
   const auto of_epoch = settings.updates_of_an_epoch();
@@ -48,44 +48,20 @@ void check_steps(const Method& method, const TrainSettings& settings, std::uint3
     throw Error(fmt::format("samples with weights \"{}\", so that no first ratio would be 1", plan.weights),
                 where, "a method on recorded steps samples with the current weights");
   }
-  if (trains) return;
-  throw Error("trains no step in any epoch", where, "widen its window, or raise trained_steps");
+  if (!trains) throw Error("trains no step in any epoch", where, "widen its window, or raise trained_steps");
 }
 
-void check_forward(const ForwardMethod& method, const TrainSettings& settings, const std::string& where) {
-  if (settings.kl > 0) {
-    throw Error(
-        "setting kl pulls the means of recorded steps, and this method has none", where,
-        "leave kl at 0: methods on the forward process have a pull of their own among their settings");
-  }
-  if (settings.advantage && !method.uses_advantages()) {
-    throw Error("setting advantage is given, and this method chooses or weighs samples by their rewards",
-                where, "leave advantage out");
-  }
-  const auto plan = method.forward_plan();
+void check_times(const ForwardPlan& plan, const TrainSettings& settings, const std::string& where) {
   if (plan.rule.high > settings.sampling_steps) {
     throw Error(fmt::format("takes times of steps up to {}, and a rollout has {}", plan.rule.high,
                             settings.sampling_steps),
                 where, "raise sampling_steps, or take times of earlier steps");
   }
-  // The model's own noise levels are known once it is there: until then only their number counts.
+  // The model's own noise levels are unknown until it is loaded: only their number counts.
   const auto sigmas = settings.grid == NoiseGrid::kModel
                           ? std::vector<float>(static_cast<std::size_t>(settings.sampling_steps) + 1, 1.0F)
                           : shifted_schedule(settings.grid, settings.sampling_steps, settings.shift).sigmas;
   require_levels(plan, std::span(sigmas).first(sigmas.size() - 1), where);
-}
-
-/// Settings of what such a method does not have.
-void check_direct(const TrainSettings& settings, const std::string& where) {
-  const auto refuse = [&](bool given, const char* setting, const char* of, const char* hint) {
-    if (given)
-      throw Error(fmt::format("setting {} applies to {}, which this method does not use", setting, of), where,
-                  hint);
-  };
-  refuse(settings.kl > 0, "kl", "recorded steps", "leave kl at 0");
-  refuse(settings.score_weight.has_value(), "step_weight", "recorded steps", "leave step_weight at none");
-  refuse(settings.advantage.has_value(), "advantage", "compared rewards", "leave it out");
-  refuse(settings.drop_zero_std_groups, "zero_std_groups", "compared rewards", "leave it at keep");
 }
 
 }  // namespace
@@ -109,12 +85,12 @@ TrainSettings with_forests(TrainSettings settings, const Method& method, std::ui
   if (!plan.is_forest()) return settings;
   const std::int64_t images = plan.images_of_a_prompt(), updates = settings.updates_per_epoch;
   const auto all = settings.images_per_epoch();
-  // Images beside the children's (trunks that are scored too) come on top of the epoch's.
+  // Images of scored trunks are in addition to the epoch's.
   const std::int64_t trunks = plan.children && plan.children->scores_trunks ? plan.children->trunks : 0;
   const auto prompts = all / (images - trunks) / updates * updates;
   if (prompts == 0) {
     throw Error(
-        fmt::format("draws {} images a prompt, and an epoch of {} in {} updates has no prompt for each "
+        fmt::format("samples {} images per prompt, and an epoch of {} in {} updates has no prompt for each "
                     "update",
                     images, all, updates),
         where, "take fewer forks, splits or children, or more images per epoch");
@@ -134,50 +110,59 @@ TrainSettings with_forests(TrainSettings settings, const Method& method, std::ui
 
 namespace {
 
-void check_settings(const Method& method, const TrainSettings& settings, std::uint32_t seed,
+/// Refuses settings without effect on this method.
+void check_settings(const Method& method, const TrainSettings& settings, bool is_forest,
                     const std::string& where) {
+  const auto refuse = [&](bool given, const std::string& problem, const char* hint) {
+    if (given) throw Error(problem, where, hint);
+  };
+  const auto refuse_unused = [&](bool given, const char* setting, const char* of, const char* hint) {
+    refuse(given, fmt::format("setting {} applies to {}, which this method does not use", setting, of), hint);
+  };
+  const auto* forward = dynamic_cast<const ForwardMethod*>(&method);
   if (dynamic_cast<const DirectMethod*>(&method) != nullptr) {
-    check_direct(settings, where);
-    return;
-  }
-  if (settings.score_weight) {
-    const std::vector<double> s(static_cast<std::size_t>(settings.trained_steps), 1.0);
-    if (dynamic_cast<const TrajectoryMethod*>(&method) != nullptr ||
-        dynamic_cast<const ForwardMethod*>(&method) != nullptr || !method.step_weights(s).empty()) {
-      throw Error("setting step_weight is given, and this method does not weigh steps by it", where,
+    refuse_unused(settings.kl > 0, "kl", "recorded steps", "leave kl at 0");
+    refuse_unused(settings.score_weight.has_value(), "step_weight", "recorded steps",
                   "leave step_weight at none");
-    }
-  }
-  if (method.plan(plan_context(settings, seed, 1)).is_forest()) {
-    if (settings.drop_zero_std_groups) {
-      throw Error("setting zero_std_groups is drop, and edges of a forest are in groups of their own", where,
-                  "leave it at keep");
-    }
-    if (settings.advantage) {
-      throw Error(
-          "setting advantage is given, and this method compares the edges of a forest by a rule of its own",
-          where, "leave advantage out");
-    }
-  }
-  if (method.reference_kl() && settings.kl > 0)
-    throw Error("setting kl is given, and this method has its own", where,
-                "leave kl at 0; the method's own is among its settings (`harness list settings`)");
-  if (compares_within_group(advantage_rule_of(method, settings)) && settings.group_size < 2)
-    throw Error("compares the images of a prompt, and group_size is 1", where,
-                "give group_size of 2 or more");
-  if (const auto* forward = dynamic_cast<const ForwardMethod*>(&method)) {
-    check_forward(*forward, settings, where);
+    refuse_unused(settings.advantage.has_value(), "advantage", "compared rewards", "leave it out");
+    refuse_unused(settings.drop_zero_std_groups, "zero_std_groups", "compared rewards", "leave it at keep");
     return;
   }
-  check_steps(method, settings, seed, where);
+  const std::vector<double> s(static_cast<std::size_t>(settings.trained_steps), 1.0);
+  const bool weighs_steps = forward == nullptr && dynamic_cast<const TrajectoryMethod*>(&method) == nullptr &&
+                            (!settings.score_weight || method.step_weights(s).empty());
+  refuse(settings.score_weight && !weighs_steps,
+         "setting step_weight is given, and this method does not weigh steps by it",
+         "leave step_weight at none");
+  refuse(is_forest && settings.drop_zero_std_groups,
+         "setting zero_std_groups is drop, and edges of a forest are in groups of their own",
+         "leave it at keep");
+  refuse(is_forest && settings.advantage,
+         "setting advantage is given, and this method compares the edges of a forest by a rule of its own",
+         "leave advantage out");
+  refuse(method.reference_kl() && settings.kl > 0, "setting kl is given, and this method has its own",
+         "leave kl at 0; the method's own is among its settings (`harness list settings`)");
+  refuse(compares_within_group(advantage_rule_of(method, settings)) && settings.group_size < 2,
+         "compares the images of a prompt, and group_size is 1", "give group_size of 2 or more");
+  if (forward == nullptr) return;
+  refuse(settings.kl > 0, "setting kl pulls the means of recorded steps, and this method has none",
+         "leave kl at 0: methods on the forward process have a KL term among their settings");
+  refuse(settings.advantage && !forward->uses_advantages(),
+         "setting advantage is given, and this method chooses or weighs samples by their rewards",
+         "leave advantage out");
 }
 
 }  // namespace
 
 void require_trainable(const Method& method, const TrainSettings& settings, std::uint32_t seed,
                        const std::string& where) {
-  check_settings(method, settings, seed, where);
   const auto plan = method.plan(plan_context(settings, seed, 1));
+  check_settings(method, settings, plan.is_forest(), where);
+  if (const auto* forward = dynamic_cast<const ForwardMethod*>(&method)) {
+    check_times(forward->forward_plan(), settings, where);
+  } else if (dynamic_cast<const DirectMethod*>(&method) == nullptr) {
+    check_steps(method, settings, seed, where);
+  }
   for (const auto& rule : kept_snapshots(method, plan, where)) require_moving(rule, where);
 }
 

@@ -7,15 +7,15 @@
 
 namespace harness {
 
-/// What the loss of a TrajectoryMethod asks of one shard's steps: the derivative by each log-ratio, already
-/// as this shard's share of the update.
+/// The loss of a TrajectoryMethod on one shard, and its derivative by each log-ratio as the shard's share of
+/// the update.
 struct TrajectoryShare {
   torch::Tensor derivative;           ///< [T,B] by y
   double loss = 0;                    ///< of the shard
   std::vector<Surrogate> surrogates;  ///< detached
-  std::vector<std::size_t> of_step;   ///< T: whose surrogate a step is in
+  std::vector<std::size_t> of_step;   ///< T: index of each step's surrogate
 
-  /// [B] derivative by y of trained step k; leaves the step's share of the record.
+  /// [B] derivative by y of trained step k; fills in the step's trace.
   torch::Tensor describe(std::size_t k, StepTrace& trace) const;
 };
 

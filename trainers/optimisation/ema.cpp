@@ -16,7 +16,7 @@ std::int64_t clock_of(const EmaOptions& options, std::int64_t updates) {
   return is_public_loop ? updates + 1 : updates;
 }
 
-/// Decay with which the average acts after update `updates`; nothing where the interval leaves it out.
+/// Decay of the average after update `updates`; empty if the interval skips it.
 std::optional<double> decay_after(const EmaOptions& options, std::int64_t updates) {
   const auto clock = clock_of(options, updates);
   if (clock % options.interval != 0) return {};
@@ -28,15 +28,15 @@ std::optional<double> decay_after(const EmaOptions& options, std::int64_t update
 
 }  // namespace
 
-Ema::Ema(const std::vector<NamedTensor>& weights, EmaOptions options) : options_(options) {
+Ema::Ema(const std::vector<NamedTensor>& weights, EmaOptions options)
+    : averages_(copies_of(weights)), options_(options) {
   TORCH_CHECK(options.interval > 0 && options.repeats > 0, "EMA interval and repeats must be positive");
-  for (const auto& w : weights) averages_.push_back({w.name, w.tensor.detach().clone()});
 }
 
 EmaLag ema_lag(const EmaOptions& options, std::int64_t updates) {
   EmaLag lag;
   for (std::int64_t update = 1; update <= updates; ++update) {
-    ++lag.updates;  // everything is one update older; what comes in is of age 0
+    ++lag.updates;  // everything ages by one update; new weights have age 0
     const auto decay = decay_after(options, update);
     if (!decay) continue;
     const double kept = std::pow(*decay, options.repeats);

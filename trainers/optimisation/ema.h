@@ -8,7 +8,7 @@
 
 namespace harness {
 
-/// Which published moving average of the weights is meant.
+/// Published moving averages of the weights.
 enum class EmaRule {
   kPlain,      ///< average = decay average + (1 - decay) weights
   kDiffusers,  ///< diffusers' EMAModel: decay 0, then min(decay, (1 + u) / (10 + u)), u from update 2
@@ -20,27 +20,27 @@ struct EmaOptions {
   double decay = 0.9;
   int interval = 1;                    ///< acts after every interval-th update only
   std::int64_t update_after_step = 0;  ///< kDiffusers: updates to wait before averaging
-  /// Times that the average moves towards the same weights when it acts. The public Flow-GRPO loop calls its
-  /// average after each micro-batch, with the number u of updates done, and it acts where interval divides u
-  /// + 1: kFlowGrpo with several repeats acts after updates interval - 1, 2 interval - 1, ... with t = u.
+  /// Times that the average moves towards the same weights when it acts. The public Flow-GRPO loop updates
+  /// its average after each micro-batch, with u updates done, if interval divides u + 1: kFlowGrpo with
+  /// several repeats acts after updates interval - 1, 2 interval - 1, ... with t = u.
   int repeats = 1;
 };
 
-/// How far the average is behind: it is a weighted mean of the starting weights and those of each update.
+/// The lag of the average, a weighted mean of the initial weights and those after each update.
 struct EmaLag {
-  double updates = 0;      ///< mean age of what it averages; the starting weights are as old as the run
-  double start_share = 1;  ///< weight of the starting weights
+  double updates = 0;      ///< mean age of the averaged weights
+  double start_share = 1;  ///< share of the initial weights
 };
 
 /// After `updates` updates, by the recursion of the averages themselves.
 EmaLag ema_lag(const EmaOptions& options, std::int64_t updates);
 
-/// Moving average of weights; starts equal to them. Its state is explicit and restores bit for bit.
+/// Moving average of weights, initially equal to them. The state restores bitwise.
 class Ema {
  public:
   Ema(const std::vector<NamedTensor>& weights, EmaOptions options);
 
-  /// After each optimiser step. Returns the decay used; nothing where the interval left this update out.
+  /// After each optimiser step. Returns the decay used; empty if the interval skips this update.
   std::optional<double> update(const std::vector<NamedTensor>& weights);
 
   const std::vector<NamedTensor>& averages() const { return averages_; }

@@ -6,13 +6,13 @@
 namespace harness {
 namespace {
 
-/// A run of elements of one parameter.
+/// A range of elements of one parameter.
 struct Segment {
   std::size_t parameter;
   std::int64_t first, count;
 };
 
-/// The elements of all parameters in parts of at most `most`, each part the segments that lie in it.
+/// The elements of all parameters in buckets of at most `most`.
 std::vector<std::vector<Segment>> buckets_of(const std::vector<torch::Tensor>& shapes, std::int64_t most) {
   std::vector<std::vector<Segment>> buckets(1);
   std::int64_t room = most;
@@ -71,23 +71,21 @@ void FoldSum::gather(const std::vector<torch::Tensor>& shapes) {
   const torch::NoGradGuard no_grad;
   const bool has_weights =
       std::ranges::any_of(folds_, [](const Fold& fold) { return fold.sum->undamped().has_value(); });
-  const auto have = ranks_.gather(std::string(has_weights ? "1" : "0"));
   std::vector<Gradients> totals, without_weights;
-  const bool anybody = std::ranges::count(have, "1") > 0;
+  const bool any_weights = ranks_.any(has_weights);
   for (const auto& fold : folds_) {
-    if (anybody) without_weights.push_back(fold.sum->undamped().value_or(fold.sum->total()));
+    if (any_weights) without_weights.push_back(fold.sum->undamped().value_or(fold.sum->total()));
     totals.push_back(fold.sum->total());
   }
   total_ = sum_over_ranks(std::move(totals), shapes);
-  if (anybody) undamped_ = sum_over_ranks(std::move(without_weights), shapes);
+  if (any_weights) undamped_ = sum_over_ranks(std::move(without_weights), shapes);
   folds_.clear();
 }
 
 FoldSum::Gradients FoldSum::sum_over_ranks(std::vector<Gradients> own,
                                            const std::vector<torch::Tensor>& shapes) const {
   constexpr std::int64_t kBucket = 1 << 24;  // elements of a process: 64 MB of float32
-  // Which folds have a gradient of which parameter: what nobody has stays undefined, and nothing is added for
-  // what a fold has not, as alone.
+  // Which folds have a gradient of which parameter: as in a single process, others add nothing.
   std::string defined;
   for (const auto& fold : own) {
     for (const auto& gradient : fold) defined += gradient.defined() ? '1' : '0';
@@ -137,7 +135,7 @@ FoldSum::Gradients FoldSum::sum_over_ranks(std::vector<Gradients> own,
 }
 
 const FoldSum::Gradients& FoldSum::total() const {
-  TORCH_CHECK(folds_.size() == merged_, "the folds were not brought together");
+  TORCH_CHECK(folds_.size() == merged_, "the folds were not gathered");
   return total_;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <vector>
 
 #include "core/error.h"
 
@@ -36,9 +35,15 @@ double sum_of_squares(const torch::Tensor& tensor) {
 
 }  // namespace
 
+std::vector<NamedTensor> copies_of(const std::vector<NamedTensor>& tensors) {
+  std::vector<NamedTensor> copies;
+  for (const auto& [name, tensor] : tensors) copies.push_back({name, tensor.detach().clone()});
+  return copies;
+}
+
 double l2_norm(std::span<const torch::Tensor> tensors) {
   double sum = 0;
-  std::vector<torch::Tensor> elsewhere;  // sums on a device, which is waited for once
+  std::vector<torch::Tensor> elsewhere;  // sums on a device, synchronised once
   for (const auto& t : tensors) {
     if (!t.defined()) continue;
     if (t.is_cpu()) {

@@ -24,15 +24,14 @@ struct StepReport {
 /// The factor of a gradient clipped to `limit`: min(1, limit / (norm + 1e-6)), as clip_grad_norm_.
 double norm_clip(double norm, double limit);
 
-/// AdamW as torch.optim.AdamW, after clipping by the global norm: decoupled decay first, then the moments,
-/// then the step. Its state is explicit and restores bit for bit.
+/// torch.optim.AdamW after clipping by the global norm. The state restores bitwise.
 class AdamW {
  public:
   /// The parameters are updated in place.
   AdamW(std::vector<NamedTensor> parameters, AdamWOptions options);
 
-  /// One step. gradients: one a parameter; an undefined one leaves its parameter and moments as they are.
-  /// Throws Error (Status::kFailed) where the global norm is not finite, and then changes nothing.
+  /// One step. gradients: one per parameter; an undefined one leaves its parameter and moments unchanged.
+  /// Throws Error (Status::kFailed) if the global norm is not finite, and then changes nothing.
   StepReport step(std::span<const torch::Tensor> gradients, double max_grad_norm);
 
   void set_lr(double lr) { options_.lr = lr; }

@@ -19,7 +19,7 @@ namespace {
 
 using torch::Tensor;
 
-/// A case in one precision: its outputs go to `out` under the precision's prefix.
+/// A case in one precision, whose prefix its outputs get.
 struct PreciseCase {
   const ParityCase& c;
   std::string prefix;
@@ -34,9 +34,10 @@ struct PreciseCase {
   }
 };
 
-TensorMap in_both_precisions(const ParityCase& c, void (*run)(const PreciseCase&)) {
+template <void (*Run)(const PreciseCase&)>
+TensorMap in_both_precisions(const ParityCase& c) {
   TensorMap out;
-  for (const auto& [prefix, type] : kPrecisions) run({c, prefix, type, out});
+  for (const auto& [prefix, type] : kPrecisions) Run({c, prefix, type, out});
   return out;
 }
 
@@ -324,16 +325,15 @@ void run_times(const PreciseCase& p) {
 }  // namespace
 
 const ParityKinds& forward_parity_kinds() {
-  static const ParityKinds kinds = {
-      {"method_nft", [](const ParityCase& c) { return in_both_precisions(c, run_nft); }},
-      {"method_awm", [](const ParityCase& c) { return in_both_precisions(c, run_awm); }},
-      {"method_dgpo", [](const ParityCase& c) { return in_both_precisions(c, run_dgpo); }},
-      {"method_crd", [](const ParityCase& c) { return in_both_precisions(c, run_crd); }},
-      {"method_dpo", [](const ParityCase& c) { return in_both_precisions(c, run_dpo); }},
-      {"method_regression", [](const ParityCase& c) { return in_both_precisions(c, run_regression); }},
-      {"method_direct", [](const ParityCase& c) { return in_both_precisions(c, run_direct); }},
-      {"method_snapshots", [](const ParityCase& c) { return in_both_precisions(c, run_snapshots); }},
-      {"method_times", [](const ParityCase& c) { return in_both_precisions(c, run_times); }}};
+  static const ParityKinds kinds = {{"method_nft", in_both_precisions<run_nft>},
+                                    {"method_awm", in_both_precisions<run_awm>},
+                                    {"method_dgpo", in_both_precisions<run_dgpo>},
+                                    {"method_crd", in_both_precisions<run_crd>},
+                                    {"method_dpo", in_both_precisions<run_dpo>},
+                                    {"method_regression", in_both_precisions<run_regression>},
+                                    {"method_direct", in_both_precisions<run_direct>},
+                                    {"method_snapshots", in_both_precisions<run_snapshots>},
+                                    {"method_times", in_both_precisions<run_times>}};
   return kinds;
 }
 

@@ -2,19 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <functional>
-
 #include "backbones/flux_folder.h"
 #include "backbones/sd3_folder.h"
 #include "models/configs/scheduler_config.h"
 #include "models/loading.h"
 #include "models/nn/lora.h"
-#include "trainers/method.h"
 #include "trainers/optimisation/ema.h"
 #include "trainers/optimisation/optimiser.h"
 #include "trainers/parity/method_cases.h"
 #include "trainers/parity/rows.h"
-#include "trainers/reduced_law.h"
 #include "trainers/sampling/schedule.h"
 #include "trainers/sampling/sde.h"
 #include "trainers/step_ops.h"
@@ -76,69 +72,6 @@ TensorMap run_sde_step(const ParityCase& c) {
       rows.add(row("log_prob_new"), sde_log_prob(step, mean_new, t.next));
       rows.add(row("std"), step.std, dtype);
       rows.add(row("sqrt_dt"), step.sqrt_dt(), dtype);
-    }
-  }
-  return rows.stacked();
-}
-
-struct LossCase {
-  std::string method;  // as this project names it
-  double clip, eps_lambda, q, z_clip;
-  int late_steps;
-};
-
-/// The recorded settings as this project's, all of them absolute.
-Json method_settings(const LossCase& l) {
-  Json settings = {{"clip_rule", "absolute"}, {"clip", l.clip}};
-  if (l.method.starts_with("lambda-")) settings["eps_lambda"] = l.eps_lambda;
-  if (l.method == "lambda-controlled") settings["q"] = l.q;
-  if (l.method == "lambda-z-clip") settings["z_clip"] = l.z_clip;
-  return settings;
-}
-
-/// Adds one method's rows in one precision.
-void record_losses(const ParityCase& c, const LossCase& l, torch::ScalarType dtype, double advantage_limit,
-                   const std::string& prefix, Rows& rows) {
-  const auto at = [&](const char* name, std::int64_t k) { return c.input(name)[k].to(dtype); };
-  const auto advantages = c.input("advantages").to(dtype).clamp(-advantage_limit, advantage_limit);
-  const auto& means = c.input("mean_old");
-  const MethodContext context{
-      .task = "parity", .latent_size = means[0][0].numel(), .late_steps = l.late_steps};
-  const auto configured = make_method(l.method, method_settings(l), context, c.folder.string());
-  for (std::int64_t k = 0; k < means.size(0); ++k) {
-    const auto mean_new = at("mean_new", k).clone().requires_grad_();
-    const double sqrt_dt = c.input("sqrt_dt")[k].item<float>();
-    const double s = c.input("std_dev")[k].item<float>() * sqrt_dt;
-    const auto stats = step_stats(s, sqrt_dt * sqrt_dt, static_cast<int>(k), true, at("mean_old", k),
-                                  mean_new, at("samples", k));
-    const auto surrogate = configured.method->step(stats);
-    const auto loss = surrogate_loss(surrogate, advantages);
-    rows.add(prefix + "ratio", surrogate.ratio);
-    rows.add(prefix + "loss", loss);
-    rows.add(prefix + "grad_mean_new", torch::autograd::grad({loss}, {mean_new})[0]);
-    if (surrogate.weight.defined()) rows.add(prefix + "weight", surrogate.weight);
-    if (!l.method.starts_with("lambda-")) continue;
-    rows.add(prefix + "lambda_center", stats.lambda_center);
-    rows.add(prefix + "lambda_var", stats.lambda_var);
-    rows.add(prefix + "z", standardised_log_ratio(stats, l.eps_lambda));
-  }
-}
-
-TensorMap run_grpo_losses(const ParityCase& c) {
-  auto params = c.param_fields();
-  auto clips = params.object("clip_range");
-  const auto advantage_limit = params.required<double>("adv_clip");
-  Rows rows;
-  for (const auto& name : params.required<std::vector<std::string>>("methods")) {
-    LossCase l{.method = name,
-               .clip = clips.required<double>(name),
-               .eps_lambda = params.required<double>("eps_lambda"),
-               .q = params.required<double>("q"),
-               .z_clip = params.required<double>("z_clip"),
-               .late_steps = params.required<int>("late_steps")};
-    for (char& letter : l.method) letter = letter == '_' ? '-' : letter;
-    for (const auto& [prefix, dtype] : kPrecisions) {
-      record_losses(c, l, dtype, advantage_limit, prefix + name + ".", rows);
     }
   }
   return rows.stacked();
@@ -318,13 +251,9 @@ VelocityNetwork VelocityNetwork::load(const ParityCase& c, torch::ScalarType dty
 
 const ParityKinds& trainer_parity_kinds() {
   static const ParityKinds kinds = [] {
-    ParityKinds all = {{"adamw_ema", run_adamw_ema},
-                       {"grpo_losses", run_grpo_losses},
-                       {"lora", run_lora},
-                       {"scheduler", run_scheduler},
-                       {"sd3_pipeline", run_sd3_pipeline},
-                       {"flux_pipeline", run_flux_pipeline},
-                       {"sde_step", run_sde_step}};
+    ParityKinds all = {{"adamw_ema", run_adamw_ema},         {"lora", run_lora},
+                       {"scheduler", run_scheduler},         {"sd3_pipeline", run_sd3_pipeline},
+                       {"flux_pipeline", run_flux_pipeline}, {"sde_step", run_sde_step}};
     for (const auto* part : {&rollout_parity_kinds(), &transition_parity_kinds(), &forest_parity_kinds(),
                              &forward_parity_kinds()})
       all.insert(part->begin(), part->end());

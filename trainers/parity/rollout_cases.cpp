@@ -112,32 +112,23 @@ TensorMap run_window(const ParityCase& c) {
   return out;
 }
 
-/// The samples of every group, in their order. Throws Error unless all groups are of one size.
+/// Samples in the order of their groups. Throws Error unless all groups are of one size.
 class Groups {
  public:
   explicit Groups(const ParityCase& c) {
-    const auto group = c.input("group").to(torch::kInt64).contiguous();
-    std::map<std::int64_t, std::vector<std::size_t>> members;
-    for (std::int64_t i = 0; i < group.numel(); ++i)
-      members[group[i].item<std::int64_t>()].push_back(static_cast<std::size_t>(i));
-    for (const auto& [name, samples] : members) {
-      size_ = samples.size();
-      if (size_ * members.size() != static_cast<std::size_t>(group.numel()))
-        throw Error("the groups are not of one size", c.folder.string());
-      order_.insert(order_.end(), samples.begin(), samples.end());
-    }
+    const auto group = c.input("group").to(torch::kInt64), sizes = group.bincount();
+    if ((sizes != sizes[0]).any().item<bool>())
+      throw Error("the groups are not of one size", c.folder.string());
+    size_ = static_cast<std::size_t>(sizes[0].item<std::int64_t>());
+    order_ = group.argsort(/*stable=*/true, 0);
   }
 
   /// Values by sample, group after group; and back.
   std::vector<double> grouped(const std::vector<double>& values) const {
-    std::vector<double> out;
-    for (const auto i : order_) out.push_back(values.at(i));
-    return out;
+    return doubles(torch::tensor(values, torch::kFloat64).index_select(0, order_));
   }
   std::vector<double> in_place(const std::vector<double>& values) const {
-    std::vector<double> out(order_.size());
-    for (std::size_t n = 0; n < order_.size(); ++n) out[order_[n]] = values.at(n);
-    return out;
+    return doubles(torch::tensor(values, torch::kFloat64).index_select(0, order_.argsort()));
   }
 
   /// `rule` of the whole epoch, by sample.
@@ -162,7 +153,7 @@ class Groups {
 
  private:
   std::size_t size_ = 0;
-  std::vector<std::size_t> order_;
+  torch::Tensor order_;
 };
 
 using Columns = std::map<std::string, std::vector<double>>;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -7,12 +8,13 @@
 #include "trainers/method.h"
 #include "trainers/parity/method_cases.h"
 #include "trainers/parity/rows.h"
+#include "trainers/reduced_law.h"
 #include "trainers/step_ops.h"
 
 namespace harness {
 namespace {
 
-/// Recorded names of what a registered method does.
+/// Registered methods by their recorded names.
 const std::map<std::string, std::string> kMethods = {{"reinforce", "reinforce"},
                                                      {"dppo", "flow-dppo"},
                                                      {"spo", "spo"},
@@ -81,23 +83,12 @@ std::unique_ptr<Method> recorded_method(const ParityCase& c, const std::string& 
   return make_method(found->second, given, context, c.folder.string()).method;
 }
 
-/// What a case records of a step besides loss and gradient.
-void record_step(const std::string& name, const Surrogate& surrogate, const StepStats& stats,
-                 const std::function<void(const char*, const torch::Tensor&)>& row) {
-  if (name == "reinforce") {
-    row("y", stats.y);
-    return;
-  }
-  row("ratio", surrogate.ratio);
-  if (name != "dppo") return;
-  const auto kept = surrogate.loss.detach() != 0;  // no recorded advantage is 0
-  row("divergence", stats.lambda_center / 2);
-  row("keep", kept.to(torch::kInt64));
-}
+using AddRow = std::function<void(const char* name, const torch::Tensor& value)>;
+using RecordStep = std::function<void(const Surrogate&, const StepStats&, const AddRow&)>;
 
-void record_steps(const std::string& name, const Method& method, const Transitions& t,
-                  const std::string& prefix, Rows& rows) {
-  const auto weights = name == "noise_weighted" ? method.step_weights(t.s) : std::vector<double>{};
+/// Losses, gradients and what `record` adds. weights: of the steps, or empty.
+void record_steps(const Method& method, const std::vector<double>& weights, const Transitions& t,
+                  const std::string& prefix, Rows& rows, const RecordStep& record) {
   for (std::size_t k = 0; k < t.steps(); ++k) {
     const auto mean = t.mean_new[static_cast<std::int64_t>(k)].clone().requires_grad_();
     const auto stats = t.stats(k, mean);
@@ -109,12 +100,58 @@ void record_steps(const std::string& name, const Method& method, const Transitio
     }
     rows.add(prefix + "loss", loss);
     rows.add(prefix + "grad_mean_new", torch::autograd::grad({loss}, {mean})[0]);
-    record_step(name, surrogate, stats,
-                [&](const char* what, const torch::Tensor& value) { rows.add(prefix + what, value); });
+    record(surrogate, stats,
+           [&](const char* name, const torch::Tensor& value) { rows.add(prefix + name, value); });
   }
 }
 
-/// The pull of a method, of weight 1, to the old means as reference.
+/// The rows of method_transitions in addition to loss and gradient.
+RecordStep step_record(const std::string& name) {
+  return [name](const Surrogate& surrogate, const StepStats& stats, const AddRow& row) {
+    if (name == "reinforce") return row("y", stats.y);
+    row("ratio", surrogate.ratio);
+    if (name != "dppo") return;
+    const auto kept = surrogate.loss.detach() != 0;  // no recorded advantage is 0
+    row("divergence", stats.lambda_center / 2);
+    row("keep", kept.to(torch::kInt64));
+  };
+}
+
+/// The paper's methods, their settings all absolute.
+TensorMap run_grpo_losses(const ParityCase& c) {
+  auto params = c.param_fields();
+  auto clips = params.object("clip_range");
+  const auto eps_lambda = params.required<double>("eps_lambda");
+  Rows rows;
+  for (const auto& [precision, dtype] : kPrecisions) {
+    const Transitions t(c, dtype);
+    const MethodContext context{.task = "parity",
+                                .latent_size = t.mean_old[0][0].numel(),
+                                .late_steps = params.required<int>("late_steps")};
+    for (const auto& recorded : params.required<std::vector<std::string>>("methods")) {
+      auto name = recorded;
+      std::ranges::replace(name, '_', '-');
+      const bool has_lambda = name.starts_with("lambda-");
+      Json given = {{"clip_rule", "absolute"}, {"clip", clips.required<double>(recorded)}};
+      if (has_lambda) given["eps_lambda"] = eps_lambda;
+      if (name == "lambda-controlled") given["q"] = params.required<double>("q");
+      if (name == "lambda-z-clip") given["z_clip"] = params.required<double>("z_clip");
+      const auto configured = make_method(name, given, context, c.folder.string());
+      record_steps(*configured.method, {}, t, precision + recorded + ".", rows,
+                   [&](const Surrogate& surrogate, const StepStats& stats, const AddRow& row) {
+                     row("ratio", surrogate.ratio);
+                     if (surrogate.weight.defined()) row("weight", surrogate.weight);
+                     if (!has_lambda) return;
+                     row("lambda_center", stats.lambda_center);
+                     row("lambda_var", stats.lambda_var);
+                     row("z", standardised_log_ratio(stats, eps_lambda));
+                   });
+    }
+  }
+  return rows.stacked();
+}
+
+/// The KL term of a method, of weight 1, with the old means as reference.
 void record_kl(const Method& method, const Transitions& t, const std::string& prefix, Rows& rows) {
   const bool per_step_variance = method.reference_kl().value().per_step_variance;
   for (std::size_t k = 0; k < t.steps(); ++k) {
@@ -129,7 +166,7 @@ void record_kl(const Method& method, const Transitions& t, const std::string& pr
   }
 }
 
-/// What a trajectory method makes of all steps: derivatives by the log-ratios, sent on to the means.
+/// Ratios, loss and gradient of a trajectory method.
 void record_trajectory(const std::string& name, const Method& method, const Transitions& t,
                        const std::string& prefix, TensorMap& out) {
   const auto mean = t.mean_new.clone().requires_grad_();
@@ -164,7 +201,8 @@ TensorMap run_transitions(const ParityCase& c) {
       if (name.starts_with("kl_")) {
         record_kl(*method, t, prefix(name), rows);
       } else {
-        record_steps(name, *method, t, prefix(name), rows);
+        const auto weights = name == "noise_weighted" ? method->step_weights(t.s) : std::vector<double>{};
+        record_steps(*method, weights, t, prefix(name), rows, step_record(name));
       }
     }
     for (const auto& name : params.required<std::vector<std::string>>("trajectory_methods"))
@@ -177,7 +215,8 @@ TensorMap run_transitions(const ParityCase& c) {
 }  // namespace
 
 const ParityKinds& transition_parity_kinds() {
-  static const ParityKinds kinds = {{"method_transitions", run_transitions}};
+  static const ParityKinds kinds = {{"method_transitions", run_transitions},
+                                    {"grpo_losses", run_grpo_losses}};
   return kinds;
 }
 

@@ -10,9 +10,8 @@ namespace harness {
 /// Whether this build has the module that makes NCCL's groups (cmake/HarnessNccl.cmake).
 bool has_nccl();
 
-/// A group of processes, each with a GPU of its own, that exchange what is there. wait: for a process that
-/// takes no part; whoever waits longer is ended. Throws Error where the module cannot be loaded: LibTorch's
-/// CUDA library comes before it.
+/// A group of processes, each with a GPU of its own. wait: the timeout of a collective, which ends the
+/// process. Throws Error if the module cannot be loaded; LibTorch's CUDA library must be loaded before.
 c10::intrusive_ptr<c10d::Backend> open_nccl(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                             std::chrono::milliseconds wait);
 

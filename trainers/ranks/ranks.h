@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "core/processes/rank_place.h"
 #include "models/nn/torch.h"
 
@@ -15,19 +16,18 @@ class Backend;
 
 namespace harness {
 
-/// The processes (ranks) that share one job. They exchange bytes and add nothing on the way, so that what is
-/// made of them is the same whatever their number, network or library. Every call is made by all of them, in
-/// the same order and from one thread; each throws Error (status 1) with the reason where another one has
-/// ended.
+/// The processes (ranks) of one job. They exchange bytes and reduce nothing on the way, so that results do
+/// not depend on their number, network or library. Collective calls: all ranks make them in the same order,
+/// each from one thread. They throw Error (status 1) with the reason if another rank has ended.
 class Ranks {
  public:
   /// One process, which exchanges nothing.
   Ranks();
 
-  /// Meets the others of `place`. name: the job's, so that processes of another job are not taken for ours;
-  /// wait: for one that does not come. Throws Error: a port that is taken, a process that never came.
+  /// Rendezvous at `place`. name: the job's, which keeps other jobs' processes out; wait: the timeout. Throws
+  /// Error for a port in use and for a missing process.
   Ranks(const RankPlace& place, const std::string& name, std::chrono::seconds wait);
-  /// The one that keeps the meeting place leaves last.
+  /// The host of the rendezvous leaves last.
   ~Ranks();
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
@@ -44,31 +44,43 @@ class Ranks {
   Part part_of(std::size_t count) const { return part_of(count, rank_); }
   Part part_of(std::size_t count, int rank) const;
 
-  /// [size, ...]: each process' tensor, of the same shape and type everywhere, on the device of `own`. Over
-  /// NCCL between GPUs that nobody shares, where all processes have its module; else through the CPU.
+  /// [size, ...]: each process' tensor, of equal shape and type, on the device of `own`. Over NCCL if each
+  /// process has its module and a GPU of its own; else through the CPU.
   torch::Tensor gather(const torch::Tensor& own) const;
   /// Each process' text, of any length.
   std::vector<std::string> gather(const std::string& own) const;
-  /// The root's text; those of the others are not looked at.
+  /// Each process' document; numbers keep their bits, NaN too.
+  std::vector<Json> gather_json(const Json& own) const;
+  /// Completes `items`, of which each process has set its part (part_of).
+  template <class Item>
+  void gather_parts(std::vector<Item>& items) const {
+    if (size_ == 1) return;
+    const auto own = part_of(items.size());
+    const auto first = items.begin() + static_cast<std::ptrdiff_t>(own.first);
+    auto next = items.begin();
+    for (const auto& theirs : gather_json(std::vector<Item>(first, first + std::ptrdiff_t(own.count()))))
+      for (const auto& item : theirs) *next++ = item.template get<Item>();
+  }
+  /// The root's text; the others' are ignored.
   std::string of_root(const std::string& own) const;
   bool of_root(bool own) const;
-  /// Whether it is true of one of them.
+  /// Whether `own` is true in any process.
   bool any(bool own) const;
 
-  /// Leaves to the others why this process ends, before it does.
-  void tell_failure(const std::string& reason) const noexcept;
+  /// Publishes why this process fails, for the messages of the others.
+  void report_failure(const std::string& reason) const noexcept;
 
-  /// How long to wait for others: $HARNESS_RANK_TIMEOUT_S, 120 unless it is set.
-  static std::chrono::seconds patience();
+  /// The rendezvous timeout: $HARNESS_RANK_TIMEOUT_S, default 120.
+  static std::chrono::seconds timeout();
 
  private:
-  struct Meeting;
-  /// The group of all processes' GPUs, if they can have one.
+  struct Rendezvous;
+  /// The process group of all GPUs, or null.
   c10d::Backend* group_of_gpus(int gpu) const;
   [[noreturn]] void fail(const std::string& what) const;
 
   int rank_ = 0, size_ = 1;
-  std::unique_ptr<Meeting> meeting_;
+  std::unique_ptr<Rendezvous> rendezvous_;
 };
 
 }  // namespace harness

@@ -7,8 +7,8 @@
 
 namespace harness {
 
-/// x' = x_weight x + clean_weight m + difference_weight (m - m_before), m = x - sigma v the clean prediction
-/// of this step and m_before that of the step before.
+/// x' = x_weight x + clean_weight m + difference_weight (m - m_before), m = x - sigma v the clean prediction,
+/// m_before the previous step's.
 struct MultistepWeights {
   double x = 0, clean = 1, difference = 0;
 };
@@ -38,10 +38,9 @@ class MultistepSolver {
   torch::Tensor clean_before_;
 };
 
-/// The noise levels of `points` evaluations from sigmas[from] down to the last of `sigmas`, points + 1 of
-/// them: equal parts of the remaining grid by its index, linear in sigma between two of its levels. With as
-/// many points as steps remain, these are the remaining levels. Ours: a grid's shift and its end are kept,
-/// whatever made them.
+/// The points + 1 noise levels of `points` evaluations from sigmas[from] down to the last of `sigmas`: equal
+/// parts of the remaining grid by its index, linear in sigma between two levels. Our own rule; keeps a grid's
+/// shift and end.
 std::vector<float> remaining_grid(std::span<const float> sigmas, int from, int points);
 
 }  // namespace harness

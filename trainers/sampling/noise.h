@@ -18,13 +18,12 @@ namespace harness {
 ///     n = r cos(2 pi u2),  n' = r sin(2 pi u2)
 /// Element e of a noise tensor (row-major, without the batch dimension) is normal e % 4 of counter e / 4.
 ///
-/// Logarithm, sine and cosine are this project's own (noise.cpp), made of IEEE additions, multiplications,
-/// divisions and square roots without fused multiply-add: the same bits on every CPU, whatever its vector
-/// width or C library.
+/// Logarithm, sine and cosine (noise.cpp) are made of IEEE additions, multiplications, divisions and square
+/// roots without fused multiply-add: bitwise equal on every CPU, vector width and C library.
 enum class NoiseStream : std::uint16_t {
-  kInitialLatent = 0,     ///< starting noise of a training rollout; step 0
+  kInitialLatent = 0,     ///< initial noise of a training rollout; step 0
   kSdeStep = 1,           ///< noise of SDE step `step`, k from 0
-  kEvaluationLatent = 2,  ///< starting noise of an evaluation image; epoch 0, step 0
+  kEvaluationLatent = 2,  ///< initial noise of an evaluation image; epoch 0, step 0
   kEncoder = 3,           ///< draws of an image encoder's latents
   kChoice = 4,            ///< which prompts an epoch takes
   kPretrain = 5,          ///< pretraining of the embedded model

@@ -9,46 +9,45 @@
 
 namespace harness {
 
-/// One step of a rollout: how the next latent is drawn, and whether its log-ratio is trained.
+/// One step of a rollout: how the next latent is sampled, and whether its log-ratio is trained.
 struct PlannedStep {
   StepRule rule;
   bool trained = false;
 };
 
-/// How a rollout ends where its last steps are not taken one by one: from step `from` on, `points`
-/// evaluations of a second-order multistep solver (sampling/dpm.h) on equal parts of what is left.
+/// Replaces the steps from `from` on by `points` evaluations of a second-order multistep solver
+/// (sampling/dpm.h) on equal parts of the remaining grid.
 struct SolverFinish {
   int from = 0, points = 0;
 };
 
-/// Children: deterministic trunks (`trunks` a prompt) whose latents at the trained steps get `fanout`
-/// children each by that step's rule, finished without noise on grids of each of `strides`. Images of a
-/// prompt: by step, trunk, child, stride; behind them the trunks' own, where they are scored too.
+/// Deterministic trunks (`trunks` per prompt) whose latents at the trained steps get `fanout` children each
+/// by that step's rule, finished without noise on grids of each of `strides`. Images of a prompt: by step,
+/// trunk, child, stride; then the trunks' own, if scored.
 struct Children {
   int trunks = 1, fanout = 1;
   std::vector<int> strides = {1};
   bool scores_trunks = false;
 };
 
-/// Trees, `trees` a prompt: at the steps of `splits` every latent gets `fanout` children, else one. Images of
-/// a prompt: the leaves, tree after tree.
+/// Trees, `trees` per prompt: at the steps of `splits` every latent gets `fanout` children, else one. Images
+/// of a prompt: the leaves, tree after tree.
 struct Branches {
   int trees = 1, fanout = 2;
   std::vector<int> splits;
 };
 
-/// The name of the weights that are trained, as they are.
+/// Name of the trained weights.
 constexpr auto kCurrentWeights = "current";
 
-/// What an epoch samples. Data alone: the same for every image of the epoch, and a function of settings, seed
-/// and epoch, so that a run that goes on asks again and needs no state.
+/// What an epoch samples: a function of settings, seed and epoch, so that a resumed run needs no state.
 struct RolloutPlan {
   std::vector<PlannedStep> steps;         ///< K
-  std::string weights = kCurrentWeights;  ///< who samples: these, or a snapshot's name
+  std::string weights = kCurrentWeights;  ///< for sampling: these, or a snapshot's name
   double guidance = 1;                    ///< of the rollout; and of the training of its steps
   bool shared_start = false;              ///< the images of a prompt start from one noise
   std::optional<SolverFinish> finish = {};
-  std::optional<Children> children = {};  ///< at most one of these two; neither: a chain an image
+  std::optional<Children> children = {};  ///< at most one of these two; neither: a chain per image
   std::optional<Branches> branches = {};
 
   std::vector<int> trained() const;  ///< indices of the trained steps, rising
@@ -56,7 +55,7 @@ struct RolloutPlan {
   int images_of_a_prompt() const;  ///< of a forest
 };
 
-/// What a plan may depend on.
+/// Arguments of a plan.
 struct PlanContext {
   int steps = 0;          ///< K
   int trained_steps = 0;  ///< setting: the first of them, unless the method has a rule of its own
@@ -65,16 +64,16 @@ struct PlanContext {
   std::int64_t epoch = 1;
 };
 
-/// Flow-SDE at every step, the first `trained_steps` of them trained: what a method without a plan samples.
+/// Flow-SDE at every step, the first `trained_steps` of them trained: the default plan.
 RolloutPlan flow_sde_plan(const PlanContext& context);
 
-/// `rule` at the steps of a window, which are trained, and no noise at all others (E2).
+/// `rule` at the steps of a window, which are trained, and no noise elsewhere (E2).
 RolloutPlan window_plan(const PlanContext& context, StepRule rule, int start, int length);
 
 /// A whole number in [low, high], by address (stream kPlan, `draw`): equal for all processes of a run.
 int drawn_integer(const PlanContext& context, int draw, int low, int high);
 
-/// `count` of 0 .. total - 1, rising, drawn likewise.
+/// `count` of 0 .. total - 1, rising, by address.
 std::vector<int> drawn_subset(const PlanContext& context, int count, int total);
 
 /// A window of stochastic steps that walks from noise to data during training (MixGRPO).
@@ -85,10 +84,10 @@ struct SlidingWindow {
   double rate = 0.1;           ///< exp_decay
   int rate_from = 0;           ///< exp_decay: position from which on it acts
   int first = 0, last = 0;     ///< smallest and largest start
-  bool roll_back = true;       ///< behind the last start: back to the first, or stay there
+  bool roll_back = true;       ///< after the last start: back to the first, or stay there
 
-  /// Start of the window at every epoch 1..epochs by the public rule, before any clamping to the schedule.
-  /// kRandom has none: see drawn_integer.
+  /// Start of the window at epochs 1..epochs by the public rule, not clamped to the schedule. Not for
+  /// kRandom.
   std::vector<int> starts(std::int64_t epochs) const;
 };
 

@@ -8,14 +8,14 @@ namespace harness {
 
 // B samples, ... the latent's D coordinates. Sampling runs from noise (sigma 1) to data (0).
 
-/// How a step draws the next latent.
+/// How a step samples the next latent.
 struct StepRule {
   enum class Kind {
     kOde,       ///< no noise: Euler's step (E2)
     kFlowSde,   ///< E8 with std = level sqrt(sigma / (1 - sigma)) (E6)
     kConstant,  ///< E8 with std = level (DanceGRPO)
-    kCps  ///< coefficients-preserving: noise of deviation s = sigma' sin(level pi / 2) takes the place of
-          ///< as much predicted noise, so that the whole noise level is sigma' (arXiv 2509.05952)
+    kCps  ///< coefficients-preserving: noise of deviation s = sigma' sin(level pi / 2) replaces predicted
+          ///< noise, so that the whole noise level is sigma' (arXiv 2509.05952)
   } kind = Kind::kFlowSde;
   double level = 0;
 
@@ -27,9 +27,8 @@ struct StepRule {
 struct SdeStep {
   StepRule::Kind kind = StepRule::Kind::kFlowSde;
   double sigma = 0;
-  double dt = 0;  ///< |sigmas[k + 1] - sigmas[k]|
-  double std =
-      0;  ///< of E8; sigmas[1] in place of sigma in its divisor where sigma is 1. s / sqrt(dt) for kCps
+  double dt = 0;               ///< |sigmas[k + 1] - sigmas[k]|
+  double std = 0;              ///< of E8, with sigmas[1] for sigma = 1 in its divisor; s / sqrt(dt) for kCps
   double s = 0;                ///< the standard deviation of the step's noise: std sqrt(dt)
   double x_weight = 1;         ///< of x in the mean
   double velocity_weight = 0;  ///< of v in the mean, negative

@@ -59,10 +59,6 @@ std::optional<double> joined(const std::vector<int>& children,
 
 }  // namespace
 
-int Tree::nodes_at(int level) const {
-  return static_cast<int>(std::ranges::count(depth, level));
-}
-
 Tree tree_of(int steps, std::span<const int> splits, int fanout) {
   Tree tree{.parent = {-1}, .depth = {0}, .leaves = {}};
   std::vector<int> level = {0};
