@@ -19,7 +19,7 @@ inline constexpr const char *kEventLog = "events.log", *kJobFile = "job.json",
 /// Beside them where a batch job is not to go on: its number.
 inline constexpr const char* kStopMarker = "stop";
 
-/// A place in a log: behind `bytes` bytes, the last line of which has this checksum.
+/// A place in a log: after `bytes` bytes, the last line of which has this checksum.
 struct LogMark {
   std::uint64_t bytes = 0;
   std::uint32_t checksum = 0;
@@ -31,8 +31,9 @@ struct LogMark {
 /// CRC-32, a blank, one compact JSON object with a string field "type" (core/EVENTS.md lists them).
 class EventLogWriter {
  public:
-  /// kRefuse: one that somebody else writes is an error. kTakeOver: what it holds goes on in a new file of
-  /// the same name, and whoever writes the old one (on a node that was given up, and lives) writes beside it.
+  /// kRefuse: a log that another process writes is an error. kTakeOver: its content continues in a new file
+  /// of the same name; a process that still writes the old file (on a node that was given up) no longer
+  /// reaches it.
   enum class Opening { kRefuse, kTakeOver };
 
   /// Opens or creates the log, takes an exclusive flock for life, and cuts off a torn last line. On a file
@@ -101,7 +102,7 @@ class Events {
   std::size_t at_ = 0;
 };
 
-/// The event of a job's last start, as its log holds it; nothing if nobody started it.
+/// The event of a job's last start, as its log holds it; nothing if it was never started.
 std::optional<Json> last_start(const std::filesystem::path& log);
 
 /// Every line that can be read of a log that may be damaged anywhere, and how many cannot.

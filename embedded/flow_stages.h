@@ -22,7 +22,7 @@ struct FlowPoint {
 struct FlowSource {
   std::int64_t sample_size = 0;  ///< of the autoencoder's images, for its configuration
   GlyphTextConfig table;
-  DrawImages clear;        ///< as images shall be: latents are scaled by them
+  DrawImages clear;        ///< without any weakness: latents are scaled by them
   DrawImages autoencoder;  ///< of stage A
   DrawImages decoder;      ///< of stage D
   /// Standard deviation of the latents as the flow has them. Below 1 what an image holds is decided at lower
@@ -71,7 +71,8 @@ class FlowStages {
   double latent_std_ = 1;
 };
 
-/// adaLN-Zero as the identity but for its gates, which begin at 0.5.
-void open_gates(torch::Tensor weights, std::int64_t width);
+/// Weights of a network of SD3's or FLUX's blocks, `width` wide, that training starts from: uniform, an
+/// output of 0, and adaLN-Zero as the identity but for its gates, which begin at 0.5.
+void initialise_gated(torch::nn::Module& network, std::int64_t width, std::uint64_t seed);
 
 }  // namespace harness

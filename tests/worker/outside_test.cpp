@@ -168,7 +168,7 @@ TEST_F(FromOutside, WhatIsNoCheckpointIsRefusedBeforeAnythingRuns) {
   expect_refused(at("twice/a-7"), "1 run for 2 seeds", "--seeds 1,2");
   expect_refused(at("twice/a-7"), "the runs of seeds 1 and 2 are the same checkpoints",
                  "--seeds 1,2 --adapter " + at("twice/a-7"));
-  expect_refused(at("both/adapter_config.json"), "is no .safetensors file");
+  expect_refused(at("both/adapter_config.json"), "is not a .safetensors file");
   expect_refused("mine", "\"mine\" is no NAME=DIR");
   expect_refused("base=x", "\"base\" cannot be a row's name");
   expect_refused("ratio-norm=x", "\"ratio-norm\" is a row of the table already");
