@@ -5,10 +5,19 @@
 
 #include "embedded/glyph_text_encoder.h"
 #include "embedded/pretrain_stage.h"
-#include "embedded/prompted_images.h"
 #include "models/diffusion/autoencoder_kl.h"
 
 namespace harness {
+
+/// Training images and their prompts as the text table reads them.
+struct PromptedImages {
+  torch::Tensor images;  ///< [B,3,H,W] in -1..1
+  torch::Tensor tokens;  ///< [B,T] int64
+  torch::Tensor styles;  ///< [B] int64, above 0
+};
+
+/// `size` random images, which follow from the seed.
+using DrawImages = std::function<PromptedImages(std::int64_t size, std::uint64_t seed)>;
 
 /// A point on the way from data to noise, and what it is conditioned by.
 struct FlowPoint {
