@@ -65,7 +65,7 @@ struct Fallback {
 /// A text-to-image flow model: text encoder, velocity network, image decoder. Only the velocity network is
 /// trained, or a low-rank adapter of it. Latents, velocities and the image decoder are float32, the velocity
 /// network and text encoders of large models what ModelChoices::precision says. Safe to use
-/// from several threads at once as long as nobody changes weights meanwhile.
+/// from several threads at once as long as no weights change meanwhile.
 class Backbone {
  public:
   virtual ~Backbone() = default;

@@ -9,9 +9,9 @@
 
 namespace harness {
 
-// Each component fits itself; whether they fit each other their configurations tell. All throw Error.
+// Whether the components of a folder fit each other, by their configurations. All throw Error.
 
-/// The folder must say that it holds a pipeline of class `wanted` with these components (class by name).
+/// The folder's index must name a pipeline of class `wanted` with these components (class by name).
 void check_index(const std::filesystem::path& folder, const std::string& wanted, const std::string& backbone,
                  const std::map<std::string, std::string>& components);
 

@@ -48,7 +48,7 @@ std::int64_t kept_by_single_block(const StreamSize& stream) {
   return stream.block(stream.is_fused ? kByFused : kByOperators);
 }
 
-/// Tokenizers and scheduler, which no header of weights speaks of.
+/// Tokenizers and scheduler, which the headers of the weights do not cover.
 void check_texts(const std::filesystem::path& folder) {
   ClipTokenizer::load(folder / "tokenizer");
   T5Tokenizer::load(folder / "tokenizer_2");

@@ -10,7 +10,8 @@ inline constexpr const char* kFluxPipeline = "FluxPipeline";
 /// A public folder of FLUX.1 (diffusers), with a new adapter. Throws as Backbone::load.
 std::unique_ptr<FluxBackbone> load_flux_folder(const BackboneSource& source);
 
-/// For BackboneType::resources. Reads tokenizers and scheduler as well, which no header of weights speaks of.
+/// For BackboneType::resources. Reads tokenizers and scheduler as well, which the headers of the weights do
+/// not cover.
 Json flux_folder_resources(const BackboneSource& source, const Workload& workload);
 
 /// Bytes that a network's blocks keep of `batch` images for the gradient, the adapter's apart.

@@ -63,7 +63,7 @@ std::int64_t image_size_of(const ModelChoices& choices, const Sd3Config& config,
   return size;
 }
 
-/// Tokenizers, which no header of weights speaks of.
+/// Tokenizers, which the headers of the weights do not cover.
 void check_texts(const std::filesystem::path& folder) {
   ClipTokenizer::load(folder / "tokenizer");
   ClipTokenizer::load(folder / "tokenizer_2");

@@ -10,7 +10,7 @@ inline constexpr const char* kSd3Pipeline = "StableDiffusion3Pipeline";
 /// A public folder of Stable Diffusion 3 (diffusers), with a new adapter. Throws as Backbone::load.
 std::unique_ptr<Sd3Backbone> load_sd3_folder(const BackboneSource& source);
 
-/// For BackboneType::resources. Reads tokenizers as well, which no header of weights speaks of.
+/// For BackboneType::resources. Reads tokenizers as well, which the headers of the weights do not cover.
 Json sd3_folder_resources(const BackboneSource& source, const Workload& workload);
 
 /// Bytes that a network's blocks keep of `batch` images for the gradient, the adapter's apart.

@@ -201,7 +201,7 @@ EventBatch read_events(const std::filesystem::path& path, std::uint64_t offset, 
     }
     batch.events.push_back(parse_json(line.substr(kPrefix), path.string()));
     if (!is_event(batch.events.back()))
-      throw Error(fmt::format("the line at byte {} is no event: it has no \"type\"", batch.next_offset),
+      throw Error(fmt::format("the line at byte {} is not an event: it has no \"type\"", batch.next_offset),
                   path.string(), "restore the file from a copy");
     begin = end + 1;
     batch.next_offset = offset + begin;

@@ -19,7 +19,7 @@ inline constexpr const char *kEventLog = "events.log", *kJobFile = "job.json",
 /// Beside them where a batch job is not to go on: its number.
 inline constexpr const char* kStopMarker = "stop";
 
-/// A place in a log: behind `bytes` bytes, the last line of which has this checksum.
+/// A place in a log: after `bytes` bytes, the last line of which has this checksum.
 struct LogMark {
   std::uint64_t bytes = 0;
   std::uint32_t checksum = 0;
@@ -34,8 +34,9 @@ std::string event_line(const Json& event);
 /// The append-only record of one job.
 class EventLogWriter {
  public:
-  /// kRefuse: one that somebody else writes is an error. kTakeOver: what it holds goes on in a new file of
-  /// the same name, and whoever writes the old one (on a node that was given up, and lives) writes beside it.
+  /// kRefuse: a log that another process writes is an error. kTakeOver: its content continues in a new file
+  /// of the same name; a process that still writes the old file (on a node that was given up) no longer
+  /// reaches it.
   enum class Opening { kRefuse, kTakeOver };
 
   /// Opens or creates the log, takes an exclusive flock for life, and cuts off a torn last line. On a file
@@ -114,7 +115,7 @@ std::uint64_t tail_of_log(const std::filesystem::path& log, std::uint64_t bytes)
 /// The last event; nothing where there is none.
 std::optional<Json> last_event(const std::filesystem::path& log);
 
-/// The event of a job's last start, as its log holds it; nothing if nobody started it.
+/// The event of a job's last start, as its log holds it; nothing if it was never started.
 std::optional<Json> last_start(const std::filesystem::path& log);
 
 /// Every line that can be read of a log that may be damaged anywhere, and how many cannot.

@@ -11,7 +11,7 @@ namespace harness {
 /// change, in the user's cache folder: weights of many gigabytes are read once.
 std::string remembered_sha256(const std::filesystem::path& file);
 
-/// Files that shall stay as they are while somebody reads them, known by size, inode and time of change.
+/// Files that must not change while they are read, compared by size, inode and time of change.
 class HeldFiles {
  public:
   HeldFiles() = default;

@@ -63,7 +63,7 @@ void sync_parent(const fs::path& path) {
   sync_path(parent.empty() ? "." : parent, O_RDONLY | O_DIRECTORY);
 }
 
-/// Where a path of the installed layout lies in the source tree.
+/// The path in the source tree of a path of the installed layout.
 fs::path source_tree_path(const fs::path& relative) {
   const fs::path root = HARNESS_SOURCE_DIR;
   const auto first = relative.begin()->string();
@@ -76,7 +76,7 @@ fs::path source_tree_path(const fs::path& relative) {
 }  // namespace
 
 OpenFile open_file(const fs::path& path) {
-  std::error_code unknown;  // what cannot be asked cannot be opened either
+  std::error_code unknown;  // a failed stat is followed by a failed open
   const auto type = fs::status(path, unknown).type();
   if (type == fs::file_type::directory) throw Error("is a folder, not a file", path.string());
   if (type == fs::file_type::character || type == fs::file_type::block)
@@ -114,7 +114,7 @@ static void remove_whole(const fs::path& path) {
   if (failure) throw file_error("cannot remove", path, failure.value());
 }
 
-/// What is written beside a path before it takes its place; does not outlive a failure.
+/// The temporary file or folder that later replaces a path; removed after a failure.
 struct Aside {
   fs::path path;
 

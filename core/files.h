@@ -27,11 +27,11 @@ void expect_replaceable(const std::filesystem::path& path);
 /// stands.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-/// Writes a file without syncing it, for the many small ones whose checksum stands elsewhere. Throws like the
-/// above.
+/// Writes a file without syncing it, for the many small ones whose checksum is kept elsewhere. Throws like
+/// the above.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
-/// Lets `fill` write into a folder beside PATH, syncs every file in it, then renames the folder to PATH
+/// Lets `fill` write into a folder next to PATH, syncs every file in it, then renames the folder to PATH
 /// (replacing an older one). Of several processes that do so at a time the last one's stays.
 void write_folder_atomically(const std::filesystem::path& path,
                              const std::function<void(const std::filesystem::path&)>& fill);
@@ -40,15 +40,15 @@ void write_folder_atomically(const std::filesystem::path& path,
 /// writes there fails.
 void remove_asides(const std::filesystem::path& folder);
 
-/// The first PATH.bak-N, from 1, that is not there, nor with any ending of `beside` behind it.
+/// The first PATH.bak-N, from 1, that does not exist, neither itself nor with a suffix of `beside`.
 std::filesystem::path backup_name(const std::filesystem::path& path,
                                   const std::vector<std::string>& beside = {});
 
 /// create_directories with an Error instead of a filesystem_error.
 void make_folder(const std::filesystem::path& path);
 
-/// Looks `relative` up in each folder of $HARNESS_PATH, then in share/harness beside the running binary, then
-/// in the source tree that this build came from. Throws Error naming every place that was searched.
+/// Looks `relative` up in each folder of $HARNESS_PATH, then in share/harness next to the running binary,
+/// then in the source tree that this build came from. Throws Error naming every place that was searched.
 std::filesystem::path find_data_file(const std::filesystem::path& relative);
 
 /// The source tree that this build came from; it may be gone.
@@ -57,7 +57,7 @@ std::filesystem::path source_tree();
 /// Folder of the running executable.
 std::filesystem::path executable_folder();
 
-/// A sibling program (harness-worker, harness-scorer). Throws Error if it is not beside the running one.
+/// A sibling program (harness-worker, harness-scorer). Throws Error if it is not next to the running one.
 std::filesystem::path sibling_program(const std::string& name);
 
 }  // namespace harness

@@ -41,7 +41,7 @@ template <class T>
 inline constexpr bool kIsVector<std::vector<T>> = true;
 
 /// Reads an object field by field and remembers which were read; a missing, wrongly typed or unread field is
-/// an Error that says where it stands (`sd35-ocr.json: methods[1]: unknown key "nuu"; did you mean "nu"?`).
+/// an Error that names its place (`sd35-ocr.json: methods[1]: unknown key "nuu"; did you mean "nu"?`).
 /// So is an integer that does not fit T: nothing is rounded or wrapped.
 class Fields {
  public:
@@ -72,11 +72,11 @@ class Fields {
   /// The object itself, and the names of all its fields, without marking them as read.
   const Json& raw() const { return *object_; }
   std::vector<std::string> keys() const;
-  /// Names of the fields that nobody asked for, and those that somebody did, present or not.
+  /// Names of the fields that were not read, and of the fields that were asked for, present or not.
   std::vector<std::string> unread() const;
   std::vector<std::string> asked_for() const { return {read_.begin(), read_.end()}; }
 
-  /// Throws Error if a field was never asked for, with the nearest name that was.
+  /// Throws Error for a field that was never asked for, with the nearest name that was.
   void finish() const;
 
   /// Throws Error: `"KEY" PROBLEM`, or `unknown key "KEY"`.

@@ -52,7 +52,7 @@ void write_or_forget(std::FILE* out, std::string_view bytes) noexcept {
 
 void tell_text(std::string_view text) noexcept {
   try {
-    flush_answer();  // in one file with it, a message stands after what was put before
+    flush_answer();  // in one file with it, a message comes after earlier output
     write_or_forget(stderr, printable(text));
   } catch (...) {
   }
@@ -74,7 +74,7 @@ bool is_output_wanted() {
 
 void finish_output() {
   flush_answer();
-  // A network file system, or one with quotas, says at the close what it could not keep.
+  // A network file system, or one with quotas, may report failed writes only at the close.
   if (const int copy = output_error == 0 ? ::dup(STDOUT_FILENO) : -1; copy >= 0 && ::close(copy) != 0)
     note_error();
   if (output_error == 0 || has_reader_gone()) return;

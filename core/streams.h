@@ -17,10 +17,12 @@ void prepare_streams();
 /// throws.
 void write_or_forget(std::FILE* out, std::string_view bytes) noexcept;
 
-/// A message on standard error, made printable (core/text.h). What cannot be told is not told; never throws.
+/// A message on standard error, made printable (core/text.h). A message that cannot be written is dropped;
+/// never throws.
 void tell_text(std::string_view text) noexcept;
 
-/// tell_text of a format: everything that the program tells on standard error, but the live line of Progress.
+/// tell_text of a format: everything that the program writes to standard error, but the live line of
+/// Progress.
 template <typename... Values>
 void tell(fmt::format_string<Values...> format, Values&&... values) noexcept {
   try {
@@ -33,7 +35,7 @@ void tell(fmt::format_string<Values...> format, Values&&... values) noexcept {
 void put_exactly(std::string_view bytes);
 
 /// Part of the answer on standard output, made printable (core/text.h). In a JSON document that leaves the
-/// data as they are: what is unprintable there stands in texts, and becomes an escape of JSON.
+/// data as they are: unprintable characters occur in strings alone and become JSON escapes.
 void put_text(std::string_view text);
 
 template <typename... Values>
@@ -41,7 +43,7 @@ void put(fmt::format_string<Values...> format, Values&&... values) {
   put_text(fmt::format(format, std::forward<Values>(values)...));
 }
 
-/// False once nobody reads the answer any more, or it cannot be written: the rest of it need not be made.
+/// False once the reader of the output has gone or it cannot be written: the rest need not be made.
 bool is_output_wanted();
 
 /// Hands on what is left of the answer. Throws Error (Status::kFailed), once, if a part of it could not be

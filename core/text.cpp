@@ -30,14 +30,14 @@ bool is_white_space(char32_t c) {
          category == UTF8PROC_CATEGORY_ZP;
 }
 
-/// Would change how a terminal shows what stands around it.
+/// Would change how a terminal shows the text around it.
 bool is_unprintable(char32_t c) {
   const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
   return category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF ||
          category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
 }
 
-/// Would command the terminal that shows it, or turn the direction of what stands around it.
+/// Would control the terminal that shows it, or change the direction of the text around it.
 bool is_terminal_control(char32_t c) {
   if (c == U'\n' || c == U'\t') return false;
   const auto within = [c](char32_t first, char32_t last) { return c >= first && c <= last; };
@@ -45,7 +45,7 @@ bool is_terminal_control(char32_t c) {
          within(0x2066, 0x2069);
 }
 
-/// Appends what stands at `i`, as itself or as an escape; gives its length in bytes.
+/// Appends the character at `i`, as itself or escaped. Returns its length in bytes.
 std::size_t append_shown(std::string& out, std::string_view text, std::size_t i,
                          bool (*unprintable)(char32_t)) {
   const auto [length, value] = code_point_at(text, i);

@@ -33,14 +33,14 @@ std::optional<std::size_t> invalid_utf8_at(std::string_view text);
 
 /// `text` for a reader's terminal: control characters other than \n and \t, controls of the direction of
 /// writing and bytes that are no UTF-8 become \u001b, \u202e, \xff, and all else stays. A JSON document keeps
-/// its data: such characters stand in its texts alone, where \u001b is JSON's own way to write them.
+/// its data: such characters occur in its strings alone, where \u001b is JSON's own way to write them.
 std::string printable(std::string_view text);
 
 /// printable, on one line: line breaks and tabs become \n and \t.
 std::string printable_line(std::string_view text);
 
 /// `text` in double quotes on one line of valid UTF-8 without control or format characters, for messages
-/// about text that somebody else wrote: `"a\u001b[2J"`. Long texts are cut, and say so.
+/// about text from outside: `"a\u001b[2J"`. Long texts are cut, and say so.
 std::string in_quotes(std::string_view text);
 
 /// Simple lower case, code point by code point (utf8proc).
@@ -80,7 +80,7 @@ std::string_view trim(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 
 /// The number that the whole text is, as std::from_chars reads it (no blanks, no "+", "-" for signed types
-/// alone); nothing where it is none or T cannot hold it.
+/// alone); nothing where it is not one or T cannot hold it.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   T number{};

@@ -22,6 +22,15 @@ AutoencoderConfig autoencoder_config(std::int64_t sample_size) {
   return c;
 }
 
+/// adaLN-Zero as the identity but for its gates, which begin at 0.5.
+void open_gates(Tensor weights, std::int64_t width) {
+  weights.zero_();
+  if (weights.dim() != 1) return;
+  // Chunks are shift, scale, gate, once or twice.
+  for (std::int64_t gate = 2 * width; gate < weights.size(0); gate += 3 * width)
+    weights.slice(0, gate, gate + width).fill_(0.5);
+}
+
 }  // namespace
 
 FlowStages::FlowStages(const PretrainOptions& options, FlowSource source)
@@ -124,13 +133,17 @@ void FlowStages::save(const std::string& what, Json index, Json facts) {
   common_.save_record(what, std::move(facts));
 }
 
-void open_gates(Tensor weights, std::int64_t width) {
+void initialise_gated(torch::nn::Module& network, std::int64_t width, std::uint64_t seed) {
+  initialise_uniform(network, seed);
   const torch::NoGradGuard no_grad;
-  weights.zero_();
-  if (weights.dim() != 1) return;
-  // Chunks are shift, scale, gate, once or twice.
-  for (std::int64_t gate = 2 * width; gate < weights.size(0); gate += 3 * width)
-    weights.slice(0, gate, gate + width).fill_(0.5);
+  const auto has = [](const std::string& name, const char* part) {
+    return name.find(part) != std::string::npos;
+  };
+  for (const auto& item : network.named_parameters()) {
+    const auto& name = item.key();
+    if (has(name, "norm1") || has(name, ".norm.")) open_gates(item.value(), width);
+    if (name.starts_with("norm_out") || name.starts_with("proj_out")) item.value().zero_();
+  }
 }
 
 }  // namespace harness

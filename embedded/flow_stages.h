@@ -5,10 +5,19 @@
 
 #include "embedded/glyph_text_encoder.h"
 #include "embedded/pretrain_stage.h"
-#include "embedded/prompted_images.h"
 #include "models/diffusion/autoencoder_kl.h"
 
 namespace harness {
+
+/// Training images and their prompts as the text table reads them.
+struct PromptedImages {
+  torch::Tensor images;  ///< [B,3,H,W] in -1..1
+  torch::Tensor tokens;  ///< [B,T] int64
+  torch::Tensor styles;  ///< [B] int64, above 0
+};
+
+/// `size` random images, which follow from the seed.
+using DrawImages = std::function<PromptedImages(std::int64_t size, std::uint64_t seed)>;
 
 /// A point on the way from data to noise, and what it is conditioned by.
 struct FlowPoint {
@@ -22,7 +31,7 @@ struct FlowPoint {
 struct FlowSource {
   std::int64_t sample_size = 0;  ///< of the autoencoder's images, for its configuration
   GlyphTextConfig table;
-  DrawImages clear;        ///< as images shall be: latents are scaled by them
+  DrawImages clear;        ///< without any weakness: latents are scaled by them
   DrawImages autoencoder;  ///< of stage A
   DrawImages decoder;      ///< of stage D
   /// Standard deviation of the latents as the flow has them. Below 1 what an image holds is decided at lower
@@ -71,7 +80,8 @@ class FlowStages {
   double latent_std_ = 1;
 };
 
-/// adaLN-Zero as the identity but for its gates, which begin at 0.5.
-void open_gates(torch::Tensor weights, std::int64_t width);
+/// Weights of a network of SD3's or FLUX's blocks, `width` wide, that training starts from: uniform, an
+/// output of 0, and adaLN-Zero as the identity but for its gates, which begin at 0.5.
+void initialise_gated(torch::nn::Module& network, std::int64_t width, std::uint64_t seed);
 
 }  // namespace harness

@@ -4,6 +4,9 @@
 #include <boost/random/discrete_distribution.hpp>
 #include <boost/random/gamma_distribution.hpp>
 #include <cmath>
+#include <memory>
+
+#include "models/nn/random_weights.h"
 
 namespace harness {
 namespace {
@@ -78,6 +81,9 @@ const std::string& any_phrase(const std::vector<std::string>& phrases, DataEngin
   return phrases[static_cast<std::size_t>(uniform_int(engine, 0, static_cast<int>(phrases.size()) - 1))];
 }
 
+namespace {
+
+/// `size` random phrases, fonts, styles (1..16) and strengths: images [B,3,48,96], tokens [B,36].
 PromptedImages glyph_batch(const GlyphRenderer& renderer, const std::vector<std::string>& phrases,
                            const GlyphFading& fading, std::int64_t size, std::uint64_t seed) {
   constexpr std::size_t kImage = 3 * kGlyphHeight * kGlyphWidth;
@@ -99,6 +105,25 @@ PromptedImages glyph_batch(const GlyphRenderer& renderer, const std::vector<std:
     styles[i] = look.style + 1;
   }
   return batch;
+}
+
+}  // namespace
+
+DrawImages glyph_images(const PretrainOptions& options, const GlyphFading& fading) {
+  return
+      [renderer = std::make_shared<GlyphRenderer>(options.atlas),
+       phrases = std::make_shared<std::vector<std::string>>(glyph_phrases(mixed_seed({options.seed, 100}))),
+       fading](std::int64_t size, std::uint64_t seed) {
+        return glyph_batch(*renderer, *phrases, fading, size, seed);
+      };
+}
+
+FlowSource glyph_source(const PretrainOptions& options) {
+  return {.sample_size = kGlyphWidth,
+          .table = {.width = FlowStages::kWidth, .pooled_width = FlowStages::kPooledWidth},
+          .clear = glyph_images(options, {}),
+          .autoencoder = glyph_images(options, {0.2, 0, 1}),
+          .decoder = glyph_images(options, {0.3, 0, 1})};
 }
 
 }  // namespace harness

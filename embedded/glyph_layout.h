@@ -8,7 +8,7 @@
 namespace harness {
 
 // The embedded model draws text into a grid of 3 lines of 12 cells, one character to a cell of 8 x 16 pixels.
-// Where a character stands is decided here: the model does not learn word wrap.
+// The position of each character is decided here: the model does not learn word wrap.
 inline constexpr int kGlyphColumns = 12;
 inline constexpr int kGlyphLines = 3;
 inline constexpr int kGlyphCells = kGlyphColumns * kGlyphLines;

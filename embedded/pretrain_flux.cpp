@@ -34,19 +34,6 @@ FluxConfig transformer_config(bool guidance) {
   return c;
 }
 
-void initialise(FluxTransformer& transformer, std::uint64_t seed) {
-  initialise_uniform(*transformer, seed);
-  const torch::NoGradGuard no_grad;
-  for (const auto& item : transformer->named_parameters()) {
-    const auto& name = item.key();
-    auto weights = item.value();
-    const bool modulates =
-        name.find("norm1") != std::string::npos || name.find(".norm.") != std::string::npos;
-    if (modulates) open_gates(weights, transformer->config().width());
-    if (name.starts_with("norm_out") || name.starts_with("proj_out")) weights.zero_();
-  }
-}
-
 /// The second network begins as the first: its guidance embedding adds nothing.
 void continue_from(const FluxTransformer& first, FluxTransformer& second) {
   const torch::NoGradGuard no_grad;
@@ -71,7 +58,7 @@ Tensor velocity(FluxTransformer& transformer, const FlowPoint& flow, const TextC
 void pretrain_flux(FlowStages& stages, const FluxPlan& plan) {
   const auto& options = stages.options();
   FluxTransformer teacher(transformer_config(false)), student(transformer_config(true));
-  initialise(teacher, mixed_seed({options.seed, 105}));
+  initialise_gated(*teacher, teacher->config().width(), mixed_seed({options.seed, 105}));
   initialise_uniform(*student, mixed_seed({options.seed, 106}));
   const auto train = [&](const StagePlan& stage, const DrawImages& images) {
     stages.train_flow(stage, *teacher, true, [&](std::uint64_t seed) {

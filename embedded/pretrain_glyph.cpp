@@ -1,6 +1,5 @@
-#include "embedded/pretrain_glyph.h"
-
-#include "embedded/glyph_source.h"
+#include "embedded/glyph_data.h"
+#include "embedded/pretrain_backbones.h"
 #include "models/loading.h"
 #include "models/nn/random_weights.h"
 
@@ -22,23 +21,12 @@ Sd3Config transformer_config() {
   return c;
 }
 
-void initialise(Sd3Transformer& transformer, std::uint64_t seed) {
-  initialise_uniform(*transformer, seed);
-  const torch::NoGradGuard no_grad;
-  for (const auto& item : transformer->named_parameters()) {
-    const auto& name = item.key();
-    auto weights = item.value();
-    if (name.find("norm1") != std::string::npos) open_gates(weights, transformer->config().width());
-    if (name.starts_with("norm_out") || name.starts_with("proj_out")) weights.zero_();
-  }
-}
-
 }  // namespace
 
 void pretrain_glyph(const PretrainOptions& options) {
   FlowStages stages(options, glyph_source(options));
   Sd3Transformer transformer(transformer_config());
-  initialise(transformer, mixed_seed({options.seed, 102}));
+  initialise_gated(*transformer, transformer->config().width(), mixed_seed({options.seed, 102}));
   const auto train = [&](const StagePlan& plan, const GlyphFading& fading) {
     const auto images = glyph_images(options, fading);
     stages.train_flow(plan, *transformer, true, [&](std::uint64_t seed) {

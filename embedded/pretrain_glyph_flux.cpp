@@ -1,6 +1,5 @@
-#include "embedded/pretrain_glyph_flux.h"
-
-#include "embedded/glyph_source.h"
+#include "embedded/glyph_data.h"
+#include "embedded/pretrain_backbones.h"
 #include "embedded/pretrain_flux.h"
 
 namespace harness {

@@ -1,10 +1,9 @@
-#include "embedded/pretrain_shapes_flux.h"
-
 #include <memory>
 
 #include "embedded/pictures/shapes_records.h"
 #include "embedded/pictures/shapes_scene.h"
 #include "embedded/pictures/shapes_words.h"
+#include "embedded/pretrain_backbones.h"
 #include "embedded/pretrain_flux.h"
 #include "models/nn/random_weights.h"
 

@@ -19,7 +19,7 @@ std::set<Evaluator, ByPlace>& registry() {
   return all;
 }
 
-/// Scores while it is asked.
+/// Scores in the calling thread.
 class PlainScorer : public Scorer {
  public:
   explicit PlainScorer(const Evaluator& evaluator) : evaluator_(evaluator) {}

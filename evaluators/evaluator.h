@@ -35,10 +35,10 @@ class Scorer {
   /// Why it was given up, as a sentence for people; nothing while it works.
   virtual std::optional<std::string> given_up() const { return std::nullopt; }
 
-  /// How often it failed in the images waited for so far: what a job that goes on later has to know. Null
+  /// How often it failed in the images waited for so far: what a resumed job needs. Null
   /// while it never did.
   virtual Json state() const { return nullptr; }
-  /// Takes up a state() before the first image. Throws Error naming `where` for what is none.
+  /// Takes up a state() before the first image. Throws Error naming `where` for anything else.
   virtual void restore(const Json& /*state*/, const std::string& /*where*/) {}
 };
 
@@ -95,7 +95,7 @@ struct Evaluator {
   /// registers it.
   std::vector<std::string> sources = {};
 
-  /// What else can change a value; null where its data files are not shipped, so that nobody can ask for it.
+  /// What else can change a value; null where its data files are not shipped: it cannot be chosen then.
   /// Empty: {"name", "version"} of one with `score`; of any other harness-scorer says it, whose profile it
   /// is.
   std::function<Json()> identity = {};
@@ -122,7 +122,7 @@ struct ByPlace {
 /// Those linked into this program. `harness`, which links no LibTorch, reads of all in registry.json.
 const std::set<Evaluator, ByPlace>& evaluators();
 
-/// nullptr for a name that is none of theirs.
+/// nullptr for an unknown name.
 const Evaluator* find_evaluator(const std::string& name);
 
 /// Throws Error if the job was planned with another scorer than this one.
@@ -134,7 +134,7 @@ void require_planned(const ScorerSetup& setup, const Json& found, const std::str
 /// No value of any of the metrics, for this reason.
 SampleScore without_values(const std::vector<MetricInfo>& metrics, const std::string& reason);
 
-/// What this build says of its evaluators and tasks (harness-worker describe).
+/// The descriptions of this build's evaluators and tasks (harness-worker describe).
 Json describe_evaluators();
 Json describe_tasks();
 

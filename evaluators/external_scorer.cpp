@@ -34,12 +34,12 @@ constexpr std::array kPassing = {kReported,
                                  std::string_view("the answer holds no ")};
 
 /// `the answer's "level" is "NaN", which is no number`; one that is beyond the limit is a number.
-bool tells_of_no_number(std::string_view reason) {
+bool is_invalid_number_reason(std::string_view reason) {
   return reason.starts_with("the answer's ") && reason.ends_with(", which is no number");
 }
 
 /// "scorer NAME was given up after 5 restarts; ..."
-bool tells_of_giving_up(std::string_view reason) {
+bool is_given_up_reason(std::string_view reason) {
   constexpr std::string_view kScorer = "scorer ", kGivenUp = " was given up";
   if (!reason.starts_with(kScorer)) return false;
   const auto name_end = reason.find(' ', kScorer.size());
@@ -81,7 +81,7 @@ ScorerPoolSettings pool_settings(const ExternalScorerSpec& spec, const fs::path&
           .image_folder = spec.by_path ? scratch : fs::path()};
 }
 
-/// What the image shall show: a record of GenEval is no text.
+/// Without a target that is a GenEval record instead of a text.
 ScorerText with_text_alone(ScorerText text) {
   if (!tag_of_target(text.target).empty()) text.target.clear();
   return text;
@@ -219,7 +219,7 @@ class ExternalScorer : public Scorer {
 
 bool is_passing_reason(std::string_view reason) {
   if (reason.ends_with(kLastingMark)) return false;
-  return tells_of_giving_up(reason) || tells_of_no_number(reason) ||
+  return is_given_up_reason(reason) || is_invalid_number_reason(reason) ||
          std::ranges::any_of(kPassing, [&](std::string_view start) { return reason.starts_with(start); });
 }
 

@@ -35,7 +35,7 @@ struct ExternalScorerSpec {
 
 /// Whether asking again may give the score that is missing for this reason: the scorer crashed, did not
 /// answer in time, was given up, answered nothing that can be read, or an error that it does not call
-/// lasting. Any other reason is lasting, of the image or its prompt. The stored text tells.
+/// lasting. Any other reason is lasting, of the image or its prompt. Decided from the stored text.
 bool is_passing_reason(std::string_view reason);
 
 /// True for a folder that holds a scorer.json.

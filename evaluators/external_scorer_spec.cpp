@@ -31,9 +31,8 @@ bool is_made_of(const std::string& name, const std::string& first, const std::st
 }
 
 MetricInfo read_metric(const std::string& name, const Fields& fields) {
-  refuse_unless(name.size() <= 48 && is_made_of(name, kSmall, kSmall + kDigits + "_"),
-                "is no name for a metric", fields.where(),
-                "small letters, digits and _, with a letter first, at most 48");
+  refuse_unless(name.size() <= 48 && is_made_of(name, kSmall, kSmall + kDigits + "_"), "invalid metric name",
+                fields.where(), "small letters, digits and _, with a letter first, at most 48");
   return read_metric_info(name, fields);
 }
 
@@ -51,7 +50,7 @@ int count_of(Fields& fields, const std::string& key, int fallback, int lowest, i
   return count;
 }
 
-/// A program that lies in the folder is named with its place; a bare name means one in PATH.
+/// A program in the folder is named by its path; a bare name is looked up in PATH.
 void check_command(const ExternalScorerSpec& spec, const std::string& where) {
   refuse_unless(!spec.command.empty() && !spec.command[0].empty(), "names no program", where);
   for (const auto& word : spec.command) {
@@ -93,12 +92,13 @@ void read_environment(Fields& fields, ExternalScorerSpec& spec) {
     const bool plain =
         !name.empty() && name.find('=') == std::string::npos && name.find('\0') == std::string::npos;
     refuse_unless(plain && value.find('\0') == std::string::npos,
-                  fmt::format("{} cannot stand in an environment", in_quotes(name)), environment.where());
+                  fmt::format("{} is not a valid environment variable", in_quotes(name)),
+                  environment.where());
     spec.environment[name] = value;
   }
 }
 
-/// What is wrong with a file, gathered so that all of it is said at once.
+/// The errors of a file, collected to be reported at once.
 class Faults {
  public:
   void collect(const std::function<void()>& read) {
@@ -160,7 +160,7 @@ ExternalScorerSpec read_external_scorer(const fs::path& given) {
   faults.collect([&] {
     const auto letters = kSmall + kCapital + kDigits;
     refuse_unless(is_made_of(spec.name, letters, letters + "-_."),
-                  "the name of its folder is no name for a scorer", where,
+                  "invalid scorer name (taken from the folder name)", where,
                   "letters, digits, -, _ and ., with a letter or digit first");
   });
   faults.collect([&] {

@@ -17,7 +17,7 @@ std::unique_ptr<Scorer> open_planned(const ScorerSetup& setup, const std::filesy
 /// The profile that the job was planned with.
 std::string planned_profile(const ScorerSetup& setup);
 
-/// Where a job is told how a scorer was planned, in messages.
+/// The place of a scorer's plan in the job's file, for messages.
 std::string planned_where(const ScorerSetup& setup);
 
 }  // namespace harness

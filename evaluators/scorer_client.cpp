@@ -23,12 +23,12 @@ using std::chrono::milliseconds;
 constexpr int kStartAttempts = 3;
 constexpr const char* kClosed = "the scorer was closed before it answered";
 
-/// The pool is being closed while a child starts; nobody is left to hear of it.
+/// Thrown where the pool is closed while a child starts.
 struct Stopped {};
 
 constexpr std::size_t kIdDigits = 15, kTellingDigits = 5;
 
-/// An id that no scorer knows before it was asked. Every language's numbers hold 15 digits exactly, also
+/// An id that no scorer can know before its request. Every language's numbers hold 15 digits exactly, also
 /// where they are doubles; and all ids are equally long, so that places in a line do not depend on them.
 std::uint64_t unguessable_id() {
   std::random_device source;
@@ -60,7 +60,7 @@ ScorerAnswer failed(std::string reason, bool cost_a_process = true) {
   return answer;
 }
 
-/// Marks the reasons of an answer that says "lasting": true.
+/// Marks the reasons of an answer with "lasting": true.
 void mark_lasting(const std::string& line, ScorerAnswer& answer) {
   const auto value = Json::parse(line, nullptr, false);  // not one with NaN, which a reason is not
   const auto lasting = value.is_object() ? value.value("lasting", Json(false)) : Json(false);
@@ -71,7 +71,7 @@ void mark_lasting(const std::string& line, ScorerAnswer& answer) {
 }
 
 /// Blocks every signal in this thread and those it starts: signals belong to the main program, and a write to
-/// a dead child shall fail with EPIPE instead of ending us.
+/// a dead child then returns EPIPE.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -190,12 +190,12 @@ void ScorerPool::answer(Task& task, Child& child) {
 
 /// Leaves no child where it failed: the next image starts one.
 ScorerAnswer ScorerPool::answer_of(const Task& task, Child& child) {
-  if (child && child->has_spoken_or_ended()) discard(child);
+  if (child && child->has_output_or_ended()) discard(child);
   if (!child) child = start_child();
   bool is_late = false;
   auto result = exchange(task, *child, is_late);
   // A child that has answered before may have failed on account of that: a second answer, or one to a
-  // request that it expected, or an exit. Whether we saw it in time is chance, so the image is sent anew.
+  // request that it expected, or an exit. Whether we saw it in time is chance, so the image is sent again.
   if (result.cost_a_process && !is_late && child->has_answered) {
     discard(child);
     child = start_child();
@@ -234,7 +234,7 @@ ScorerAnswer ScorerPool::asked(const ScorerRequest& request, const Image& image,
   const auto deadline = std::chrono::steady_clock::now() + milliseconds(settings_.deadline_ms);
   std::string line;
   Exchange state = send(request, image, child, deadline);
-  // A child that refuses the image may close its input and still have said why.
+  // A child that refuses the image may close its input and still have sent the reason.
   if (state == Exchange::kDone || state == Exchange::kEnded) state = child.read_line(line, deadline);
   is_late = state == Exchange::kLate;
   if (state != Exchange::kDone) return failed(reason_for(state, child, settings_.deadline_ms));

@@ -44,7 +44,7 @@ class ScorerPool {
   ScorerPool(const ScorerPool&) = delete;
   ScorerPool& operator=(const ScorerPool&) = delete;
 
-  /// What the scorer said about itself; every child said the same.
+  /// The scorer's description of itself; every child sent the same.
   const ScorerHello& hello() const { return *hello_; }
 
   /// Thread-safe. The future throws Error if, meanwhile, the scorer could not be started

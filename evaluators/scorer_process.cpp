@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kLongestLine = 1u << 20;
 constexpr std::size_t kShownLine = 300;
-/// Of a confined one more, as all that it left behind ends with it.
+/// Longer for a confined one, as all processes that it started end with it.
 constexpr milliseconds kGrace{500}, kConfinedGrace{3000};
 
 }  // namespace
@@ -57,7 +57,8 @@ Exchange ScorerProcess::wait_for(int fd, short events, Deadline deadline) {
     if (watched[2].revents != 0) take_messages();
     if (watched[0].revents != 0) return Exchange::kDone;
     if (watched[3].revents == 0) continue;
-    // It has ended. What it wrote before is there by now; a pipe that is still open is held by somebody else.
+    // It has ended. What it wrote before is there by now; a pipe that is still open is held by another
+    // process.
     return ::poll(watched, 1, 0) > 0 ? Exchange::kDone : Exchange::kEnded;
   }
 }
@@ -120,7 +121,7 @@ Exchange ScorerProcess::read_line(std::string& line, Deadline deadline) {
   }
 }
 
-bool ScorerProcess::has_spoken_or_ended() {
+bool ScorerProcess::has_output_or_ended() {
   pollfd watched{process_.out.get(), POLLIN, 0};
   return !buffer_.empty() || ::poll(&watched, 1, 0) != 0 || process_.has_ended();
 }

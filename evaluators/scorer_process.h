@@ -24,11 +24,11 @@ enum class Exchange {
   kStopped   ///< the stop descriptor became readable
 };
 
-/// A program in a process group of its own that is spoken with line by line, within deadlines. Not
+/// A program in a process group of its own that exchanges lines with us, within deadlines. Not
 /// thread-safe. The calling thread must have SIGPIPE blocked when it writes.
 class ScorerProcess {
  public:
-  /// stop_fd: a descriptor that becomes readable when waiting shall end at once. Throws Error naming the
+  /// stop_fd: a descriptor that becomes readable when waiting must end at once. Throws Error naming the
   /// program if it cannot be started.
   ScorerProcess(const ScorerPoolSettings& settings, int stop_fd);
 
@@ -40,15 +40,15 @@ class ScorerProcess {
   /// The next line, without its newline.
   Exchange read_line(std::string& line, Deadline deadline);
 
-  /// True if it has said something unasked, or has ended, since the last line was read.
-  bool has_spoken_or_ended();
+  /// True if it has written unrequested output, or has ended, since the last line was read.
+  bool has_output_or_ended();
 
   /// Ends it at once.
   void kill();
 
-  /// Ends it (killing it if it does not end within a moment) and says how it went: "ended with status 2WHEN",
-  /// "ended by signal 11 (Segmentation fault)WHEN"; of a confined one that wrote messages with `; its last
-  /// message was "..."`, of a script whose first line is at fault with what mends it.
+  /// Ends it (killing it if it does not end within a moment) and describes how it ended: "ended with status
+  /// 2WHEN", "ended by signal 11 (Segmentation fault)WHEN"; of a confined one that wrote messages with `; its
+  /// last message was "..."`, of a script whose first line is at fault with what mends it.
   std::string how_it_ended(const std::string& when = {});
 
   std::set<std::uint64_t> ids;  ///< of the requests that it was sent

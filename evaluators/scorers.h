@@ -14,7 +14,7 @@ class Scorers {
  public:
   void add(const std::string& name, std::unique_ptr<Scorer> scorer);
 
-  /// nullptr for a name that is none of theirs.
+  /// nullptr for an unknown name.
   Scorer* find(const std::string& name) const;
 
   /// All metrics of an image of a prompt. The future may be waited for from any thread, and not longer than
@@ -27,10 +27,10 @@ class Scorers {
   /// Processes that had to be replaced.
   std::size_t replaced() const;
 
-  /// What a table shall say of scorers that were given up, a sentence or two for each.
+  /// Notes for a table on scorers that were given up, a sentence or two each.
   std::vector<std::string> notes() const;
 
-  /// What a job that goes on later has to know of those that failed: {name: Scorer::state}.
+  /// The state of failed scorers that a resumed job needs: {name: Scorer::state}.
   Json state() const;
   void restore(const Json& state, const std::string& where);
 

@@ -5,10 +5,8 @@
 
 #include "core/files.h"
 #include "core/streams.h"
-#include "embedded/pretrain_glyph.h"
+#include "embedded/pretrain_backbones.h"
 #include "embedded/pretrain_glyph_clip.h"
-#include "embedded/pretrain_glyph_flux.h"
-#include "embedded/pretrain_shapes_flux.h"
 #include "worker/commands.h"
 
 namespace harness {

@@ -74,7 +74,7 @@ Json to_json(const GenevalRecord& record);
 std::string geneval_target(const GenevalRecord& record);
 /// The record as the benchmark's own files write it: equal records give equal bytes, without a newline.
 std::string geneval_line(const GenevalRecord& record);
-/// The record of a prompt and its target. Throws Error (where: `where`) for a target that is none.
+/// The record of a prompt and its target. Throws Error (where: `where`) for any other target.
 GenevalRecord record_of_target(const std::string& prompt, const std::string& target,
                                const std::string& where);
 

@@ -13,7 +13,7 @@
 namespace harness {
 namespace {
 
-/// Nothing where the target is no record's, such as a text to be read.
+/// Nothing where the target is not a record, such as a text to be read.
 std::optional<GenevalRecord> record_behind(const std::string& target) {
   constexpr std::size_t kLongest = 1 << 14;
   if (!target.starts_with("{") || target.size() > kLongest) return std::nullopt;

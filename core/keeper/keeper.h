@@ -2,7 +2,8 @@
 
 namespace harness {
 
-/// The program of this folder, and the descriptor at which it finds the socket of whoever started it.
+/// The program of this folder, and the descriptor at which it finds the socket of the process that started
+/// it.
 inline constexpr const char* kKeeperProgram = "harness-keeper";
 inline constexpr int kKeeperSocket = 3;
 

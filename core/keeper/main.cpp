@@ -1,11 +1,11 @@
-// harness-keeper PROGRAM ARGUMENT...: runs a program that nobody here has written, and ends with it
-// everything that it started. The program has our standard streams, environment and folder, and a process
+// harness-keeper PROGRAM ARGUMENT...: runs a program of another author, and ends with it everything that
+// it started. The program has our standard streams, environment and folder, and a process
 // group of its own. We end as it ended.
 //
-// Whoever starts us holds the other end of the socket at kKeeperSocket. An int comes out of it once: 0, or
-// the errno why the program could not be started. When that end is closed, which its owner's death does too,
-// the program and all its descendants are killed. Those whose parent is gone become our children, whatever
-// session, group or environment they chose: PR_SET_CHILD_SUBREAPER in prctl(2).
+// The process that starts us holds the other end of the socket at kKeeperSocket. An int comes out of it once:
+// 0, or the errno why the program could not be started. When that end is closed, which its owner's death does
+// too, the program and all its descendants are killed. Those whose parent is gone become our children,
+// whatever session, group or environment they chose: PR_SET_CHILD_SUBREAPER in prctl(2).
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ struct Program {
 std::vector<pid_t> children() {
   std::ifstream list("/proc/thread-self/children");
   if (list) return {std::istream_iterator<pid_t>(list), {}};
-  // A kernel without that file (CONFIG_PROC_CHILDREN): the parent's number stands behind the name, which may
+  // A kernel without that file (CONFIG_PROC_CHILDREN): the parent's number follows the name, which may
   // hold anything, in /proc/PID/stat.
   std::vector<pid_t> found;
   std::error_code error;
@@ -115,7 +115,7 @@ int start(char** command, Program& program) {
   return error;
 }
 
-/// SIGCHLD, and whatever would end us, as something to poll.
+/// A descriptor that can be polled for SIGCHLD and the signals that would end us.
 int signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -124,7 +124,7 @@ int signals() {
   return ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/// Until the program has ended, or shall.
+/// Blocks until the program exits or must be killed.
 void wait_for(Program& program, int signals) {
   pollfd watched[] = {{signals, POLLIN, 0}, {kKeeperSocket, POLLIN, 0}};
   while (!program.status) {

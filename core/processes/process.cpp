@@ -55,7 +55,7 @@ Descriptor keeper_socket(Descriptor& ours) {
   return Descriptor(ends[1]);
 }
 
-/// What a keeper says of its program's start: 0, or errno.
+/// The result of the program's start as its keeper reports it: 0, or errno.
 int start_error(int socket) {
   int error = 0;
   ssize_t count = 0;
@@ -83,7 +83,7 @@ std::vector<char*> c_strings(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-/// Of a program that a user names: why it does not start, as far as its file tells.
+/// Why a program that a user named does not start, as far as its file shows.
 Error cannot_start(const std::string& program, int error, const ProcessOptions& options) {
   const auto status = options.hint.empty() ? Status::kFailed : Status::kUsage;
   const auto file = program.find('/') == std::string::npos ? program_on_path(program).value_or(program)
@@ -142,7 +142,7 @@ struct SpawnPlan {
 
 std::string ExitStatus::text() const {
   if (signal != 0) return fmt::format("signal {} ({})", signal, ::strsignal(signal));
-  // As a shell, or srun, says it of a program that it has started.
+  // The form in which a shell or srun reports a program that was ended by a signal.
   constexpr int kSignalled = 128, kMostSignals = 64;
   if (code > kSignalled && code <= kSignalled + kMostSignals && code != 130)
     return fmt::format("exit status {} (signal {}, {})", code, code - kSignalled,
@@ -211,7 +211,7 @@ const ExitStatus& Process::wait() {
   siginfo_t info{};
   while (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
   }
-  // Its number is its group's as long as nobody has waited for it.
+  // Its process id stays its group's until it has been waited for.
   if (own_group_) ::kill(-pid_, SIGKILL);
   int raw = 0;
   while (::waitpid(pid_, &raw, 0) < 0 && errno == EINTR) {

@@ -30,7 +30,7 @@ struct ProcessOptions {
   std::map<std::string, std::string> environment = {};  ///< laid over ours
   int in = kOurs, out = kOurs, err = kOurs;             ///< a descriptor, kOurs or kPipe
   bool own_group = false;  ///< a process group of its own: a Ctrl-C at the terminal does not reach it
-  /// For programs that nobody here has written: it runs under a harness-keeper (keeper/main.cpp), so that
+  /// For programs of other authors: it runs under a harness-keeper (keeper/main.cpp), so that
   /// when it ends, or we do, so does every process that it started.
   bool confined = false;
   /// Of a program that a user names: what to do if it cannot be started, which then is an error of usage.

@@ -27,7 +27,7 @@ std::int64_t number_of(const Environment& environment, const std::string& name, 
   return *number;
 }
 
-/// Who says which process this is, and in what words.
+/// The variables by which a launcher numbers its processes.
 struct Launcher {
   const char *rank, *size, *local_rank;
 };
@@ -53,7 +53,7 @@ RankPlace place_by(const Launcher& launcher, const Environment& environment) {
   return place;
 }
 
-/// Where the processes of a step meet that nobody has told: on its first node, at a port of the step's own.
+/// The default rendezvous of a Slurm step: its first node, at a port of the step's own.
 void meet_at_step(const Environment& environment, RankPlace& place) {
   constexpr std::int64_t kFirstPort = 15000, kPorts = 20000, kStepsApart = 97, kMany = 1LL << 40;
   const auto nodes = environment("SLURM_STEP_NODELIST");

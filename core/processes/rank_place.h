@@ -22,10 +22,10 @@ struct RankPlace {
 /// A variable of the environment; empty: it is not set.
 using Environment = std::function<std::string(const std::string& name)>;
 
-/// As torchrun says it (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT), or srun (SLURM_PROCID,
-/// SLURM_STEP_NUM_TASKS), or mpirun (OMPI_COMM_WORLD_...); alone where nobody says anything. srun's processes
+/// As set by torchrun (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT), or srun (SLURM_PROCID,
+/// SLURM_STEP_NUM_TASKS), or mpirun (OMPI_COMM_WORLD_...); alone where none of them is set. srun's processes
 /// meet on the first node of their step, at a port of the step's own, unless MASTER_ADDR or MASTER_PORT is
-/// set. Throws Error where one of the variables is missing, is no number, or contradicts another.
+/// set. Throws Error where one of the variables is missing, not a number, or contradicts another.
 RankPlace rank_place(const Environment& environment);
 RankPlace rank_place();  ///< of this process
 

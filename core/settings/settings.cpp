@@ -150,7 +150,7 @@ void Settings::finish() const {
   for (const auto& name : given_) {
     if (read_.contains(name)) continue;
     const auto setting = std::ranges::find(known_, name, &Setting::name);
-    fail(name, "is given but not used with the other settings as they are",
+    fail(name, "has no effect with the current settings",
          fmt::format("leave it out, or give it to the methods alone that use it (--set METHOD.{}=VALUE){}{}",
                      name, setting->help.empty() ? "" : "; it is: ", setting->help));
   }

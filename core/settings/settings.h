@@ -53,7 +53,7 @@ Json checked(const Setting& setting, const Json& value, const std::string& where
 /// nothing is an error, and what was in effect, so that it can be stored.
 class Settings {
  public:
-  /// `given` is an object {name: value}; null stands for "not given". Throws Error, with `where` as its
+  /// `given` is an object {name: value}; null means "not given". Throws Error, with `where` as its
   /// place, for an unknown name (with the nearest known one) and as `checked`.
   Settings(std::vector<Setting> known, const Json& given, std::string where);
 

@@ -75,14 +75,14 @@ bool is_one_of(const std::string& word, const std::set<std::string>& words) {
   return words.contains(word);
 }
 
-bool says_nothing(const std::string& value) {
+bool is_null_text(const std::string& value) {
   return is_one_of(value, {"", "None", "none", "null"});
 }
 
 /// By its name, or in the header itself any number whose name speaks of alpha; conv_alpha is that of
 /// convolutions, which no adapter has here.
 bool is_alpha(const Statement& one) {
-  if (says_nothing(one.value)) return false;
+  if (is_null_text(one.value)) return false;
   if (kPatterns.contains(one.leaf)) return false;
   if (kAlphas.contains(one.leaf)) return true;
   return one.is_of_header && one.leaf.find("alpha") != std::string::npos && one.leaf != "conv_alpha" &&
@@ -118,7 +118,8 @@ std::optional<Statement> alpha_of(const std::vector<Statement>& statements, cons
     if (!is_alpha(one)) continue;
     const auto alpha = number_of(one.value);
     if (!alpha || !std::isfinite(*alpha) || *alpha <= 0)
-      throw Error(fmt::format("its header names {}, which is no number above 0", shown(one)), where, kHint);
+      throw Error(fmt::format("its header names {}, which is not a number above 0", shown(one)), where,
+                  kHint);
     if (found && number_of(found->value) != alpha)
       throw Error(fmt::format("its header names {} and {}: which one counts?", shown(*found), shown(one)),
                   where, kHint);
@@ -161,7 +162,7 @@ std::optional<HeaderScale> deciding_header_scale(const SafetensorsFile& file, co
                               scale, alpha ? "alpha" : "matrices, which have no alpha"),
                   where, kHint);
     }
-    if (kPatterns.contains(one.leaf) && one.value != "{}" && !says_nothing(one.value))
+    if (kPatterns.contains(one.leaf) && one.value != "{}" && !is_null_text(one.value))
       throw Error(fmt::format("its header names {}, which is not read there", shown(one)), where, kHint);
     if (!alpha || !is_rank(one)) continue;
     if (number_of(one.value) != rank || shapes.ranks.size() > 1) {

@@ -14,7 +14,7 @@ namespace harness {
 /// The metadata key of diffusers' files that holds a whole configuration.
 inline constexpr auto kDiffusersMetadata = "lora_adapter_metadata";
 
-/// What a header says of it.
+/// The scale that a header states.
 struct HeaderScale {
   std::string key;  ///< the name of alpha there: "lora_alpha"
   double alpha = 0;
@@ -23,10 +23,10 @@ struct HeaderScale {
 
 /// What decides about the scale of a file's updates: nothing where its alpha tensors or kDiffusersMetadata
 /// do, where the header says nothing, and where the scale is 1. Throws Error (with `where`) for an alpha that
-/// is no number above 0, several that differ, and ranks that are not those of the matrices.
+/// is not a number above 0, several that differ, and ranks that are not those of the matrices.
 std::optional<HeaderScale> deciding_header_scale(const SafetensorsFile& file, const std::string& where);
 
-/// Throws Error (with `where`) if the header names an alpha that is none of those that count.
+/// Throws Error (with `where`) if the header names an alpha that differs from all those that count.
 void expect_header_agrees(const SafetensorsFile& file, const std::vector<double>& alphas,
                           const std::string& where);
 

@@ -17,7 +17,7 @@ constexpr auto kFetchAgain = "index and shards are not of one model; fetch the f
 
 using ShardIndex = std::map<std::string, std::string>;  ///< tensor -> file beside the index
 
-/// Whether anything stands there, a dangling link too; what cannot be asked is left to the one who opens it.
+/// Whether the path exists, a dangling link included; other failures are left to the open that follows.
 bool is_present(const fs::path& path) {
   std::error_code unknown;
   return fs::symlink_status(path, unknown).type() != fs::file_type::not_found;
@@ -47,7 +47,7 @@ ShardIndex read_index(const fs::path& file) {
   return index;
 }
 
-/// What stands in a shard is what the index puts there.
+/// Throws Error unless a shard holds exactly the tensors that the index puts into it.
 void check_shard(const std::string& shard, const SafetensorsFile& file, const ShardIndex& index,
                  const std::string& where) {
   for (const auto& [name, _] : file.tensors()) {

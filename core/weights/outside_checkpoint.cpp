@@ -65,7 +65,7 @@ constexpr std::array<Layout, 4> kLayouts = {
      {OutsideForm::kDiffusers, nullptr, "pytorch_lora_weights"},
      {OutsideForm::kTransformer, "config.json", "diffusion_pytorch_model"}}};
 
-/// What lies in a folder itself.
+/// The checkpoints directly in a folder.
 std::vector<OutsideCheckpoint> found_in(const fs::path& folder) {
   std::vector<OutsideCheckpoint> found;
   for (const auto& [form, first, stem] : kLayouts) {
@@ -158,7 +158,7 @@ std::string pattern_below(const fs::path& folder, int levels = 3) {
   return {};
 }
 
-/// The checkpoint of a folder that is none itself.
+/// Throws the Error for a folder without a checkpoint.
 [[noreturn]] void refuse_folder(const fs::path& place) {
   if (const auto all = pattern_below(place); !all.empty())
     throw Error("holds several checkpoints", place.string(),
@@ -267,7 +267,7 @@ OutsideCheckpoint find_outside_checkpoint(const fs::path& place) {
     if (place.extension() == kSafetensors)
       return {.form = OutsideForm::kDiffusers, .folder = place, .files = {}};
     refuse_pickle(place);
-    throw Error("is no .safetensors file", place.string(), kForms);
+    throw Error("is not a .safetensors file", place.string(), kForms);
   }
   if (!is_folder(place)) throw Error("is not there", place.string(), kForms);
   if (auto found = found_below(place); !found.empty()) {

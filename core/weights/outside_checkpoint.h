@@ -29,7 +29,7 @@ struct OutsideCheckpoint {
   std::string checksum_of_files() const;
 };
 
-/// What lies at a path: a file, or a folder that holds it, directly or in a subfolder lora, adapter or
+/// The checkpoint at a path: a file, or a folder that holds it, directly or in a subfolder lora, adapter or
 /// transformer. Throws Error with the place for nothing, for several of them (with how they are named all at
 /// once), and for pickled weights.
 OutsideCheckpoint find_outside_checkpoint(const std::filesystem::path& place);

@@ -64,7 +64,7 @@ TensorEntry read_entry(const Json& value, const std::string& where) {
   const auto offsets = fields.required<std::vector<std::uint64_t>>("data_offsets");
   fields.finish();
   if (offsets.size() != 2 || offsets[1] < offsets[0])
-    throw Error("data_offsets is not a begin and an end behind it", where);
+    throw Error("data_offsets must be [begin, end] with begin <= end", where);
   const TensorEntry entry{.dtype = dtype, .shape = shape, .begin = offsets[0], .end = offsets[1]};
   if (const auto needed = size_of(shape, dtype, where); entry.size() != needed)
     throw Error(fmt::format("holds {} bytes, but its shape and dtype need {}", entry.size(), needed), where);
@@ -106,7 +106,7 @@ void check_layout(const std::map<std::string, TensorEntry>& tensors, std::uint64
     throw Error(fmt::format("{} bytes follow the last tensor", data_size - expected), where);
 }
 
-/// A pipe that nobody writes to would make us wait.
+/// Opening a pipe without a writer would block.
 OpenFile open_weights(const std::filesystem::path& path) {
   std::error_code unknown;
   if (std::filesystem::is_fifo(path, unknown)) throw Error("is a pipe, not a file", path.string());
@@ -148,7 +148,7 @@ std::string SafetensorsFile::read_header() {
                 "run `git lfs pull` in its folder, or download the file itself");
   }
   if (size_ < kPrefix)
-    throw Error(fmt::format("is no safetensors file: {} bytes, and at least 8 are needed", size_), where_);
+    throw Error(fmt::format("is not a safetensors file: {} bytes, and at least 8 are needed", size_), where_);
   std::uint64_t length = 0;
   std::memcpy(&length, begin.data(), kPrefix);
   if (length > kMaxHeader) {

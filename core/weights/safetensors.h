@@ -17,7 +17,7 @@ enum class Dtype { kBool, kU8, kI8, kI16, kI32, kI64, kF16, kBF16, kF32, kF64 };
 std::size_t dtype_size(Dtype dtype);  ///< bytes
 const char* dtype_name(Dtype dtype);
 
-/// What a header says of one tensor.
+/// The header's entry for one tensor.
 struct TensorEntry {
   Dtype dtype = Dtype::kF32;
   std::vector<std::int64_t> shape;                    ///< row-major; [] is a scalar, an extent may be 0

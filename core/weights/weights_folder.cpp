@@ -29,7 +29,7 @@ bool is_weights_file(const std::string& name, std::string_view stem) {
 }
 
 /// Files that a model is read from: weights named by a stem, configurations, a tokenizer's texts. Published
-/// folders also hold the same weights in other precisions (model.fp16.safetensors), which nobody reads.
+/// folders also hold the same weights in other precisions (model.fp16.safetensors), which are not read.
 bool is_model_file(const fs::directory_entry& entry, std::initializer_list<std::string_view> stems) {
   if (!entry.is_regular_file()) return false;
   const auto name = entry.path().filename();
@@ -92,8 +92,7 @@ std::vector<fs::path> model_files(const fs::path& folder) {
   }
   if (fs::exists(folder / kIndexFile)) {
     for (const auto& entry : fs::directory_iterator(folder)) {
-      const bool is_weights =
-          entry.path().extension() == ".safetensors";  // of all parts in one: nobody reads it
+      const bool is_weights = entry.path().extension() == ".safetensors";  // of all parts in one: not read
       if (is_pipeline_file(entry) && !is_weights) files.push_back(entry.path().filename());
     }
   }

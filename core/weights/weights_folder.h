@@ -11,7 +11,7 @@ namespace harness {
 /// the same weights in other precisions among them. Throws Error for a folder without weights.
 std::vector<std::filesystem::path> model_files(const std::filesystem::path& folder);
 
-/// Those of one model as transformers saves it, which lie in the folder itself; empty where there are none.
+/// Those of one model as transformers saves it, which are in the folder itself; empty where there are none.
 std::vector<std::filesystem::path> single_model_files(const std::filesystem::path& folder);
 
 /// Those of several models, each in a subfolder, relative to the folder above. Throws Error naming a

@@ -11,10 +11,10 @@ namespace harness {
 // of datasets/geneval_generator.h. It reads the prompt alone, never a target.
 inline constexpr std::size_t kShapesPlaces = 16;
 
-/// All words in the order of their ids from 1 on; 0 is no word.
+/// All words in the order of their ids from 1 on; 0 means no word.
 const std::vector<std::string>& shapes_vocabulary_words();
 
-/// Of what a prompt begins with: photo, picture, drawing or image, or none of them; 0 is no prompt.
+/// Of what a prompt begins with: photo, picture, drawing or image, or none of them; 0 means no prompt.
 inline constexpr std::int64_t kShapesStyles = 6;
 
 struct ShapesText {

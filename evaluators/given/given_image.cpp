@@ -21,7 +21,7 @@ constexpr std::string_view kPng = "\x89PNG\r\n\x1a\n", kJpeg = "\xFF\xD8\xFF";
 constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOtherForms = {
     {{"GIF8", "GIF"}, {"RIFF", "WebP"}, {"BM", "BMP"}, {"II*", "TIFF"}, {"MM", "TIFF"}}};
 
-/// What a PNG's chunks say of it, wherever they are.
+/// Facts from a PNG's chunks, wherever they are.
 struct PngFacts {
   int bits = 8;
   bool is_animated = false, is_rotated = false;

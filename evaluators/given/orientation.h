@@ -15,7 +15,7 @@ std::optional<std::uint32_t> orientation_of_exif(std::string_view exif);
 /// The same of XMP data (tiff:Orientation).
 std::optional<std::uint32_t> orientation_of_xmp(std::string_view xmp);
 
-/// What a chunk of a PNG says of it: eXIf, or a text that holds Exif or XMP as ImageMagick and Adobe write
+/// The orientation in a chunk of a PNG: eXIf, or a text that holds Exif or XMP as ImageMagick and Adobe write
 /// them.
 std::optional<std::uint32_t> orientation_of_chunk(std::string_view type, std::string_view body);
 

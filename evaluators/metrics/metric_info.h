@@ -32,7 +32,7 @@ Json metrics_json(const std::vector<MetricInfo>& metrics);
 /// and an impossible value.
 MetricInfo read_metric_info(const std::string& name, Fields fields);
 
-/// What registry.json says of a metric: metric_json, with "restates" and "perfect" where they are set.
+/// A metric's entry in registry.json: metric_json, with "restates" and "perfect" where they are set.
 Json declared_metric_json(const MetricInfo& metric);
 MetricInfo read_declared_metric(Fields fields);
 

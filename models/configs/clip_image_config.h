@@ -29,7 +29,7 @@ struct ClipImageConfig {
   std::array<double, 3> mean{0.48145466, 0.4578275, 0.40821073};
   std::array<double, 3> std{0.26862954, 0.26130258, 0.27577711};
 
-  /// The size of every processed image, if the settings alone say it.
+  /// The size of every processed image, if it follows from the settings alone.
   std::optional<ImageSize> output_size() const;
 
   /// A preprocessor_config.json of any age. Throws Error at a flag or value that is not implemented.

@@ -33,7 +33,7 @@ constexpr auto kQuietKeys =
     "clean_up_tokenization_spaces errors model_input_names pad_to_multiple_of pad_token_type_id "
     "default_to_square do_convert_rgb image_seq_length";
 
-/// Beginnings of the words of a name that speak of a computation.
+/// First letters of the words by which a key names part of a computation.
 constexpr auto kComputing =
     "act alibi alpha atten attn auto beta bias block causal channel clip concat conv crop cross depth dim do "
     "double down dual embd embed eps expert factor feed ff flip frequenc gate gating gelu group guidance head "
@@ -54,14 +54,14 @@ bool is_quiet(const std::string& key) {
   return std::ranges::any_of(patterns, [&key](const auto& pattern) { return matches(pattern, key); });
 }
 
-bool speaks_of_computation(const std::string& key) {
+bool names_a_computation(const std::string& key) {
   const auto stems = split(kComputing, ' ');
   return std::ranges::any_of(split(key, '_'), [&stems](const std::string& word) {
     return std::ranges::any_of(stems, [&word](const auto& stem) { return word.starts_with(stem); });
   });
 }
 
-bool switches_nothing_on(const Json& value) {
+bool is_disabled_value(const Json& value) {
   return value == Json(false) || (value.is_structured() && value.empty());
 }
 
@@ -140,11 +140,11 @@ void ConfigFields::finish() const {
   for (const auto& key : unread()) {
     const Json& value = raw().at(key);
     if (value.is_null() || is_quiet(key)) continue;
-    if (key == "quantization_config" && !switches_nothing_on(value)) {
+    if (key == "quantization_config" && !is_disabled_value(value)) {
       fail(key, "is set: quantised weights are not implemented",
            "give the model's folder in bfloat16, float16 or float32");
     }
-    if (nearest(key, asked_for()) || (!switches_nothing_on(value) && speaks_of_computation(key)))
+    if (nearest(key, asked_for()) || (!is_disabled_value(value) && names_a_computation(key)))
       fail_unknown(key);
     if (ignored.size() <= kShown) ignored.push_back(ignored.size() < kShown ? in_quotes(key) : "...");
   }

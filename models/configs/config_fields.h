@@ -25,16 +25,16 @@ struct ConfigInteger {
 };
 
 /// Reads one JSON file of a model folder: every value is checked as it is read, and every Error names the
-/// file and the field. A key that nobody reads is judged by `finish`:
+/// file and the field. A key that is not read is judged by `finish`:
 ///
 /// - null means "not set". So do the keys that public releases carry and no result depends on (kQuietKeys:
-///   where the file comes from, training, generation). Nothing is said of these.
+///   where the file comes from, training, generation). These are silent.
 /// - A name close to one that is read is a misspelling: Error.
 /// - false, [] and {} switch nothing on: a feature that this build does not know it does not compute either.
 ///   (Switched off for good are features that bring weights; those are checked name by name.) Warning.
 /// - A name with a word of what is computed (kComputing: attention, norm, scale, rope, quantization ...) may
 ///   change a result: Error.
-/// - Any other is a warning. Warnings are told on standard error, once a file.
+/// - Any other is a warning. Warnings go to standard error, once per file.
 class ConfigFields : public Fields {
  public:
   using Fields::Fields;

@@ -38,7 +38,7 @@ struct Mask2FormerConfig {
   std::int64_t num_attention_heads = 8;
   std::int64_t num_queries = 100;
   std::vector<std::string> labels;  ///< class names by label; "no object" is one more
-  /// The framework that trained the weights, as the converter marked them: "mmdetection"; empty: not said.
+  /// The framework that trained the weights, as the converter marked them: "mmdetection"; empty: not stated.
   std::string framework;
 
   std::int64_t classes() const { return static_cast<std::int64_t>(labels.size()); }

@@ -100,7 +100,7 @@ Tensor allowed_places(const Tensor& logits) {
 
 }  // namespace
 
-/// What stands under `model.transformer_module.` in a checkpoint.
+/// The weights under `model.transformer_module.` in a checkpoint.
 class MaskedDecoder : public torch::nn::Module {
  public:
   explicit MaskedDecoder(const Mask2FormerConfig& config) {

@@ -8,7 +8,7 @@
 
 namespace harness {
 
-/// What the text encoders tell the velocity network: tokens and one pooled vector a prompt.
+/// The output of the text encoders for the velocity network: tokens and one pooled vector per prompt.
 struct TextCondition {
   torch::Tensor text;    ///< [B,S,joint width]
   torch::Tensor pooled;  ///< [B,pooled width]

@@ -19,7 +19,7 @@ struct ClipTextOutput {
   torch::Tensor text_embeds;        ///< [B,P], pooled and projected; undefined without a projection
 };
 
-/// The text tower of CLIP: what stands under `text_model.` in a checkpoint. Every position sees itself and
+/// The text tower of CLIP: the weights under `text_model.` in a checkpoint. Every position sees itself and
 /// those before it, padding included. The end token is the first eos_token_id of a row, or position 0 if it
 /// has none; with eos_token_id 2, the first of the row's largest id.
 class ClipTextTowerImpl : public torch::nn::Module {

@@ -13,7 +13,7 @@ class ClipVisionEmbeddings;  // models/encoders/clip_vision_model.cpp
 
 // B images of image_size S, C = hidden_size.
 
-/// The image tower of CLIP: what stands under `vision_model.` in a checkpoint.
+/// The image tower of CLIP: the weights under `vision_model.` in a checkpoint.
 class ClipVisionTowerImpl : public torch::nn::Module {
  public:
   explicit ClipVisionTowerImpl(const ClipVisionConfig& config);

@@ -50,7 +50,7 @@ void BusyTime::end() noexcept {
   if (--open_ > 0) return;
   try {
     ended_.push_back({.begin = std::move(begin_), .end = make_mark_()});
-  } catch (const std::exception&) {  // a device that fails says so in its next call
+  } catch (const std::exception&) {  // a failed device reports it in its next call
   }
 }
 

@@ -11,7 +11,7 @@ const char* begin_capture(void* stream);
 /// Ends that: `graph` can then be launched. Null where nothing could be made of it.
 const char* end_capture(void* stream, void** graph);
 
-/// Runs it behind what the stream has to do.
+/// Runs it after the work queued on the stream.
 const char* launch_graph(void* graph, void* stream);
 
 void free_graph(void* graph);

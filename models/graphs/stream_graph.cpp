@@ -124,7 +124,7 @@ BesideTheStream::BesideTheStream(torch::Device device) : device_(with_index(devi
 BesideTheStream::~BesideTheStream() {
   try {
     gpus().synchronizeDevice(device_.index());
-  } catch (const std::exception&) {  // the next call of the device says it again
+  } catch (const std::exception&) {  // the device's next call reports it again
   }
 }
 

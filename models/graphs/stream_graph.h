@@ -19,7 +19,7 @@ class StreamGraph {
   StreamGraph(const StreamGraph&) = delete;
   StreamGraph& operator=(const StreamGraph&) = delete;
 
-  /// Runs it behind what the device's present stream has to do.
+  /// Runs it after the work queued on the device's present stream.
   void launch() const;
 
  private:

@@ -30,7 +30,7 @@ torch::Tensor sent(const torch::Tensor& of_host, const torch::TensorOptions& opt
 /// this build fuses the networks' blocks. Throws as open_device does.
 std::string device_identity(const std::string& name);
 
-/// The same as it stands in a job's identity: "cpu" for every CPU.
+/// The same as in a job's identity: "cpu" for every CPU.
 std::string planned_device(const std::string& name);
 
 }  // namespace harness

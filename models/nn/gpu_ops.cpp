@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "models/nn/gpu_kernels.h"
+#include "models/cuda/gpu_kernels.h"
 #include "models/nn/kernel_device.h"
 
 namespace harness::gpu {
@@ -32,7 +32,7 @@ kernels::GpuLaunch launch_for(const Tensor& x) {
 }
 
 void check(const char* failure) {
-  check_launch(failure, "models/nn/gpu_kernels.cu");
+  check_launch(failure, "models/cuda");
 }
 
 /// Whether every row (all but the last dimension) starts where a thread may read 16 bytes.

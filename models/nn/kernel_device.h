@@ -39,10 +39,10 @@ inline void* kernel_stream(const torch::Tensor& x) {
 }
 #endif
 
-/// Throws Error where a launch failed; `file` holds the kernel.
-inline void check_launch(const char* failure, const char* file) {
+/// Throws Error where a launch failed; `place`: the file or folder of the kernel.
+inline void check_launch(const char* failure, const char* place) {
   if (failure == nullptr) return;
-  throw Error(fmt::format("a CUDA kernel could not be launched: {}", failure), file,
+  throw Error(fmt::format("a CUDA kernel could not be launched: {}", failure), place,
               "where the GPU is none of those that the kernels were compiled for, configure with "
               "cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=native",
               Status::kFailed);

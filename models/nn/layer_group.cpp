@@ -18,7 +18,7 @@ struct LayerGroup::Stack {
 
 namespace {
 
-/// Whether `parts` lie in `whole`, one behind the other.
+/// Whether `parts` are in `whole`, one after the other.
 bool is_made_of(const Tensor& whole, const std::vector<Tensor>& parts) {
   if (!whole.defined() || whole.scalar_type() != parts.front().scalar_type()) return false;
   const auto* at = static_cast<const char*>(whole.const_data_ptr());
@@ -65,7 +65,7 @@ bool LayerGroup::are_joined() const {
   });
 }
 
-/// Made anew where layers have got other tensors since.
+/// Made again where layers have got other tensors since.
 StackedWeights LayerGroup::stacked() {
   std::vector<Tensor> weights, biases;
   for (const auto& layer : std::span(layers_).first(joined_)) {

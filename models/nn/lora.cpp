@@ -43,7 +43,7 @@ void check_target(const NamedModules& modules, const std::string& target, const 
   for (const auto& item : modules) {
     if (!matches(item.key(), target)) continue;
     if (!std::dynamic_pointer_cast<DenseImpl>(item.value())) {
-      throw Error(fmt::format("target {} matches {}, which is no linear layer", in_quotes(target),
+      throw Error(fmt::format("target {} matches {}, which is not a linear layer", in_quotes(target),
                               in_quotes(item.key())),
                   where);
     }

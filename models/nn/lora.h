@@ -19,7 +19,7 @@ namespace harness {
 class LoraAdapter {
  public:
   /// Attaches to the Dense layers of `model` that the configuration names, in the order of its modules.
-  /// Throws Error (with `where`) at a target that matches nothing, or something that is no Dense.
+  /// Throws Error (with `where`) at a target that matches nothing, or a layer that is not a Dense.
   LoraAdapter(torch::nn::Module& model, LoraConfig config, const std::string& where);
   ~LoraAdapter();
   LoraAdapter(const LoraAdapter&) = delete;

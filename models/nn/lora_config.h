@@ -29,7 +29,7 @@ struct LoraConfig {
   /// Throws Error (with `where`) for a rank below 1, an alpha that is not finite and above 0, and no targets.
   void check(const std::string& where) const;
 
-  /// What a folder with adapter_config.json says; nothing if it has none. Throws as from_json does.
+  /// The configuration in a folder's adapter_config.json; nothing if it has none. Throws as from_json does.
   static std::optional<LoraConfig> of_folder(const std::filesystem::path& folder);
 
   /// Reads adapter_config.json. Throws Error at a field that is not at its neutral value and that plain LoRA

@@ -32,7 +32,7 @@ std::string without_prefix(const std::string& key, std::string_view prefix) {
 
 double read_alpha(const SafetensorsFile& file, const std::string& key, const std::string& where) {
   const auto tensor = read_tensor(file, key);
-  if (tensor.numel() != 1) throw Error(fmt::format("{} is no number", in_quotes(key)), where);
+  if (tensor.numel() != 1) throw Error(fmt::format("{} is not a number", in_quotes(key)), where);
   return tensor.to(torch::kFloat64).item<double>();
 }
 
@@ -68,7 +68,7 @@ std::map<std::string, T> pattern_of(const std::vector<std::string>& layers, cons
   return pattern;
 }
 
-/// What the tensors say where a file has no metadata.
+/// The configuration that the tensors imply where a file has no metadata.
 LoraConfig config_of_tensors(const SafetensorsFile& file, const Naming& naming, const std::string& where) {
   std::vector<std::string> layers;
   std::vector<std::int64_t> ranks;
@@ -117,7 +117,7 @@ LoraConfig config_of_tensors(const SafetensorsFile& file, const Naming& naming, 
 /// The configuration that diffusers puts in a file's metadata, its keys prefixed as the tensors' names are.
 LoraConfig config_of_metadata(const std::string& text, const std::string& prefix, const std::string& where) {
   const auto document = parse_json(text, where);
-  if (!document.is_object()) throw Error("is no object", where);
+  if (!document.is_object()) throw Error("is not an object", where);
   Json own = Json::object();
   for (const auto& [key, value] : document.items()) {
     if (!key.starts_with(prefix)) {

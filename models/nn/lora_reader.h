@@ -32,7 +32,7 @@ struct LoraFiles {
 /// An adapter that stays in its files, to be read one layer at a time: as load_lora would read it.
 class LoraReader {
  public:
-  /// Reads what says names, shapes and scales, and holds it against the network. Throws as load_lora.
+  /// Reads names, shapes and scales, and checks them against the network. Throws as load_lora.
   LoraReader(const std::filesystem::path& place, torch::nn::Module& model);
   /// The same of a checkpoint of this project, whose matrices are in STEM.safetensors.
   LoraReader(const std::filesystem::path& checkpoint, const std::string& stem, torch::nn::Module& model);

@@ -58,7 +58,7 @@ LayerPattern::LayerPattern(const std::string& key, const std::string& where) {
   } catch (const std::regex_error&) {
   }
   if (!expression_)
-    throw Error(fmt::format("{} is no expression that is read here", in_quotes(key)), where,
+    throw Error(fmt::format("unsupported regular expression {}", in_quotes(key)), where,
                 "name the layers, or use ., *, +, ?, |, [...], (...) and \\d alone");
 }
 

@@ -15,7 +15,7 @@ namespace harness {
 /// one of its dots ("^" at its beginning: the whole name alone).
 class LayerPattern {
  public:
-  /// Throws Error (with `where`) for what is no expression, or of a kind that Python alone reads.
+  /// Throws Error (with `where`) for an invalid expression, or one of a kind that only Python reads.
   LayerPattern(const std::string& key, const std::string& where);
   bool matches(const std::string& layer) const;
 

@@ -44,7 +44,7 @@ struct DenseImpl : torch::nn::Module {
 
   /// x [..,in] -> [..,out], with the low-rank update where there is one (adapted_linear).
   torch::Tensor forward(const torch::Tensor& x);
-  /// With the update that it has now, and none within WithoutLowRank; valid while nobody changes that.
+  /// With the update that it has now, and none within WithoutLowRank; valid until that changes.
   AdaptedLayer as_adapted() const;
 
   torch::Tensor weight;             ///< [out,in]

@@ -63,7 +63,7 @@ void BytePairs::read_vocabulary(const std::filesystem::path& file) {
   if (!document.is_object()) throw Error("is not an object of tokens and ids", where);
   for (const auto& [token, id] : document.items()) {
     if (!id.is_number_integer())
-      throw Error(fmt::format("{} has the id {}, which is no integer", in_quotes(token), json_text(id)),
+      throw Error(fmt::format("{} has the id {}, which is not an integer", in_quotes(token), json_text(id)),
                   where);
     ids_.emplace(token, id.get<std::int64_t>());
   }

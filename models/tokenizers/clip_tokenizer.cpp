@@ -24,7 +24,7 @@ struct AddedToken {
   std::optional<std::int64_t> id;  ///< where the file states it
 };
 
-/// What the folder says beside its vocabulary and merges.
+/// The settings of a tokenizer folder next to its vocabulary and merges.
 struct ClipTokenizerConfig {
   std::string bos_token, eos_token, pad_token;
   std::map<std::string, AddedToken> added;       ///< by content, special tokens among them
@@ -82,7 +82,7 @@ void read_decoder(Fields decoder, ClipTokenizerConfig& config) {
     std::int64_t id = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
     if (error != std::errc() || end != key.data() + key.size())
-      throw Error(fmt::format("{} is no id of a token", in_quotes(key)), decoder.where());
+      throw Error(fmt::format("{} is not a token id", in_quotes(key)), decoder.where());
     add(config, decoder.object(key), id);
   }
 }
@@ -92,7 +92,7 @@ void read_fast_tokenizer(const fs::path& file, ClipTokenizerConfig& config) {
   if (!fs::exists(file)) return;
   const Json document = read_json(file);
   const auto& tokens = Fields(document, file.string()).get("added_tokens");
-  if (!tokens.is_array()) throw Error("added_tokens is no list", file.string());
+  if (!tokens.is_array()) throw Error("added_tokens is not a list", file.string());
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     Fields token(tokens.at(i), fmt::format("{}: added_tokens[{}]", file.string(), i));
     const auto id = token.required<std::int64_t>("id");

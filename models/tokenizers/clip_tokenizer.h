@@ -32,7 +32,7 @@ class ClipTokenizer : public TextTokenizer {
   std::int64_t start_id() const { return start_id_; }
   std::int64_t end_id() const override { return end_id_; }
   std::int64_t padding_id() const { return padding_id_; }
-  /// The longest text in tokens for which the model was made, if the folder says so.
+  /// The longest text in tokens for which the model was made, if the folder states it.
   std::optional<std::int64_t> model_max_length() const { return model_max_length_; }
 
  private:

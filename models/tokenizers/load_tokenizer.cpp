@@ -27,7 +27,7 @@ class ByteTokenizer : public TextTokenizer {
   std::int64_t end_id() const override { return 257; }
 };
 
-/// Null where the file does not say it.
+/// Null where the file does not state it.
 Json tokenizer_class(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) return nullptr;
   const auto document = read_json(file);

@@ -21,7 +21,7 @@ struct SentencePieceModel {
 
   /// Throws Error at no such model, not exactly one unknown piece, and what T5's models do not have.
   static SentencePieceModel read(const std::filesystem::path& path);
-  /// The same of a file's bytes; `where` stands for its path in messages.
+  /// The same of a file's bytes; `where` is its path in messages.
   static SentencePieceModel parse(std::string_view bytes, const std::string& where);
 };
 

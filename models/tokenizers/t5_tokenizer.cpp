@@ -180,7 +180,7 @@ T5Tokenizer T5Tokenizer::load(const std::filesystem::path& folder) {
        {std::pair("eos_token", settings.end), {"unk_token", settings.unknown}, {"pad_token", settings.pad}}) {
     if (tokenizer.words_.id_of(text) < 0)
       throw Error(
-          fmt::format("{} is {}, which is no piece of {}", in_quotes(key), in_quotes(text), kModelFile),
+          fmt::format("{} is {}, which is not a piece of {}", in_quotes(key), in_quotes(text), kModelFile),
           where);
   }
   IdBook book(tokenizer.words_, where);

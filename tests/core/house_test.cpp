@@ -47,7 +47,7 @@ std::vector<std::string> words_of(const std::string& text) {
 const std::vector<std::string> kRooms = words_of(R"(
 core core/unicode core/command_line core/geneval core/keeper core/paths core/processes core/settings core/source_sums core/weights
 datasets
-models/configs models/tokenizers models/cpu models/gpu models/nn models/graphs models/encoders models/diffusion models/detection models models/parity
+models/configs models/tokenizers models/cpu models/cuda models/gpu models/nn models/graphs models/encoders models/diffusion models/detection models models/parity
 embedded/pictures embedded
 backbones
 trainers/law trainers/ranks trainers/optimisation trainers/sampling trainers trainers/forward trainers/direct trainers/methods trainers/loop trainers/parity

@@ -100,7 +100,7 @@ constexpr auto kBadJson = "not valid JSON near", kBadText = "not UTF-8", kTwice 
                kDtype = "unknown dtype", kUnsupported = "is not supported here",
                kWrongType = "has the wrong type", kNoInteger = "must be a whole number, not ",
                kOutOfRange = "is out of range", kOverflow = "the size that shape and dtype need overflows",
-               kOffsets = "data_offsets is not a begin and an end behind it",
+               kOffsets = "data_offsets must be [begin, end] with begin <= end",
                kSize = ", but its shape and dtype need ", kHole = "there is a hole of",
                kOverlap = "it overlaps";
 

@@ -72,7 +72,7 @@ TEST(SettingValues, WrongOnesAreRefusedWithWhatIsWantedAndWhatToDo) {
        R"(setting layers must be a text, not true; its default, unless the table sets it, is "a,b")"},
       {{{"limit", -1}}, "setting limit must be a number of at least 0, not -1; follows from the task"},
       {{{"limit", 1}},
-       "setting limit is given but not used with the other settings as they are; leave it out, or give it to the "
+       "setting limit has no effect with the current settings; leave it out, or give it to the "
        "methods alone that use it (--set METHOD.limit=VALUE); it is: follows from the task"},
       {{{"raet", 1}}, R"(unknown setting "raet"; did you mean "rate"?)"},
       {Json::array(), "the settings are not an object of names and values"}};

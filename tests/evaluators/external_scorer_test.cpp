@@ -99,13 +99,13 @@ TEST_F(ExternalScorerFolder, EveryMistakeIsNamedWithItsPlace) {
       {{{"deadline_seconds", 0}}, "deadline_seconds: must be 0.001 to 86400 seconds"},
       {{{"processes", 0}}, "processes: must be 1 to 256"},
       {{{"restarts", -1}}, "restarts: must be 0 to 1000000"},
-      {{{"environment", {{"A=B", "x"}}}}, "environment: \"A=B\" cannot stand in an environment"},
+      {{{"environment", {{"A=B", "x"}}}}, "environment: \"A=B\" is not a valid environment variable"},
       {{{"metrics", {{"level", nullptr}}}}, "metrics: names no metric"},
       {{{"metrics", {{"level", {{"better", "up"}}}}}}, "metrics.level: better: unknown direction \"up\""},
       {{{"metrics", {{"level", {{"better", nullptr}}}}}}, "metrics.level: \"better\" is missing"},
       {{{"metrics", {{"level", {{"unit", "%"}}}}}}, "metrics.level: unit: unknown unit \"%\""},
       {{{"metrics", {{"level", {{"decimals", 13}}}}}}, "metrics.level: decimals: must be 0 to 12"},
-      {{{"metrics", {{"My level", {{"better", "none"}}}}}}, "metrics.My level: is no name for a metric"}};
+      {{{"metrics", {{"My level", {{"better", "none"}}}}}}, "metrics.My level: invalid metric name"}};
   for (const auto& [changes, message] : cases)
     EXPECT_THAT(error(changes), HasSubstr("scorer.json: " + message)) << changes;
 }

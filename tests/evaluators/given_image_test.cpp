@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <array>
 #include <string>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "evaluators/jpeg.h"
+#include "tests/painted_image.h"
 #include "tests/png_chunk.h"
 #include "tests/recorded_cases.h"
 
@@ -17,14 +19,7 @@ namespace harness {
 namespace {
 
 Image gradient(int width, int height) {
-  Image image{width, height, {}};
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) {
-      for (const int value : {x * 3, y * 5, (x + y) * 2})
-        image.rgb.push_back(static_cast<std::uint8_t>(value));
-    }
-  }
-  return image;
+  return painted(width, height, [](int x, int y) { return std::array{x * 3, y * 5, (x + y) * 2}; });
 }
 
 std::string problem_of(const std::string& bytes) {

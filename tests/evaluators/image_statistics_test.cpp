@@ -5,29 +5,19 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "evaluators/jpeg.h"
+#include "tests/painted_image.h"
 
 namespace harness {
 namespace {
 
 using Rgb = std::array<int, 3>;
 
-Image drawn(int width, int height, const std::function<Rgb(int, int)>& colour) {
-  Image image{.width = width, .height = height, .rgb = {}};
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) {
-      for (const int level : colour(x, y)) image.rgb.push_back(static_cast<std::uint8_t>(level));
-    }
-  }
-  return image;
-}
-
 Image plain(int width, int height, Rgb colour) {
-  return drawn(width, height, [=](int, int) { return colour; });
+  return painted(width, height, [=](int, int) { return colour; });
 }
 
 /// Pixels that look drawn by lot, the same on every machine.
@@ -69,21 +59,21 @@ TEST(ImageStatistics, APlainImageIsDarkOrSaturatedFromTheBoundsOnAndHasNoEdgesAn
 }
 
 TEST(ImageStatistics, EntropyIsTheBitsOfTheColourBoxes) {
-  const auto halves = drawn(16, 16, [](int x, int) { return x < 8 ? Rgb{0, 0, 0} : Rgb{255, 255, 255}; });
+  const auto halves = painted(16, 16, [](int x, int) { return x < 8 ? Rgb{0, 0, 0} : Rgb{255, 255, 255}; });
   EXPECT_DOUBLE_EQ(image_statistics(halves).colour_entropy, 1);
-  const auto every_box = drawn(32, 16, [](int x, int y) {
+  const auto every_box = painted(32, 16, [](int x, int y) {
     const int box = y * 32 + x;
     return Rgb{box / 64 * 32, box / 8 % 8 * 32, box % 8 * 32};
   });
   EXPECT_DOUBLE_EQ(image_statistics(every_box).colour_entropy, 9);
   // 31 and 32 lie in neighbouring boxes, 32 and 63 in the same.
-  const auto near = drawn(16, 16, [](int x, int) { return x < 8 ? Rgb{32, 0, 0} : Rgb{63, 0, 0}; });
+  const auto near = painted(16, 16, [](int x, int) { return x < 8 ? Rgb{32, 0, 0} : Rgb{63, 0, 0}; });
   EXPECT_EQ(image_statistics(near).colour_entropy, 0);
 }
 
 TEST(ImageStatistics, AStepOf32LevelsIsAnEdgeTwoPixelsWideAndOneOf31IsNone) {
   const auto step = [](int height) {
-    return drawn(12, 9, [=](int x, int) {
+    return painted(12, 9, [=](int x, int) {
       return x < 6 ? Rgb{90, 90, 90} : Rgb{90 + height, 90 + height, 90 + height};
     });
   };
@@ -92,11 +82,11 @@ TEST(ImageStatistics, AStepOf32LevelsIsAnEdgeTwoPixelsWideAndOneOf31IsNone) {
 }
 
 TEST(ImageStatistics, AnImageTooSmallForAWindowHasNoEdges) {
-  EXPECT_EQ(image_statistics(drawn(2, 2, speckle)).edge_density, 0);
+  EXPECT_EQ(image_statistics(painted(2, 2, speckle)).edge_density, 0);
 }
 
 TEST(ImageStatistics, EveryStatisticIsWithinItsBounds) {
-  for (const auto& image : {drawn(96, 48, speckle), scene(), plain(1, 1, {255, 0, 255})}) {
+  for (const auto& image : {painted(96, 48, speckle), scene(), plain(1, 1, {255, 0, 255})}) {
     const auto found = image_statistics(image);
     for (const double share : {found.edge_density, found.dark_share, found.saturated_share}) {
       EXPECT_GE(share, 0);
@@ -105,13 +95,13 @@ TEST(ImageStatistics, EveryStatisticIsWithinItsBounds) {
     EXPECT_GE(found.colour_entropy, 0);
     EXPECT_LE(found.colour_entropy, 9);
   }
-  const auto noise = image_statistics(drawn(96, 48, speckle));
+  const auto noise = image_statistics(painted(96, 48, speckle));
   EXPECT_GT(noise.edge_density, 0.7);
   EXPECT_GT(noise.colour_entropy, 8.5);
 }
 
 TEST(ImageStatistics, DarkeningAnImageMovesEveryStatisticTheHarmfulWay) {
-  for (const auto& bright : {drawn(96, 48, speckle), scene()}) {
+  for (const auto& bright : {painted(96, 48, speckle), scene()}) {
     const auto before = image_statistics(bright), after = image_statistics(darkened(bright, 0.2));
     EXPECT_GT(after.dark_share, before.dark_share + 0.3);
     EXPECT_LT(after.colour_entropy, before.colour_entropy - 0.5);
@@ -121,8 +111,8 @@ TEST(ImageStatistics, DarkeningAnImageMovesEveryStatisticTheHarmfulWay) {
 }
 
 TEST(ImageStatistics, FlatteningAnImageLosesEdgesEntropyAndBytes) {
-  const auto fine = drawn(96, 48, speckle);
-  const auto coarse = drawn(96, 48, [](int x, int y) { return speckle(x / 12, y / 12); });
+  const auto fine = painted(96, 48, speckle);
+  const auto coarse = painted(96, 48, [](int x, int y) { return speckle(x / 12, y / 12); });
   EXPECT_LT(image_statistics(coarse).edge_density, 0.5 * image_statistics(fine).edge_density);
   EXPECT_LT(image_statistics(coarse).colour_entropy, image_statistics(fine).colour_entropy - 2);
   EXPECT_LT(jpeg_kilobytes(coarse), 0.6 * jpeg_kilobytes(fine));
@@ -130,7 +120,7 @@ TEST(ImageStatistics, FlatteningAnImageLosesEdgesEntropyAndBytes) {
 
 TEST(ImageStatistics, AShareDoesNotDependOnTheSizeOfThePicture) {
   const auto tile = [](int size) {
-    return drawn(size, size, [=](int x, int y) {
+    return painted(size, size, [=](int x, int y) {
       return (x * 4 / size + y * 4 / size) % 2 == 0 ? Rgb{20, 20, 20} : Rgb{250, 60, 60};
     });
   };

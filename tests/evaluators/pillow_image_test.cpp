@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <initializer_list>
 
 #include "core/sha256.h"
+#include "tests/painted_image.h"
 
 namespace harness {
 namespace {
@@ -14,18 +16,11 @@ struct Golden {
   const char *grey_sha256, *resized_sha256;
 };
 
-std::uint8_t pixel(int x, int y, int c) {
-  return static_cast<std::uint8_t>(x * 37 + y * 91 + c * 53 + x * y * 7);
-}
-
 Image pattern(int width, int height) {
-  Image image{width, height, {}};
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) {
-      for (int c = 0; c < 3; ++c) image.rgb.push_back(pixel(x, y, c));
-    }
-  }
-  return image;
+  return painted(width, height, [](int x, int y) {
+    const int first = x * 37 + y * 91 + x * y * 7;
+    return std::array{first, first + 53, first + 2 * 53};
+  });
 }
 
 std::string checksum(const GreyImage& image) {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "models/nn/gpu_kernels.h"
+#include "models/cuda/gpu_kernels.h"
 
 namespace harness {
 namespace {

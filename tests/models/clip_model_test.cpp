@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "models/encoders/clip_image_processor.h"
 #include "models/loading.h"
 #include "models/parity/parity.h"
+#include "tests/painted_image.h"
 #include "tests/recorded_cases.h"
 
 namespace harness {
@@ -164,14 +167,7 @@ TEST(ClipModel, AnImagesEmbeddingDependsNeitherOnItsNeighboursNorOnItsPlaceWithT
 }
 
 Image ramp(int width, int height) {
-  Image image{width, height, {}};
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) {
-      for (const int value : {7 * x + y, 3 * y, 5 * (x + y)})
-        image.rgb.push_back(static_cast<std::uint8_t>(value % 256));
-    }
-  }
-  return image;
+  return painted(width, height, [](int x, int y) { return std::array{7 * x + y, 3 * y, 5 * (x + y)}; });
 }
 
 ClipImageConfig config_of(const char* text) {

@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "core/files.h"
 #include "models/cpu/kernels.h"
 #include "models/detection/detection_images.h"
+#include "tests/painted_image.h"
 #include "tests/recorded_cases.h"
 
 namespace harness {
@@ -15,14 +17,9 @@ using torch::Tensor;
 constexpr auto kCase = "mask2former_swin";
 
 Image striped(int width, int height) {
-  Image image{width, height, {}};
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) {
-      for (const int value : {255 * (x % 2), 40 * y, 7 * x + 3 * y})
-        image.rgb.push_back(static_cast<std::uint8_t>(value % 256));
-    }
-  }
-  return image;
+  return painted(width, height, [](int x, int y) {
+    return std::array{255 * (x % 2), 40 * y, 7 * x + 3 * y};
+  });
 }
 
 TEST(DetectorImages, AreScaledToTheShortEdgeUnlessTheLongOneWouldBeTooLongAndFilledUp) {

@@ -22,6 +22,21 @@ FluxConfig small_flux_transformer() {
   return c;
 }
 
+FluxInputs random_inputs(std::int64_t images) {
+  return {.tokens = torch::randn({images, 6, 16}),
+          .text = torch::randn({images, 5, 20}),
+          .pooled = torch::randn({images, 10}),
+          .sigma = torch::tensor({0.3F, 0.7F}).narrow(0, 0, images),
+          .guidance = torch::tensor({3.5F, 1.0F}).narrow(0, 0, images),
+          .image_ids = flux_image_ids(2, 3, torch::kCPU),
+          .text_ids = torch::zeros({5, 3})};
+}
+
+FluxInputs in_type(FluxInputs inputs, torch::ScalarType type) {
+  for (auto* input : {&inputs.tokens, &inputs.text, &inputs.pooled}) *input = input->to(type);
+  return inputs;
+}
+
 TEST(Flux, ATokenHoldsATwoByTwoPatchChannelByChannel) {
   const auto latents = torch::arange(2 * 3 * 4 * 6, torch::kFloat32).view({2, 3, 4, 6});
   const auto tokens = packed_latents(latents);
@@ -68,13 +83,8 @@ TEST(Flux, RecomputedBlocksGiveTheSameOutputAndGradients) {
   FluxTransformer model(small_flux_transformer());
   initialise_uniform(*model, 7);
   torch::manual_seed(8);
-  const FluxInputs inputs{.tokens = torch::randn({2, 6, 16}).requires_grad_(),
-                          .text = torch::randn({2, 5, 20}),
-                          .pooled = torch::randn({2, 10}),
-                          .sigma = torch::tensor({0.3F, 0.7F}),
-                          .guidance = torch::tensor({3.5F, 1.0F}),
-                          .image_ids = flux_image_ids(2, 3, torch::kCPU),
-                          .text_ids = torch::zeros({5, 3})};
+  auto inputs = random_inputs(2);
+  inputs.tokens.requires_grad_();
   auto wanted = model->parameters();
   wanted.push_back(inputs.tokens);
   const auto run = [&](bool recompute) {
@@ -110,15 +120,8 @@ TEST(Flux, InFloat16StreamsEndAtTheEndOfItsRange) {
   }
   model->to(torch::kFloat16);
   torch::manual_seed(8);
-  const auto half = torch::kFloat16;
-  const auto out = model->forward({.tokens = torch::randn({2, 6, 16}).to(half),
-                                   .text = torch::randn({2, 5, 20}).to(half),
-                                   .pooled = torch::randn({2, 10}).to(half),
-                                   .sigma = torch::tensor({0.3F, 0.7F}),
-                                   .guidance = torch::tensor({3.5F, 1.0F}),
-                                   .image_ids = flux_image_ids(2, 3, torch::kCPU),
-                                   .text_ids = torch::zeros({5, 3})});
-  EXPECT_EQ(out.scalar_type(), half);
+  const auto out = model->forward(in_type(random_inputs(2), torch::kFloat16));
+  EXPECT_EQ(out.scalar_type(), torch::kFloat16);
   EXPECT_TRUE(torch::isfinite(out).all().item<bool>());
 }
 
@@ -127,18 +130,14 @@ TEST(Flux, TimeAndGuidanceAreRoundedToTheNetworksNumbers) {
   FluxTransformer model(small_flux_transformer());
   initialise_uniform(*model, 7);
   torch::manual_seed(8);
-  const auto tokens = torch::randn({1, 6, 16}), text = torch::randn({1, 5, 20}),
-             pooled = torch::randn({1, 10});
+  const auto inputs = random_inputs(1);
   const auto out = [&](torch::ScalarType type, float sigma, float guidance) {
     const torch::NoGradGuard no_grad;
     model->to(type);
-    return model->forward({.tokens = tokens.to(type),
-                           .text = text.to(type),
-                           .pooled = pooled.to(type),
-                           .sigma = torch::tensor({sigma}),
-                           .guidance = torch::tensor({guidance}),
-                           .image_ids = flux_image_ids(2, 3, torch::kCPU),
-                           .text_ids = torch::zeros({5, 3})});
+    auto in = in_type(inputs, type);
+    in.sigma = torch::tensor({sigma});
+    in.guidance = torch::tensor({guidance});
+    return model->forward(in);
   };
   const auto f32 = torch::kFloat32, bf16 = torch::kBFloat16;
   EXPECT_FALSE(torch::equal(out(f32, 0.7F, 3.5F), out(f32, 0.7F, 3.503F)));

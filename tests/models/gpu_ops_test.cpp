@@ -1,4 +1,4 @@
-// Fused blocks of the networks on a GPU, in builds with the cuda preset gpu_kernels.cu, against float64 on
+// The kernels of models/cuda on a GPU, in builds with the cuda preset, against float64 on
 // the CPU. Without a GPU every test is skipped; scripts/gpu-check counts that as a failure.
 #include "models/nn/gpu_ops.h"
 

@@ -101,7 +101,7 @@ TEST(T5Folder, SettingsThatCannotBeMetAreRefused) {
       {{{"sp_model_kwargs", {{"enable_sampling", true}}}}, "\"sp_model_kwargs\""},
       {{{"do_lower_case", true}}, "unknown key \"do_lower_case\""},
       {{{"extra_ids", -1}}, "\"extra_ids\" is -1, outside 0..100000"},
-      {{{"pad_token", "[PAD]"}}, "\"pad_token\" is \"[PAD]\", which is no piece of spiece.model"},
+      {{{"pad_token", "[PAD]"}}, "\"pad_token\" is \"[PAD]\", which is not a piece of spiece.model"},
       {{{"eos_token", 3}}, "\"eos_token\" is not a token"},
       {{{"added_tokens_decoder", {{"7", {{"content", "</s>"}}}}}}, "gives \"</s>\" the id 7, but it is 1"},
       {{{"added_tokens_decoder", {{"x", {{"content", "</s>"}}}}}}, "\"x\" is not an id"},

@@ -300,7 +300,7 @@ TEST(ForwardMethods, RefuseSettingsThatDoNotFit) {
            {"diffusion-nft", {{"times", 2.5}}, "setting times is not a whole number"},
            {"diffusion-nft", {{"time_high", 12}}, "setting time_high is 12, but a rollout has 10 steps"},
            {"awm", {{"time_low", 9}}, "setting time_low is 9, not below time_high"},
-           {"diffusion-nft", {{"time_shift", 2}}, "setting time_shift is given but not used"},
+           {"diffusion-nft", {{"time_shift", 2}}, "setting time_shift has no effect"},
            {"online-dpo", {{"noise_scope", "sample"}}, "setting noise_scope is sample"},
            {"dgpo", {{"time_scope", "sample"}}, "give prompt or all"},
            {"raft", {{"time_rule", "uniform-strata"}, {"time_from", 0.9}, {"time_to", 0.1}}, "below time_to"},

@@ -142,7 +142,7 @@ TEST_F(FromOutside, WhatIsNoCheckpointIsRefusedBeforeAnythingRuns) {
            {mine("pickled"), "adapter_model.bin: is pickled"},
            {mine("pickled/adapter_model.bin"), "adapter_model.bin: is pickled"},
            {mine("both"), "holds 2 checkpoints ("},
-           {mine("both/adapter_config.json"), "is no .safetensors file"},
+           {mine("both/adapter_config.json"), "is not a .safetensors file"},
            {twice + "/b/checkpoint_7", "step 7 is there twice"},
            {twice + "/b-7", "b-7 states no step, and that of"},
            {mine("twice/c-{step}"), "nothing is there with a number for {step}"},

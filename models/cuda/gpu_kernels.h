@@ -4,10 +4,10 @@
 
 namespace harness::kernels {
 
-// Fused element-wise kernels for a CUDA GPU (gpu_kernels.cu, in builds with the cuda preset), the
-// counterparts of models/cpu/kernels.h. Arithmetic is float32 and rounded once, at the end. A row's result
-// depends on that row alone and its sums have one order: no atomics. Functions return null, or what CUDA says
-// of a launch that failed.
+// Fused element-wise kernels for a CUDA GPU (block_kernels.cu, image_kernels.cu; in builds with the cuda
+// preset), the counterparts of models/cpu/kernels.h. Arithmetic is float32 and rounded once, at the end. A
+// row's result depends on that row alone and its sums have one order: no atomics. Functions return null, or
+// what CUDA says of a launch that failed.
 
 enum class Number { kFloat32, kFloat16, kBFloat16 };
 
