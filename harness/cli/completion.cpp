@@ -1,10 +1,8 @@
 #include "harness/cli/completion.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <span>
-#include <utility>
 #include <variant>
 
 #include "core/text.h"
