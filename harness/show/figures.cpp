@@ -86,13 +86,6 @@ std::string inflation_note(const std::vector<AuditRow>& reused) {
       low.y, high.y);
 }
 
-std::string scope_note(const Experiment& experiment, const std::string& what) {
-  return fmt::format(
-      "{}, table {} ({}, scale {}), {}: {} of off-policy updates. Fresh: samples that no update had used.",
-      what, experiment.table_id, experiment.backbone, experiment.scale, seeds_in_words(experiment.seeds),
-      experiment.seeds.size() > 1 ? "means and ranges over seeds" : "means");
-}
-
 ChartSeries line(std::string label, std::size_t color, std::vector<ChartPoint> points) {
   return {.label = std::move(label), .color = color, .points = std::move(points)};
 }
@@ -147,9 +140,15 @@ Figure law_audit(Store& store, const Experiment& experiment, const std::string& 
         "choose a method that trains on recorded steps with --method, or another experiment: `harness "
         "list experiments`");
   }
-  Figure figure{.name = name,
-                .title = fmt::format("Path-variance law under {}, predicted and measured", method),
-                .notes = {scope_note(experiment, method), kFormulas, kEstimators, inflation_note(reused)}};
+  Figure figure{
+      .name = name,
+      .title = fmt::format("Path-variance law under {}, predicted and measured", method),
+      .notes = {fmt::format("{}, table {} ({}, scale {}), {}: {} of off-policy updates. Fresh: samples "
+                            "that no update had used.",
+                            method, experiment.table_id, experiment.backbone, experiment.scale,
+                            seeds_in_words(experiment.seeds),
+                            experiment.seeds.size() > 1 ? "means and ranges over seeds" : "means"),
+                kFormulas, kEstimators, inflation_note(reused)}};
   const auto titled = [&](const char* what) { return fmt::format("{}: {}", method, what); };
   const auto panel = [&](const char* what, const char* y_label, auto predicted, auto measured) {
     return panel_of(titled(what), y_label,
@@ -196,7 +195,6 @@ Figure law_comparison(Store& store, const Experiment& experiment, const std::str
   return figure;
 }
 
-/// Charts of a group as a figure.
 Figure figure_of(const Experiment& experiment, const std::string& name, std::string title, ChartGroup group) {
   Figure figure{.name = name,
                 .title = std::move(title),
