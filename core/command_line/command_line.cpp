@@ -163,7 +163,7 @@ void refuse_values(const Command& command, const CLI::App& app, const std::strin
     const auto place = fmt::format("{}: {}", where, option.is_argument() ? value_name(option) : name);
     const auto results = app.get_option(name)->results();
     for (const auto& value : results) refuse_unrecordable(option, value, place);
-    if (option.is_list()) continue;
+    if (option.is_list() && option.kind() == ValueKind::kText) continue;
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (results[i].empty() && !may_be_empty(option, i))
         throw Error("is empty", place, "give a value, or leave it out");
