@@ -2,7 +2,8 @@
 # that the header declares (`extern const char* const kName;`, namespace harness).
 function(harness_embed_texts target)
   cmake_parse_arguments(ARG "" "HEADER" "" ${ARGN})
-  set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded_texts.cpp)
+  get_filename_component(name ${ARG_HEADER} NAME_WE)
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/${name}_texts.cpp)
   set(texts ${ARG_UNPARSED_ARGUMENTS})
   list(LENGTH texts length)
   math(EXPR last "${length} - 1")

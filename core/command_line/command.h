@@ -20,6 +20,9 @@ using OptionTarget =
                  std::optional<std::uint64_t>*, std::optional<double>*, std::vector<std::string>*,
                  std::vector<std::uint64_t>*, std::vector<std::pair<std::string, std::string>>*>;
 
+/// What one value of an option is; a pair is two words.
+enum class ValueKind { kFlag, kText, kPair, kInteger, kNatural, kNumber };
+
 /// Names that a shell may offer as a value. Called when they are asked for; it may throw.
 using Offers = std::function<std::vector<std::string>()>;
 
@@ -48,6 +51,10 @@ struct Option {
   OptionDetails details = {};
 
   bool is_argument() const { return !names.starts_with('-'); }
+  bool has_name(std::string_view name) const;
+  std::string last_name() const;  ///< "--out" of "-o,--out"
+  ValueKind kind() const;
+  bool is_list() const;  ///< of texts or numbers
 };
 
 /// A program, or one of its commands.
@@ -65,6 +72,8 @@ struct Command {
   void add(std::string names, OptionTarget target, std::string help, OptionDetails details = {});
   /// The one of its own commands, or nullptr.
   const Command* find(std::string_view name) const;
+  /// The one of its own options, or nullptr.
+  const Option* option(std::string_view name) const;
 };
 
 }  // namespace harness

@@ -4,10 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <sstream>
-#include <type_traits>
 
 #include "core/command_line/help.h"
 #include "core/command_line/recorded_path.h"
@@ -70,23 +68,11 @@ const CLI::App* deepest(const CLI::App* app) {
   return app;
 }
 
-/// "harness datasets split"
-std::string full_name(const CLI::App* app) {
-  return app->get_parent() == nullptr ? app->get_name()
-                                      : full_name(app->get_parent()) + " " + app->get_name();
-}
-
 std::vector<std::string> option_names(const CLI::App* app) {
   std::vector<std::string> names;
   for (const auto* option : app->get_options()) {
     for (const auto& name : option->get_lnames()) names.push_back("--" + name);
   }
-  return names;
-}
-
-std::vector<std::string> command_names(const CLI::App* app) {
-  std::vector<std::string> names;
-  for (const auto* command : app->get_subcommands({})) names.push_back(command->get_name());
   return names;
 }
 
@@ -101,41 +87,28 @@ std::vector<const Command*> parsed_path(const Command& program, const CLI::App& 
   return path;
 }
 
-bool has_name(const Option& option, std::string_view name) {
-  return std::ranges::count(split(option.names, ','), name) > 0;
+/// "harness datasets split"
+std::string full_name(const std::vector<const Command*>& path) {
+  std::vector<std::string> names;
+  for (const auto* command : path) names.push_back(command->name);
+  return join(names, " ");
 }
 
-const Option* option_named(const Command& command, std::string_view name) {
-  const auto found =
-      std::ranges::find_if(command.options, [&](const Option& option) { return has_name(option, name); });
-  return found == command.options.end() ? nullptr : &*found;
+std::vector<std::string> command_names(const Command& command) {
+  std::vector<std::string> names;
+  for (const auto& below : command.commands) names.push_back(below.name);
+  return names;
 }
-
-/// What a value of this type must be.
-struct Wanted {
-  std::string operator()(const bool*) const { return "takes no value"; }
-  template <class T>
-  std::string operator()(const std::optional<T>*) const {
-    return (*this)(static_cast<const T*>(nullptr));
-  }
-  template <class T>
-  std::string operator()(const std::vector<T>*) const {
-    return (*this)(static_cast<const T*>(nullptr));
-  }
-  template <class T>
-  std::string operator()(const T*) const {
-    if constexpr (std::is_integral_v<T>) {
-      return std::is_unsigned_v<T> ? "must be a whole number, 0 or more" : "must be a whole number";
-    } else {
-      return std::is_floating_point_v<T> ? "must be a number" : "is not of the kind that this option takes";
-    }
-  }
-};
 
 /// Of an option of this kind, `value` being what was typed.
 Error wrong_value(const Option& option, const std::string& name, std::string_view value,
                   const std::string& where) {
-  auto problem = std::visit(Wanted{}, option.target);
+  constexpr const char* kKind = "is not of the kind that this option takes";
+  constexpr const char* kWanted[] = {
+      // by ValueKind
+      "takes no value",  kKind, kKind, "must be a whole number", "must be a whole number, 0 or more",
+      "must be a number"};
+  std::string problem = kWanted[static_cast<int>(option.kind())];
   if (!value.empty()) problem += ", not " + in_quotes(value);
   return Error(problem, where + ": " + (option.is_argument() ? value_name(option) : name),
                fmt::format("see `{} --help`", where));
@@ -147,49 +120,27 @@ Error wrong_value(const Command& command, std::string message, const std::string
   constexpr std::string_view kPrefix = "Could not convert: ", kMiddle = " = ";
   if (message.starts_with(kPrefix)) message.erase(0, kPrefix.size());
   const auto name = message.substr(0, message.find_first_of(" :="));
-  const auto* option = option_named(command, name);
+  const auto* option = command.option(name);
   if (option == nullptr) return Error(message, where, help);
   const auto at = message.find(kMiddle);
   return wrong_value(*option, name, at == std::string::npos ? "" : message.substr(at + kMiddle.size()),
                      where);
 }
 
-/// Whether a typed number is the one that was read: plain decimal, and within its type's range. CLI11 reads
-/// "010" as octal, "-1" as the largest number without a sign, and what is too large as the largest.
-struct IsPlain {
-  std::string_view typed;
-
-  template <class T>
-  bool operator()(const std::optional<T>*) const {
-    return (*this)(static_cast<const T*>(nullptr));
-  }
-  template <class T>
-  bool operator()(const std::vector<T>*) const {
-    return (*this)(static_cast<const T*>(nullptr));
-  }
-  template <class T>
-  bool operator()(const T*) const {
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      const auto digits = typed.substr(typed.starts_with('-') ? 1 : 0);
-      T value{};
-      const auto read = std::from_chars(typed.data(), typed.data() + typed.size(), value);
-      return read.ec == std::errc() && read.ptr == typed.data() + typed.size() &&
-             (digits.size() == 1 || !digits.starts_with('0'));
-    }
-    return true;
-  }
-};
-
-bool is_list(const Option& option) {
-  return std::holds_alternative<std::vector<std::string>*>(option.target);
+/// Whether a typed number is the one that was read. CLI11 reads "010" as octal, "-1" as the largest number
+/// without a sign, and what is too large as the largest.
+bool is_plain(ValueKind kind, const std::string& typed) {
+  if (kind != ValueKind::kInteger && kind != ValueKind::kNatural) return true;
+  const bool is_read = kind == ValueKind::kNatural ? parse_number<std::uint64_t>(typed).has_value()
+                                                   : parse_number<std::int64_t>(typed).has_value();
+  const auto digits = std::string_view(typed).substr(typed.starts_with('-') ? 1 : 0);
+  return is_read && (digits.size() == 1 || !digits.starts_with('0'));
 }
 
 /// Whether an option takes the empty text at this place of its values: what a named parameter stands for may
 /// be empty, its name may not.
 bool may_be_empty(const Option& option, std::size_t place) {
-  const bool is_of_pair =
-      std::holds_alternative<std::vector<std::pair<std::string, std::string>>*>(option.target);
-  return option.details.may_be_bare || (is_of_pair && place % 2 == 1);
+  return option.details.may_be_bare || (option.kind() == ValueKind::kPair && place % 2 == 1);
 }
 
 /// What cannot be recorded as text, be it the value or, of a path, the folder that it is relative to. A value
@@ -205,31 +156,29 @@ void refuse_unrecordable(const Option& option, const std::string& value, const s
 }
 
 /// Values that CLI11 takes for others. Nothing is no value: it is what an unset variable of a shell leaves.
-void refuse_values(const Command& command, const CLI::App& app) {
+void refuse_values(const Command& command, const CLI::App& app, const std::string& where) {
   for (const auto& option : command.options) {
-    if (std::holds_alternative<bool*>(option.target)) continue;
-    const auto name = split(option.names, ',').back();
-    const auto where = full_name(&app);
+    if (option.kind() == ValueKind::kFlag) continue;
+    const auto name = option.last_name();
     const auto place = fmt::format("{}: {}", where, option.is_argument() ? value_name(option) : name);
     const auto results = app.get_option(name)->results();
     for (const auto& value : results) refuse_unrecordable(option, value, place);
-    if (is_list(option)) continue;
+    if (option.is_list() && option.kind() == ValueKind::kText) continue;
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (results[i].empty() && !may_be_empty(option, i))
         throw Error("is empty", place, "give a value, or leave it out");
-      if (!std::visit(IsPlain{results[i]}, option.target)) throw wrong_value(option, name, results[i], where);
+      if (!is_plain(option.kind(), results[i])) throw wrong_value(option, name, results[i], where);
     }
   }
 }
 
 /// Options of which one would be taken in silence.
-void refuse_contradictions(const Command& command, const CLI::App& app) {
+void refuse_contradictions(const Command& command, const CLI::App& app, const std::string& where) {
   const auto is_given = [&](const std::string& name) { return app.get_option(name)->count() > 0; };
   for (const auto& option : command.options) {
-    const auto name = split(option.names, ',').back();
     for (const auto& other : option.details.excludes) {
-      if (is_given(name) && is_given(other))
-        throw Error(fmt::format("{} and {} contradict each other", name, other), full_name(&app),
+      if (is_given(option.last_name()) && is_given(other))
+        throw Error(fmt::format("{} and {} contradict each other", option.last_name(), other), where,
                     "give one of them");
     }
   }
@@ -240,7 +189,7 @@ void refuse_contradictions(const Command& command, const CLI::App& app) {
 Error missing_value(const Command& command, const std::string& message, const std::string& where,
                     const std::string& help) {
   const auto name = message.substr(0, message.find(':'));
-  const auto* option = option_named(command, name);
+  const auto* option = command.option(name);
   if (option == nullptr) return Error(message, where, help);
   if (message.find("At Most") != std::string::npos)
     return Error(fmt::format("{} is given twice", name), where, "give it once");
@@ -250,45 +199,42 @@ Error missing_value(const Command& command, const std::string& message, const st
 /// What must be given and is not: "id is required".
 Error missing_option(const Command& command, const std::string& message, const std::string& where,
                      const std::string& help) {
-  const auto* option = option_named(command, message.substr(0, message.find(' ')));
+  const auto* option = command.option(message.substr(0, message.find(' ')));
   if (option == nullptr || !option->is_argument()) return Error(message, where, help);
   return Error(value_name(*option) + " is required: " + option->help, where, help);
 }
 
 /// A word that nothing takes, with the nearest name.
-Error unknown_word(const Command& known, const CLI::App* command, const std::string& word) {
-  const auto where = full_name(command);
+Error unknown_word(const Command& command, const CLI::App* app, const std::string& word,
+                   const std::string& where, const std::string& help) {
   if (word.starts_with('-')) {
-    const auto mistaken = known.mistaken.find(word);
-    const auto names = option_names(command);
-    if (std::ranges::count(names, std::string(word.substr(0, word.find('=')))) > 0)
+    const auto mistaken = command.mistaken.find(word);
+    const auto names = option_names(app);
+    if (std::ranges::count(names, word) > 0)
       return Error(fmt::format("\"{}\" stands before the command", word), where,
                    fmt::format("give it after the command: `{} {} ...`", where, word));
-    return Error(
-        fmt::format("unknown option \"{}\"", word), where,
-        mistaken != known.mistaken.end() ? mistaken->second : suggestion(word, option_names(command)));
+    return Error(fmt::format("unknown option \"{}\"", word), where,
+                 mistaken != command.mistaken.end() ? mistaken->second : suggestion(word, names));
   }
-  const auto commands = command_names(command);
-  if (!commands.empty())
-    return Error(fmt::format("unknown command \"{}\"", word), where, suggestion(word, commands));
-  return Error(fmt::format("unexpected argument \"{}\"", word), where, fmt::format("see `{} --help`", where));
+  if (command.commands.empty()) return Error(fmt::format("unexpected argument \"{}\"", word), where, help);
+  return Error(fmt::format("unknown command \"{}\"", word), where, suggestion(word, command_names(command)));
 }
 
 /// What was wrong with the command line.
 Error usage_error(const Command& program, const CLI::App& app, const CLI::ParseError& error) {
   const auto path = parsed_path(program, app);
   const auto& known = *path.back();
-  const auto* command = deepest(&app);
-  const auto where = full_name(command);
+  const auto where = full_name(path);
   const auto help = fmt::format("see `{} --help`", where);
   auto extras = app.remaining(true);
   std::erase(extras, "--");
   if (!extras.empty())
-    return unknown_word(known, command, extras.front().substr(0, extras.front().find('=')));
+    return unknown_word(known, deepest(&app), extras.front().substr(0, extras.front().find('=')), where,
+                        help);
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     if (known.commands.empty()) return missing_option(known, error.what(), where, help);
     tell_text(help_text(path) + "\n");
-    return Error("no command given", where, "commands: " + join(command_names(command), ", "));
+    return Error("no command given", where, "commands: " + join(command_names(known), ", "));
   }
   if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
     return wrong_value(known, error.what(), where, help);
@@ -304,7 +250,7 @@ std::vector<std::string> with_whole_lists(const Command& program, const std::vec
   enum { kNoList, kBefore, kWithin } at = kNoList;
   for (const auto& word : words) {
     const auto equals = word.find('=');
-    const auto* option = word.starts_with('-') ? option_named(*command, word.substr(0, equals)) : nullptr;
+    const auto* option = word.starts_with('-') ? command->option(word.substr(0, equals)) : nullptr;
     if (option != nullptr) {
       at = !option->details.by_comma ? kNoList : equals == std::string::npos ? kBefore : kWithin;
       whole.push_back(word);
@@ -325,32 +271,23 @@ std::vector<std::string> with_whole_lists(const Command& program, const std::vec
 
 /// The words of a command line, the last first, as CLI11 takes them. `help COMMAND ...` is `COMMAND ...
 /// --help`; an unknown command there is one here.
-std::vector<std::string> parsed_words(const Command& program, const CLI::App& app, int argc, char** argv) {
+std::vector<std::string> parsed_words(const Command& program, int argc, char** argv) {
   auto words = with_whole_lists(program, {argv + 1, argv + argc});
-  if (!words.empty() && words.front() == "help" && !command_names(&app).empty()) {
+  if (!words.empty() && words.front() == "help" && !program.commands.empty()) {
     words.erase(words.begin());
-    const auto* command = &app;
+    std::vector<const Command*> path = {&program};
     for (const auto& word : words) {
-      const auto names = command_names(command);
-      if (std::ranges::find(names, word) == names.end())
-        throw Error(fmt::format("unknown command \"{}\"", word), full_name(command),
+      const auto names = command_names(*path.back());
+      const auto* below = path.back()->find(word);
+      if (below == nullptr)
+        throw Error(fmt::format("unknown command \"{}\"", word), full_name(path),
                     names.empty() ? "it has no commands of its own" : suggestion(word, names));
-      command = command->get_subcommand(word);
+      path.push_back(below);
     }
     words.emplace_back("--help");
   }
   std::ranges::reverse(words);
   return words;
-}
-
-Parsed parsed_of(const Command& program, const CLI::App& app) {
-  Parsed parsed{.command = parsed_path(program, app).back(), .given = {}};
-  for (const auto* option : deepest(&app)->get_options()) {
-    for (const auto& name : option->get_lnames()) {
-      if (!option->empty()) parsed.given["--" + name] = option->results().back();
-    }
-  }
-  return parsed;
 }
 
 }  // namespace
@@ -361,7 +298,7 @@ std::optional<Parsed> parse_command_line(const Command& program, int argc, char*
   declare(app, program);
   try {
     if (argc == 1 && !program.commands.empty()) throw CLI::CallForHelp();
-    app.parse(parsed_words(program, app, argc, argv));
+    app.parse(parsed_words(program, argc, argv));
   } catch (const CLI::CallForHelp&) {
     put_text(help_text(parsed_path(program, app)));
     return std::nullopt;
@@ -373,9 +310,16 @@ std::optional<Parsed> parse_command_line(const Command& program, int argc, char*
   } catch (const CLI::ParseError& error) {
     throw usage_error(program, app, error);
   }
-  auto parsed = parsed_of(program, app);
-  refuse_values(*parsed.command, *deepest(&app));
-  refuse_contradictions(*parsed.command, *deepest(&app));
+  const auto path = parsed_path(program, app);
+  const auto& command = *path.back();
+  const auto* own = deepest(&app);
+  refuse_values(command, *own, full_name(path));
+  refuse_contradictions(command, *own, full_name(path));
+  Parsed parsed{.command = &command, .given = {}};
+  for (const auto& option : command.options) {
+    const auto& typed = own->get_option(option.last_name())->results();
+    if (!typed.empty()) parsed.given[option.last_name()] = typed.back();
+  }
   return parsed;
 }
 

@@ -34,34 +34,23 @@ std::string upper(std::string text) {
 }
 
 /// The default as the help shows it; empty where there is none to show.
-struct DefaultText {
-  std::string operator()(const bool*) const { return {}; }
-  std::string operator()(const std::string* text) const { return *text; }
-  template <class T>
-  std::string operator()(const T* value) const {
-    if constexpr (std::is_arithmetic_v<T>) {
-      return fmt::format("{}", *value);
-    } else {
-      return {};
-    }
-  }
-};
+std::string default_of(const Option& option) {
+  if (!option.details.default_text.empty()) return option.details.default_text;
+  return std::visit(
+      []<class T>(const T* value) -> std::string {
+        if constexpr (std::is_same_v<T, std::string> || (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>))
+          return fmt::format("{}", *value);
+        else
+          return {};
+      },
+      option.target);
+}
 
 std::string text_of(const Option& option) {
-  const auto& stated = option.details.default_text;
-  const auto shown = stated.empty() ? std::visit(DefaultText{}, option.target) : stated;
+  const auto shown = default_of(option);
   const bool is_shown =
       !shown.empty() && shown != "default" && !option.is_argument() && !option.details.required;
   return option.help + (is_shown ? fmt::format(" (default: {})", shown) : "");
-}
-
-bool is_flag(const Option& option) {
-  return std::holds_alternative<bool*>(option.target);
-}
-
-bool is_list(const Option& option) {
-  return std::holds_alternative<std::vector<std::string>*>(option.target) ||
-         std::holds_alternative<std::vector<std::uint64_t>*>(option.target);
 }
 
 Entry entry_of(const Option& option) {
@@ -69,7 +58,7 @@ Entry entry_of(const Option& option) {
   auto name = join(split(option.names, ','), ", ");
   if (option.details.may_be_bare) {
     name += " [" + value_name(option) + "]";
-  } else if (!is_flag(option)) {
+  } else if (option.kind() != ValueKind::kFlag) {
     name += " " + value_name(option);
   }
   return {std::move(name), text_of(option)};
@@ -146,25 +135,6 @@ std::string notes_text(const std::string& notes) {
   return text;
 }
 
-/// What the value of an option is called where the option does not say.
-struct KindName {
-  std::string operator()(const bool*) const { return {}; }
-  std::string operator()(const std::string*) const { return "NAME"; }
-  std::string operator()(const std::pair<std::string, std::string>*) const { return "NAME VALUE"; }
-  std::string operator()(const double*) const { return "X"; }
-  std::string operator()(const std::int64_t*) const { return "N"; }
-  std::string operator()(const std::uint64_t*) const { return "N"; }
-  std::string operator()(const int*) const { return "N"; }
-  template <class T>
-  std::string operator()(const std::optional<T>*) const {
-    return (*this)(static_cast<const T*>(nullptr));
-  }
-  template <class T>
-  std::string operator()(const std::vector<T>*) const {
-    return (*this)(static_cast<const T*>(nullptr));
-  }
-};
-
 std::string usage_of(std::span<const Command* const> path) {
   std::string usage = "Usage:";
   for (const auto* command : path) usage += " " + command->name;
@@ -173,7 +143,7 @@ std::string usage_of(std::span<const Command* const> path) {
   std::string arguments;
   for (const auto& option : last.options) {
     if (option.is_argument()) {
-      const auto name = value_name(option) + (is_list(option) ? "..." : "");
+      const auto name = value_name(option) + (option.is_list() ? "..." : "");
       arguments += option.details.required ? " " + name : " [" + name + "]";
     } else if (option.details.required) {
       usage += " " + entry_of(option).name;
@@ -189,7 +159,8 @@ std::string value_name(const Option& option) {
   if (option.is_argument()) return upper(option.names);
   if (option.details.by_comma) return "LIST";
   if (option.details.is_path) return "PATH";
-  return std::visit(KindName{}, option.target);
+  constexpr const char* kOfKind[] = {"", "NAME", "NAME VALUE", "N", "N", "X"};  // of ValueKind
+  return kOfKind[static_cast<int>(option.kind())];
 }
 
 std::string help_text(std::span<const Command* const> path) {

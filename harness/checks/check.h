@@ -20,7 +20,6 @@ struct CheckedRun : StoredRun {
   bool is_base() const { return method == kBaseMethod; }
   bool is_images() const { return method == kImagesMethod; }
   bool is_trained() const { return is_trained_here(method); }
-  bool takes_a_worker() const { return harness::takes_a_worker(method); }
   std::size_t outside_checkpoints() const;  ///< of a run that was not trained here
   bool has_only_one() const { return is_base() || (is_images() && outside_checkpoints() == 1); }
 };

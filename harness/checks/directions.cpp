@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "core/sha256.h"
 #include "harness/checks/check.h"

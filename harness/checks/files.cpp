@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "core/file_checksums.h"
@@ -10,7 +9,6 @@
 #include "core/text.h"
 #include "core/weights/weights_folder.h"
 #include "harness/checks/check.h"
-#include "harness/plan/inputs.h"
 #include "harness/runs/job_files.h"
 #include "harness/runs/stored_files.h"
 #include "harness/show/artifacts.h"

@@ -1,10 +1,8 @@
 #include "harness/cli/completion.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <span>
-#include <utility>
 #include <variant>
 
 #include "core/text.h"
@@ -21,16 +19,7 @@ struct Place {
 };
 
 int values_of(const Option& option) {
-  if (std::holds_alternative<bool*>(option.target)) return 0;
-  return std::holds_alternative<std::vector<std::pair<std::string, std::string>>*>(option.target) ? 2 : 1;
-}
-
-const Option* option_named(const Command& command, const std::string& name) {
-  const auto has_name = [&](const Option& option) {
-    return std::ranges::count(split(option.names, ','), name) > 0;
-  };
-  const auto found = std::ranges::find_if(command.options, has_name);
-  return found == command.options.end() ? nullptr : &*found;
+  return option.kind() == ValueKind::kFlag ? 0 : option.kind() == ValueKind::kPair ? 2 : 1;
 }
 
 /// The argument that comes next; a list takes all that follow.
@@ -38,8 +27,7 @@ const Option* next_argument(const Place& at) {
   std::size_t before = 0;
   for (const auto& option : at.command->options) {
     if (!option.is_argument()) continue;
-    if (before++ == at.arguments || std::holds_alternative<std::vector<std::string>*>(option.target))
-      return &option;
+    if (before++ == at.arguments || option.is_list()) return &option;
   }
   return nullptr;
 }
@@ -63,7 +51,7 @@ void advance(Place& at, const std::string& word) {
     --at.values;
   } else if (word.starts_with('-')) {
     const auto equals = word.find('=');
-    at.option = option_named(*at.command, word.substr(0, equals));
+    at.option = at.command->option(word.substr(0, equals));
     if (at.option == nullptr) return;
     if (equals == std::string::npos)
       at.values = values_of(*at.option);
@@ -121,7 +109,7 @@ std::vector<std::string> lines_for(const Place& at, const std::string& word) {
   if (at.values > 0) return values(*at.option, word);
   const auto equals = word.find('=');
   if (word.starts_with("--") && equals != std::string::npos) {
-    const auto* option = option_named(*at.command, word.substr(0, equals));
+    const auto* option = at.command->option(word.substr(0, equals));
     return option == nullptr ? std::vector<std::string>{}
                              : values(*option, word.substr(equals + 1), word.substr(0, equals + 1));
   }

@@ -138,8 +138,7 @@ Examples:
   add_table_argument(command, o->db);
   add_workspace_options(command, o->db.place);
   add_filter_options(command, o->db, true);
-  command.add("--rules", &o->rules, "rule file to use instead of the table's",
-              {.is_path = true, .value = "FILE"});
+  command.add("--rules", &o->rules, "rule file to use instead of the table's", kFile);
   command.add("--paper", &o->paper, "check the paper's printed figures, not a table");
   add_json_option(command, o->json);
   command.run = [o] { return o->paper ? check_paper(*o) : check_table(*o); };

@@ -10,7 +10,6 @@
 #include "core/error.h"
 #include "core/streams.h"
 #include "core/text.h"
-#include "harness/show/figures.h"
 #include "harness/spec/metric_catalogue.h"
 #include "harness/spec/registry.h"
 #include "harness/spec/table_spec.h"
@@ -24,19 +23,7 @@ namespace {
 
 constexpr const char* kWhich = "Which experiment (default: the last completed one)";
 
-const char* title_of(CommandGroup group) {
-  switch (group) {
-    case CommandGroup::kRun:
-      return "Run";
-    case CommandGroup::kLook:
-      return "Look";
-    case CommandGroup::kCheck:
-      return "Check";
-    case CommandGroup::kManage:
-      break;
-  }
-  return "Manage";
-}
+constexpr const char* kTitles[] = {"Run", "Look", "Check", "Manage"};  // of CommandGroup
 
 /// Nothing where opening it could make somebody who presses a key wait for another process.
 std::optional<Store> store_at_once(const WorkspaceChoice& choice) {
@@ -79,23 +66,19 @@ std::optional<std::int64_t> whole_number(const std::string& text) {
 std::vector<Command> registered_commands() {
   std::vector<Command> commands;
   for (const auto& [place, make] : command_makers())
-    commands.emplace_back(make()).group = title_of(place.first);
+    commands.emplace_back(make()).group = kTitles[static_cast<int>(place.first)];
   return commands;
 }
 
 void add_workspace_options(Command& command, WorkspaceChoice& choice, const std::string& help) {
-  command.add("-o,--out", &choice.out, help + " (default: the folder of --db, or runs)",
-              {.is_path = true, .value = "DIR"});
-  command.add("--db", &choice.db, "results database (default: OUT/results.sqlite)",
-              {.is_path = true, .value = "FILE"});
+  add_place_options(command, choice, "-o,--out", help);
   command.mistaken["--output"] = "-o/--out DIR names the workspace";
 }
 
-void add_place_options(Command& command, WorkspaceChoice& choice) {
-  command.add("--out", &choice.out, "workspace (default: the folder of --db, or runs)",
-              {.is_path = true, .value = "DIR"});
-  command.add("--db", &choice.db, "results database (default: OUT/results.sqlite)",
-              {.is_path = true, .value = "FILE"});
+void add_place_options(Command& command, WorkspaceChoice& choice, const std::string& out,
+                       const std::string& help) {
+  command.add(out, &choice.out, help + " (default: the folder of --db, or runs)", kFolder);
+  command.add("--db", &choice.db, "results database (default: OUT/results.sqlite)", kFile);
 }
 
 void add_work_options(Command& command, WorkOptions& options) {
@@ -231,16 +214,16 @@ void tell_unknown_names(const DisplayNames& names, const std::string& file, cons
   }
 }
 
-void print_artifacts(const std::string& table, const std::map<std::string, std::string>& paths, bool json) {
-  print_answer(json, {{"table", table}, {"artifacts", paths}}, [&] {
-    for (const auto& [name, path] : paths) put("{}\n", path);
+int write_for_each(const ChosenExperiments& chosen, bool json,
+                   const std::function<std::map<std::string, std::string>(const Experiment&)>& write) {
+  std::map<std::string, std::string> all;
+  for (const auto& experiment : chosen.experiments) {
+    for (const auto& [name, path] : write(experiment))
+      all[chosen.collection ? experiment.table_id + "/" + name : name] = path;
+  }
+  return print_answer(json, {{"table", chosen.name()}, {"artifacts", all}}, [&] {
+    for (const auto& [name, path] : all) put("{}\n", path);
   });
-}
-
-void add_artifacts(const ChosenExperiments& chosen, const Experiment& experiment,
-                   const std::map<std::string, std::string>& paths, std::map<std::string, std::string>& all) {
-  for (const auto& [name, path] : paths)
-    all[chosen.collection ? experiment.table_id + "/" + name : name] = path;
 }
 
 std::vector<std::string> experiment_numbers(const WorkspaceChoice& choice) {
@@ -253,16 +236,6 @@ std::vector<std::string> experiment_numbers(const WorkspaceChoice& choice) {
 
 std::vector<std::string> backbone_names() {
   return names_of(load_registry().backbones);
-}
-
-std::vector<Json> figure_rows() {
-  std::vector<Json> rows;
-  for (const auto& figure : known_figures())
-    rows.push_back({{"name", figure.name},
-                    {"summary", figure.summary},
-                    {"needs", figure.needs},
-                    {"table", figure.table}});
-  return rows;
 }
 
 std::vector<std::string> method_names() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,7 +42,8 @@ std::vector<Command> registered_commands();
 /// Adds --out and --db of the commands that work in a workspace; find_workspace says what they mean.
 void add_workspace_options(Command& command, WorkspaceChoice& choice, const std::string& help = "workspace");
 /// The same two of commands whose -o is a file or folder to write.
-void add_place_options(Command& command, WorkspaceChoice& choice);
+void add_place_options(Command& command, WorkspaceChoice& choice, const std::string& out = "--out",
+                       const std::string& help = "workspace");
 
 /// Adds these, and how work is dealt to processes and machines.
 void add_work_options(Command& command, WorkOptions& options);
@@ -55,6 +57,10 @@ void add_batch_options(Command& command, std::map<std::string, std::vector<std::
 void add_fresh_options(Command& command, WorkOptions& options);
 
 void add_json_option(Command& command, bool& json);
+
+/// What the value of an option is.
+inline const OptionDetails kFolder{.is_path = true, .value = "DIR"}, kFile{.is_path = true, .value = "FILE"},
+    kFolderOrFile{.is_path = true, .value = "DIR|FILE"};
 
 /// The command with --json, which `run` carries out with the options that it keeps.
 template <class Options>
@@ -113,12 +119,10 @@ PicturePlace picture_place(Store& store, const ChosenExperiments& chosen, const 
 /// Tells on standard error which of the names in `file` (--names) none of these experiments has.
 void tell_unknown_names(const DisplayNames& names, const std::string& file, const ChosenExperiments& chosen);
 
-/// Prints what was written: one path a line, or the document of --json.
-void print_artifacts(const std::string& table, const std::map<std::string, std::string>& paths, bool json);
-
-/// Adds what was written for one of the chosen experiments; of a collection by table and name.
-void add_artifacts(const ChosenExperiments& chosen, const Experiment& experiment,
-                   const std::map<std::string, std::string>& paths, std::map<std::string, std::string>& all);
+/// Writes files for each of the chosen experiments, which gives their paths by name, and prints them: one
+/// path a line, or the document of --json. Gives the exit status.
+int write_for_each(const ChosenExperiments& chosen, bool json,
+                   const std::function<std::map<std::string, std::string>(const Experiment&)>& write);
 
 /// Numbers of the workspace's experiments.
 std::vector<std::string> experiment_numbers(const WorkspaceChoice& choice);
@@ -128,9 +132,6 @@ std::vector<std::string> backbone_names();
 std::vector<std::string> method_names();
 std::vector<std::string> metric_names();
 std::vector<std::string> scale_names();
-
-/// Figures as rows of a list.
-std::vector<Json> figure_rows();
 
 /// Out of a workspace. Throws Error if it has no readable DB.
 std::vector<std::string> run_ids(const WorkspaceChoice& choice);

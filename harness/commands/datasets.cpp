@@ -193,16 +193,8 @@ int split(const DatasetsOptions& options) {
   });
 }
 
-Command make_below(const char* name, const char* help, const char* notes,
-                   const std::shared_ptr<DatasetsOptions>& o, int (*action)(const DatasetsOptions&)) {
-  Command command{name, help, notes};
-  add_json_option(command, o->json);
-  command.run = [o, action] { return action(*o); };
-  return command;
-}
-
 void add_out_option(Command& command, DatasetsOptions& o) {
-  command.add("-o,--out", &o.out, "workspace", {.is_path = true, .value = "DIR"});
+  command.add("-o,--out", &o.out, "workspace", kFolder);
 }
 
 void add_task_option(Command& command, DatasetsOptions& o) {
@@ -211,26 +203,26 @@ void add_task_option(Command& command, DatasetsOptions& o) {
 }
 
 std::vector<Command> commands_below(const std::shared_ptr<DatasetsOptions>& o) {
-  auto list_sets = make_below("list", "List the prompt sets of this build and of a workspace", "", o, list);
+  auto list_sets = with_json({"list", "List the prompt sets of this build and of a workspace"}, o, list);
   add_out_option(list_sets, *o);
-  auto import_set = make_below("import", "Check a prompt set and keep a copy in the workspace", R"(
+  auto import_set = with_json({"import", "Check a prompt set and keep a copy in the workspace", R"(
 Examples:
   harness datasets import ~/flow_grpo/dataset
   harness datasets import my-prompts.txt --out runs
-  harness datasets import my-records.jsonl --task geneval)",
-                               o, import);
+  harness datasets import my-records.jsonl --task geneval)"},
+                              o, import);
   import_set.add("path", &o->path, "a folder with TASK/test.txt (geneval/test_metadata.jsonl), or a file",
                  {.required = true, .is_path = true});
   add_task_option(import_set, *o);
   add_out_option(import_set, *o);
   auto verify_set =
-      make_below("verify", "Check that no prompt occurs in the training set, and the checksum", R"(
+      with_json({"verify", "Check that no prompt occurs in the training set, and the checksum", R"(
 Examples:
   harness datasets verify
   harness datasets verify ~/flow_grpo/dataset --json
   harness datasets verify ~/Flow-Factory/dataset --task pickscore \
-      --train-prompts ~/Flow-Factory/dataset/pickscore)",
-                 o, verify);
+      --train-prompts ~/Flow-Factory/dataset/pickscore)"},
+                o, verify);
   verify_set.add(
       "path", &o->path,
       "a folder with TASK/test.txt (geneval/test_metadata.jsonl), or a file (default: the generated set)",
@@ -239,13 +231,13 @@ Examples:
   verify_set.add(
       "--train-prompts", &o->train_prompts,
       "a file, or a folder with train.txt (train.jsonl) or TASK/train.txt (default: the generated training set)",
-      {.is_path = true, .value = "DIR|FILE"});
-  auto split_set = make_below("split", "Split prompts into validation and test, at random or by order", R"(
+      kFolderOrFile);
+  auto split_set = with_json({"split", "Split prompts into validation and test, at random or by order", R"(
 Validation is what Python's random.Random(seed).sample(range(of), take) gives, or with --first the first N.
 Examples:
   harness datasets split --seed 20260501 --of 1018 --take 256 --json
-  harness datasets split ~/flow_grpo/dataset --task geneval --first 64)",
-                              o, split);
+  harness datasets split ~/flow_grpo/dataset --task geneval --first 64)"},
+                             o, split);
   split_set.add(
       "path", &o->path,
       "prompts to count in each part: a folder with TASK/test.txt (geneval/test_metadata.jsonl), or a file",

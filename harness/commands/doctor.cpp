@@ -1,23 +1,14 @@
+#include "harness/commands/doctor.h"
+
 #include <fmt/format.h>
-#include <pango/pangocairo.h>
-#include <sqlite3.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <functional>
 #include <memory>
-#include <optional>
-#include <sstream>
 
-#include "core/error.h"
 #include "core/event_log.h"
 #include "core/files.h"
-#include "core/host.h"
-#include "core/processes/process.h"
 #include "core/sha256.h"
-#include "core/source_sums/build_info.h"
 #include "core/streams.h"
 #include "core/text.h"
 #include "core/weights/weights_folder.h"
@@ -30,7 +21,6 @@
 #include "harness/plan/worker_request.h"
 #include "harness/run/executor.h"
 #include "harness/spec/external_scorers.h"
-#include "harness/spec/registry.h"
 #include "harness/terminal/output.h"
 #include "results/schema/database_file.h"
 #include "results/store/store.h"
@@ -38,165 +28,6 @@
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
-
-/// One thing that a feature stands on.
-struct Finding {
-  std::string topic = {};  ///< the section that it stands in
-  std::string name = {};   ///< "Tesseract"
-  bool found = false;
-  bool needed = false;      ///< by the embedded default; without it that does not run
-  std::string detail = {};  ///< what is there
-  std::string hint = {};    ///< what it is for and what to do, where it is missing
-};
-
-constexpr const char* kSetup = "run scripts/setup, then scripts/build";
-constexpr double kNeededByDefault = 1e9;  ///< bytes of memory and of disk
-
-std::string gigabytes(double bytes) {
-  return fmt::format("{:.1f} GB", bytes / 1e9);
-}
-
-/// The first line with `part` in it that a program prints; nothing if it is not there or prints none.
-std::optional<std::string> first_line(const std::vector<std::string>& words, const std::string& part = "") {
-  std::istringstream text(output_of(words));
-  for (std::string line; std::getline(text, line);)
-    if (line.find(part) != std::string::npos) return std::string(trim(line));
-  return std::nullopt;
-}
-
-using Detail = std::optional<std::string>;
-using Look = std::function<Detail()>;
-
-/// The finding with the detail that `look` gives: it is missing where there is none, or where `look` throws,
-/// which `failed` puts in words.
-Finding look_for(
-    Finding finding, const Look& look,
-    const std::function<void(const Error&, Finding&)>& failed = [](const Error& error, Finding& missing) {
-      missing.detail = error.what();
-    }) {
-  try {
-    const auto detail = look();
-    finding.found = detail.has_value();
-    finding.detail = detail.value_or("");
-  } catch (const Error& error) {
-    failed(error, finding);
-  }
-  return finding;
-}
-
-Finding program_finding(const std::string& name, const std::string& program, const std::string& hint) {
-  return look_for({.name = name, .hint = hint}, [&]() -> Detail {
-    const auto file = program_on_path(program);
-    if (!file) return std::nullopt;
-    return first_line({file->string(), "--version"}).value_or(file->string());
-  });
-}
-
-/// What a program prints. Throws Error where it does not end well.
-std::string answer_of(const std::string& name, const fs::path& program, const std::string& argument) {
-  std::string problem;
-  try {
-    auto finished = run_program({program.string(), argument});
-    if (finished.status.ok()) return finished.out;
-    problem = finished.status.text();
-  } catch (const Error& error) {
-    problem = error.what();
-  }
-  throw Error(fmt::format("{} does not answer: {}", name, problem));
-}
-
-std::vector<Finding> machine() {
-  const auto& build = build_info();
-  const double memory =
-      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  return {{.name = "processor",
-           .found = true,
-           .detail = fmt::format("{}, {} cores, {}", build.cpu, core_count(), build.cpu_features)},
-          {.name = "memory",
-           .found = memory >= kNeededByDefault,
-           .needed = true,
-           .detail = gigabytes(memory),
-           .hint = "the embedded default needs about 1 GB"}};
-}
-
-std::vector<Finding> program() {
-  const auto& build = build_info();
-  return {{.name = "harness",
-           .found = true,
-           .detail = fmt::format("{} (revision {}, {}), {}", build.version, build.git_revision,
-                                 build.build_type, executable_folder().string())},
-          {.name = "libraries",
-           .found = true,
-           .detail = fmt::format("SQLite {}, cairo {}, Pango {}", sqlite3_libversion(),
-                                 cairo_version_string(), pango_version_string())},
-          look_for({.name = "registry", .needed = true, .hint = "run scripts/build: the build makes it"}, [] {
-            const auto registry = load_registry();
-            return fmt::format("{} methods, {} backbones, {} evaluators", registry.methods.size(),
-                               registry.backbones.size(), registry.evaluators.size());
-          })};
-}
-
-/// LibTorch is found when the program that links it answers.
-Finding libtorch() {
-  return look_for({.name = "LibTorch", .needed = true, .hint = kSetup}, [] {
-    const auto worker = worker_program().string();
-    answer_of(worker, worker, "describe");
-    return fmt::format("harness-worker answers ({})", worker);
-  });
-}
-
-/// That the first GPU's driver answers, and that a worker can open it.
-Finding cuda_device() {
-  const std::string for_gpu = "only for --device cuda:N: ";
-  if (!shows_nvidia_gpu())
-    return {.name = "CUDA device",
-            .hint = for_gpu + "this machine has no NVIDIA device, or its driver is not loaded"};
-  return look_for(
-      {.name = "CUDA device", .hint = for_gpu + "nvidia-smi does not answer; install the driver"},
-      []() -> Detail {
-        const auto opened = run_program({worker_program().string(), "device", "cuda:0"}, {.err = kPipe});
-        if (!opened.status.ok()) {  // behind what CUDA's libraries say
-          const std::string_view said = opened.err;
-          constexpr std::string_view kError = "error: ";
-          const auto at = said.find(kError);
-          throw Error(std::string(trim(at == said.npos ? said : said.substr(at + kError.size()))));
-        }
-        return first_line(
-            {"nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"});
-      },
-      [&](const Error& error, Finding& missing) { missing.hint = for_gpu + error.what(); });
-}
-
-/// What the worker has for GPUs, whether there is one or not.
-std::vector<Finding> gpu_support() {
-  const auto support = Json::parse(output_of({worker_program().string(), "gpu"}), nullptr, false);
-  if (!support.is_object()) return {};  // LibTorch's own finding says so
-  const auto missing = support.value("missing", "");
-  const bool has_kernels = support.value("kernels", false);
-  return {{.name = "LibTorch's CUDA library",
-           .found = missing.empty(),
-           .detail = missing.empty() ? "can be loaded" : missing,
-           .hint = "only for --device cuda:N: " + support.value("hint", "")},
-          {.name = "kernels of the cuda preset",
-           .found = has_kernels,
-           .detail = has_kernels ? "in this build" : "",
-           .hint = "only for speed and memory with --device cuda:N: HARNESS_PRESET=cuda scripts/harness"}};
-}
-
-std::vector<Finding> gpu() {
-  auto findings = gpu_support();
-  findings.insert(findings.begin(), cuda_device());
-  findings.push_back(look_for(
-      {.name = "CUDA toolkit", .hint = "only for scripts/build cuda: install nvcc 13"}, []() -> Detail {
-        for (const fs::path& nvcc :
-             {program_on_path("nvcc").value_or(""), fs::path("/usr/local/cuda/bin/nvcc")}) {
-          if (fs::exists(nvcc))
-            return first_line({nvcc.string(), "--version"}, "release").value_or(nvcc.string());
-        }
-        return std::nullopt;
-      }));
-  return findings;
-}
 
 /// A copy of a build folder goes on reading what lies in the sources that it was built from.
 std::string copied_note(const fs::path& folder) {
@@ -218,8 +49,8 @@ std::vector<Finding> weights(const Registry& registry, const std::string& chosen
     const auto look = [&] {
       const auto folder = find_weights(backbone, backbone.name == named ? chosen : "");
       return folder.empty() ? "random, by seed"
-                            : fmt::format("{}{}, sha256 {}", folder.string(), copied_note(folder),
-                                          weights_checksum(folder).substr(0, 12));
+                            : fmt::format("{}{}, sha256 {:.12}", folder.string(), copied_note(folder),
+                                          weights_checksum(folder));
     };
     const auto failed = [&](const Error& error, Finding& missing) {
       missing.hint =
@@ -233,40 +64,21 @@ std::vector<Finding> weights(const Registry& registry, const std::string& chosen
   return findings;
 }
 
-Finding tesseract() {
-  const auto look = [] {
-    const auto hello = Json::parse(answer_of("harness-scorer", scorer_path(), "--describe"), nullptr, false);
-    if (!hello.is_object()) throw Error("harness-scorer does not answer: ");
-    const auto settings = hello.value("settings", Json::object());
-    auto detail = fmt::format("{} {}", settings.value("engine", hello.value("name", "scorer")),
-                              settings.value("engine_version", hello.value("version", "")));
-    for (const auto& data : hello.value("data", Json::array()))
-      detail += fmt::format(", {} {}", data.value("file", ""), data.value("sha256", "").substr(0, 12));
-    return detail;
-  };
-  return look_for({.name = "Tesseract",
-                   .needed = true,
-                   .hint = "reads the text in images: apt-get install tesseract-ocr-eng, or scripts/setup"},
-                  look);
-}
-
 /// The generated sets, and those of a folder laid out like the public repositories, one a task; or of a file.
 std::vector<Finding> prompts(const std::string& place) {
   const auto generated = generated_prompt_set();
-  std::vector<Finding> findings = {{.name = "generated prompts",
-                                    .found = true,
-                                    .needed = true,
-                                    .detail = fmt::format("{} prompts, sha256 {}", generated.prompts.size(),
-                                                          generated.sha256.substr(0, 12))}};
+  std::vector<Finding> findings = {
+      there("generated prompts",
+            fmt::format("{} prompts, sha256 {:.12}", generated.prompts.size(), generated.sha256))};
+  findings.front().needed = true;
   std::error_code unreadable;
   const bool is_file = fs::is_regular_file(place, unreadable);
   for (const auto& task : is_file ? std::vector{task_of_file(place)} : prompt_tasks()) {
     if (place.empty() || !has_prompt_file(place, task)) continue;
     const auto set = load_prompt_set(find_prompt_file(place, task), task);
-    findings.push_back({.name = "public prompts",
-                        .found = true,
-                        .detail = fmt::format("{}, {} prompts, sha256 {}{}", set.name, set.prompts.size(),
-                                              set.sha256.substr(0, 12), set.known ? "" : " (unknown)")});
+    findings.push_back(
+        there("public prompts", fmt::format("{}, {} prompts, sha256 {:.12}{}", set.name, set.prompts.size(),
+                                            set.sha256, set.known ? "" : " (unknown)")));
   }
   if (findings.size() > 1) return findings;
   if (!place.empty()) find_prompt_file(place, kOcrPrompts);  // says what is missing
@@ -287,8 +99,8 @@ std::vector<Finding> scorers(const Registry& registry, const std::string& chosen
     const auto look = [&]() -> Detail {
       if (!folder) return std::nullopt;
       const auto files = scorer_files(*folder, evaluator.folder_parts);
-      return fmt::format("{}, {} files {}, read when a plan uses them", folder->string(), files.size(),
-                         sha256_hex(canonical_json(Json(files))).substr(0, 12));
+      return fmt::format("{}, {} files {:.12}, read when a plan uses them", folder->string(), files.size(),
+                         sha256_hex(canonical_json(Json(files))));
     };
     const auto failed = [&](const Error& error, Finding& missing) {
       missing.hint = error.hint().empty() ? "fetch the folder again" : error.hint();
@@ -326,57 +138,14 @@ std::vector<Finding> external_scorers(const std::string& chosen) {
   return findings;
 }
 
-bool has_font(const std::string& family) {
-  PangoFontFamily** families = nullptr;
-  int count = 0;
-  pango_font_map_list_families(pango_cairo_font_map_get_default(), &families, &count);
-  const bool found = std::any_of(families, families + count, [&](PangoFontFamily* known) {
-    return family == pango_font_family_get_name(known);
-  });
-  g_free(families);
-  return found;
-}
-
-std::vector<Finding> pictures() {
-  const bool font = has_font("DejaVu Sans");
-  return {{.name = "font DejaVu Sans",
-           .found = font,
-           .needed = true,
-           .detail = font ? "found" : "",
-           .hint = "labels of grids and figures: apt-get install fonts-dejavu-core"},
-          {.name = "font Liberation Sans",
-           .found = has_font("Liberation Sans"),
-           .detail = has_font("Liberation Sans") ? "found" : "",
-           .hint = "without it figures use DejaVu Sans: apt-get install fonts-liberation"},
-          program_finding("pdflatex", "pdflatex",
-                          "only to set table.tex: apt-get install texlive-latex-recommended")};
-}
-
-/// Python, which only scripts that compare with the public implementations use.
-std::vector<Finding> checks() {
-  auto python = program_finding("Python", "python3",
-                                "only for scripts/setup and the check scripts: apt-get install python3");
-  const auto look = [&]() -> Detail {
-    if (!python.found) return std::nullopt;
-    return first_line({"python3", "-c",
-                       "from importlib.metadata import version as v; print('torch ' + "
-                       "v('torch') + ', diffusers ' + v('diffusers'))"});
-  };
-  auto packages =
-      look_for({.name = "torch and diffusers for Python",
-                .hint = "only for scripts/check-lora and the peer benchmarks, which say how to install them"},
-               look);
-  return {std::move(python), std::move(packages)};
-}
-
 Finding disk(const fs::path& place) {
-  Finding finding{.name = "disk", .needed = true, .hint = "the embedded default needs about 1 GB"};
-  struct statvfs info {};
-  if (::statvfs(place.c_str(), &info) != 0) return finding;
-  const double free = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize);
-  finding.found = free >= kNeededByDefault;
-  finding.detail = fmt::format("{} free at {}", gigabytes(free), place.string());
-  return finding;
+  std::error_code unknown;
+  const auto free = static_cast<double>(fs::space(place, unknown).available);
+  return {.name = "disk",
+          .found = !unknown && free >= kNeededByDefault,
+          .needed = true,
+          .detail = unknown ? "" : fmt::format("{} free at {}", gigabytes(free), place.string()),
+          .hint = kMemoryHint};
 }
 
 Finding database(const Workspace& workspace) {
@@ -411,10 +180,9 @@ std::vector<Finding> workspace_findings(const Workspace& workspace) {
                "FILE beside --out DIR can put it on a local disk"},
       database(workspace),
       // Who works here: not a fault, but what a waiting command waits for.
-      {.name = "locks",
-       .found = true,
-       .detail = event_log_is_held(lock) ? fmt::format("a harness works here (pid {})", trim(read_file(lock)))
-                                         : "none held"}};
+      there("locks", event_log_is_held(lock)
+                         ? fmt::format("a harness works here (pid {})", trim(read_file(lock)))
+                         : "none held")};
 }
 
 /// That a batch job finds the program, its libraries and the workspace where it runs.
@@ -451,15 +219,6 @@ std::vector<Finding> batch_findings(const Batch& batch, const Workspace& workspa
   return {queue, trial_job(batch, workspace, arguments)};
 }
 
-/// What this build knows; nothing where it cannot be read, which is a finding of its own.
-std::optional<Registry> known_registry() {
-  try {
-    return load_registry();
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
 struct Options {
   WorkspaceChoice place;
   std::string weights, prompts, scorers;                  ///< folders to look into besides the usual places
@@ -481,18 +240,17 @@ std::vector<Finding> examine(const Options& options) {
       all.push_back(std::move(finding));
     }
   };
-  const auto registry = known_registry();
-  add("machine", machine());
-  add("program", program());
-  add("training", {libtorch()});
-  add("training", gpu());
+  std::optional<Registry> registry;
+  add("machine", machine_findings());
+  add("program", program_findings(registry));
+  add("training", torch_findings());
   if (registry) add("training", weights(*registry, options.weights));
-  add("evaluation", {tesseract()});
+  add("evaluation", {tesseract_finding()});
   if (registry) add("evaluation", scorers(*registry, options.scorers));
   add("evaluation", external_scorers(options.scorers));
   add("evaluation", prompts(options.prompts));
-  add("pictures", pictures());
-  add("checks", checks());
+  add("pictures", picture_findings());
+  add("checks", python_findings());
   add("workspace", workspace_findings(workspace));
   if (const auto* batch = find_batch(options.executor))
     add(batch->names.name, batch_findings(*batch, workspace, options.arguments(*batch)));
@@ -556,14 +314,13 @@ Examples:
   harness doctor --executor slurm --slurm '--partition=gpu' --out /shared/runs
   harness doctor --json)"};
   add_workspace_options(command, o->place);
-  command.add("--weights", &o->weights, "also check this model folder", {.is_path = true, .value = "DIR"});
+  command.add("--weights", &o->weights, "also check this model folder", kFolder);
   command.add("--prompts", &o->prompts,
               "also check this file of prompts, or ocr/test.txt, pickscore/test.txt or "
               "geneval/test_metadata.jsonl in this folder",
-              {.is_path = true, .value = "DIR|FILE"});
+              kFolderOrFile);
   command.add("--scorers", &o->scorers,
-              "also check its scorers, one folder each; external ones score a test image",
-              {.is_path = true, .value = "DIR"});
+              "also check its scorers, one folder each; external ones score a test image", kFolder);
   command.add("--executor", &o->executor,
               batch_executors() + ": also run a one-minute job, which proves that nodes find all",
               {.offers = executors, .value = "NAME"});

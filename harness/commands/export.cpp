@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "core/error.h"
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -60,13 +59,10 @@ int figure(const FigureOptions& options) {
   tell_unknown_names(names, options.names, chosen);
   const bool is_usual = options.width == FigureOptions().width && options.names.empty() &&
                         options.metrics.empty() && options.method.empty() && !options.no_paper;
-  std::map<std::string, std::string> paths;
-  for (const auto& experiment : chosen.experiments) {
+  return write_for_each(chosen, options.json, [&](const Experiment& experiment) {
     const auto place = picture_place(store, chosen, experiment, options.out, options.name, is_usual);
-    add_artifacts(chosen, experiment, draw(store, experiment, options, names, place), paths);
-  }
-  print_artifacts(chosen.name(), paths, options.json);
-  return 0;
+    return draw(store, experiment, options, names, place);
+  });
 }
 
 Command make_figure_command() {
@@ -90,13 +86,12 @@ Examples:
               {.offers = method_names});
   command.add("--no-paper", &o->no_paper, "differences: leave out those that the paper prints");
   command.add("--names", &o->names,
-              "JSON file with what methods and metrics are called: {\"dual\": \"Ours\"}",
-              {.is_path = true, .value = "FILE"});
+              "JSON file with what methods and metrics are called: {\"dual\": \"Ours\"}", kFile);
   command.add(
       "-o,--output", &o->out,
       "folder to write to (default: the experiment's, in the workspace, where the figures of `reproduce` stay: "
       "one of your own choice goes to own/)",
-      {.is_path = true, .value = "DIR"});
+      kFolder);
   add_place_options(command, o->db.place);
   add_filter_options(command, o->db, true);
   return with_json(std::move(command), o, figure);

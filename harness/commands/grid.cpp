@@ -2,16 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 
 #include "core/error.h"
 #include "harness/commands/command.h"
 #include "harness/show/grid_model.h"
-#include "harness/show/training_table.h"
-#include "harness/terminal/output.h"
 #include "harness/terminal/seeds.h"
 
 namespace harness {
@@ -37,18 +33,15 @@ int grid(const GridOptions& options) {
                   .bare = options.bare};
   if (!options.names.empty()) files.names = read_display_names(options.names);
   const bool is_usual = options.width == GridOptions().width && options.names.empty() && !options.bare;
-  std::map<std::string, std::string> paths;
-  for (const auto& experiment : chosen.experiments) {
+  return write_for_each(chosen, options.json, [&](const Experiment& experiment) {
     if (experiment.is_training()) {
       throw Error(
           fmt::format("table {} is one of training statistics and has no test images", experiment.table_id),
           "harness grid", "see `harness figure --list` for its figures");
     }
     const auto place = picture_place(store, chosen, experiment, options.out, files.stem, is_usual);
-    add_artifacts(chosen, experiment, write_grid(make_grid(store, experiment, choice), place, files), paths);
-  }
-  print_artifacts(chosen.name(), paths, options.json);
-  return 0;
+    return write_grid(make_grid(store, experiment, choice), place, files);
+  });
 }
 
 Command make_grid_command() {
@@ -70,14 +63,13 @@ Examples:
               {.offers = choices({"single", "double"}), .value = "WIDTH"});
   command.add("--bare", &o->bare,
               "also the PNG as for a paper: no title, caption and signature, names as in the PDF");
-  command.add("--names", &o->names, "JSON file with what the PDF calls methods: {\"dual\": \"Ours\"}",
-              {.is_path = true, .value = "FILE"});
+  command.add("--names", &o->names, "JSON file with what the PDF calls methods: {\"dual\": \"Ours\"}", kFile);
   command.add("-n", &o->rows, "rows in all (default: the table's; of --pick paper alone, all)");
   command.add(
       "-o,--output", &o->out,
       "folder to write grid.{png,pdf,html} and grid-float.tex to (default: the experiment's, in the workspace, where the table's own "
       "grid stays: another choice of rows is named after it, grid-paper.png, another width, --names or --bare goes to own/)",
-      {.is_path = true, .value = "DIR"});
+      kFolder);
   add_place_options(command, o->db.place);
   add_filter_options(command, o->db, true);
   return with_json(std::move(command), o, grid);

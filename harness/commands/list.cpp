@@ -13,6 +13,7 @@
 #include "harness/plan/scorers.h"
 #include "harness/plan/settings.h"
 #include "harness/show/experiments.h"
+#include "harness/show/figures.h"
 #include "harness/show/known_runs.h"
 #include "harness/show/run_status.h"
 #include "harness/spec/collection.h"
@@ -436,7 +437,7 @@ Examples:
   command.add("--methods", &o->methods, "settings of these methods alone: dual,ratio-norm",
               {.by_comma = true, .offers = method_names});
   command.add("--scorers", &o->scorers, "evaluators, metrics and tasks: with your scorers in this folder",
-              {.is_path = true, .value = "DIR"});
+              kFolder);
   add_workspace_options(command, o->place, "workspace with the runs and experiments");
   return with_json(std::move(command), o, list);
 }

@@ -117,7 +117,7 @@ Examples:
   method.add("name", &o->name, "name of the method, for instance my-method", {.required = true});
   method.add("--source", &o->source,
              "checkout to write to (default: the current folder if it is one, or the one of this build)",
-             {.is_path = true, .value = "DIR"});
+             kFolder);
   add_json_option(method, o->json);
   method.run = [o] { return new_method(*o); };
   Command command{"new", "Write the first version of a new method",

@@ -49,13 +49,6 @@ std::string table_id(const std::string& table) {
   return is_table_file(table) ? load_table_spec(table).id : table;
 }
 
-/// Throws for a name that no evaluator of this build gives.
-void require_metric(const std::string& name) {
-  const auto& catalogue = built_in_catalogue();
-  if (catalogue.find(name) != nullptr) return;
-  throw Error(fmt::format("unknown metric \"{}\"", name), "--metric", suggestion(name, catalogue.names()));
-}
-
 Pilot chosen_pilot(const PowerOptions& options) {
   auto choice = options.pilot;
   const auto asked = checked_table(options.table, "harness power");
@@ -66,7 +59,8 @@ Pilot chosen_pilot(const PowerOptions& options) {
   auto pilot = find_pilot(store ? &*store : nullptr, choice);
   if (!pilot) {
     if (!is_known_table(asked) && !is_table_file(asked)) load_table_spec(asked);  // names the nearest
-    if (!choice.metric.empty()) require_metric(choice.metric);
+    if (!choice.metric.empty())
+      require_choice(choice.metric, built_in_catalogue().names(), "metric", "--metric");
     throw Error(
         fmt::format("no variances to plan {} with: neither a finished experiment nor shipped ones fit",
                     choice.table),

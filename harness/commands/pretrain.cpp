@@ -1,6 +1,5 @@
 #include <memory>
 
-#include "core/error.h"
 #include "harness/commands/command.h"
 #include "harness/plan/worker_request.h"
 #include "harness/terminal/output.h"
@@ -40,8 +39,7 @@ Examples:
   command.add("backbone", &o->model, "glyph, glyph-flux, shapes-flux or glyph-clip",
               {.required = true, .offers = choices(kModels)});
   command.add("--seed", &o->seed, "seed of weights and data");
-  command.add("-o,--output", &o->out, "model folder to write (default: BACKBONE-weights)",
-              {.is_path = true, .value = "DIR"});
+  command.add("-o,--output", &o->out, "model folder to write (default: BACKBONE-weights)", kFolder);
   command.add("--threads", &o->threads, "threads, which never change the result (default: one per core)");
   return with_json(std::move(command), o, pretrain);
 }

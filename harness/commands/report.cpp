@@ -67,13 +67,11 @@ int report(const ReportOptions& options) {
                 "-o " + options.out, "name a folder");
   }
   bool all_whole = true;
-  std::map<std::string, std::string> paths;
-  for (const auto& experiment : chosen.experiments) {
+  write_for_each(chosen, options.json, [&](const Experiment& experiment) {
     const auto file = output_file(store, experiment, options.out, several);
     all_whole &= write_report(store, experiment, file, options);
-    add_artifacts(chosen, experiment, {{kName, file.string()}}, paths);
-  }
-  print_artifacts(chosen.name(), paths, options.json);
+    return std::map<std::string, std::string>{{kName, file.string()}};
+  });
   return all_whole ? 0 : 1;
 }
 
@@ -89,7 +87,7 @@ Examples:
   harness report sd35-ocr --seeds 42,43 -o report.html)"};
   add_table_argument(command, o->db);
   command.add("-o,--output", &o->out, "file to write (default: report.html in the experiment's folder)",
-              {.is_path = true, .value = "FILE"});
+              kFile);
   command.add("--image-size", &o->images.longest,
               "longer side of an image in pixels; larger ones are shrunk and stored as JPEG");
   command.add("--lossless", &o->images.lossless, "embed the image files themselves, not JPEG of quality 95");

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 
 #include "core/error.h"
@@ -46,14 +45,13 @@ int run(ReproduceOptions options) {
 }
 
 void add_inputs(Command& command, InputOptions& inputs) {
-  command.add("--weights", &inputs.weights, "model folder (default: the backbone's own)",
-              {.is_path = true, .value = "DIR"});
+  command.add("--weights", &inputs.weights, "model folder (default: the backbone's own)", kFolder);
   command.add(
       "--prompts", &inputs.prompts,
       "evaluation prompts: a .txt file with one per line, for GenEval a .jsonl file with one record "
       "per line; or a folder with ocr/test.txt, pickscore/test.txt or geneval/test_metadata.jsonl, by "
       "task (default: the generated prompts)",
-      {.is_path = true, .value = "DIR|FILE"});
+      kFolderOrFile);
   command.add(
       "--split", &inputs.split,
       "how many prompts are for validation and for test (default: the table's; of fewer prompts its share)",
@@ -63,12 +61,12 @@ void add_inputs(Command& command, InputOptions& inputs) {
       "training prompts: a .txt file with one per line, for OCR each with its target in double quotes, for "
       "GenEval a .jsonl file; or a folder with train.txt (train.jsonl) or TASK/train.txt (default: the "
       "generated prompts)",
-      {.is_path = true, .value = "DIR|FILE"});
+      kFolderOrFile);
   command.add(
       "--scorers", &inputs.scorers,
       "one folder per scorer: a model folder by name (`harness list evaluators`), or your own program with "
       "its scorer.json (evaluators/PROTOCOL.md)",
-      {.is_path = true, .value = "DIR"});
+      kFolder);
 }
 
 /// Rows of the table that was typed before, or the methods of this build.

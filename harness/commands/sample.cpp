@@ -6,10 +6,9 @@
 
 #include "core/command_line/recorded_path.h"
 #include "core/error.h"
-#include "datasets/prompt_set.h"
 #include "harness/commands/command.h"
+#include "harness/plan/device.h"
 #include "harness/plan/model_folder.h"
-#include "harness/plan/plan.h"
 #include "harness/plan/worker_request.h"
 #include "harness/terminal/seeds.h"
 
@@ -62,12 +61,11 @@ Examples:
               {.required = true});
   command.add("--backbone", &o->backbone, "backbone (default: the one of --weights, or glyph)",
               {.offers = backbone_names});
-  command.add("--weights", &o->weights, "model folder (default: the backbone's own)",
-              {.is_path = true, .value = "DIR"});
+  command.add("--weights", &o->weights, "model folder (default: the backbone's own)", kFolder);
   command.add("--lora", &o->lora,
               "checkpoint of a run, or of another program: what --adapter of `harness reproduce` takes",
-              {.is_path = true, .value = "DIR|FILE"});
-  command.add("-o,--output", &o->out, "PNG file to write", {.is_path = true, .value = "FILE"});
+              kFolderOrFile);
+  command.add("-o,--output", &o->out, "PNG file to write", kFile);
   command.add("--seed", &o->seed, "seed of the noise");
   command.add("--steps", &o->steps, "sampling steps (default: the backbone's)");
   command.add("--guidance", &o->guidance, "guidance scale (default: the backbone's)");

@@ -50,7 +50,7 @@ Examples:
       "--scorers", &r.scorers,
       "one folder per scorer: a model folder by name (`harness list evaluators`), or your own program "
       "with its scorer.json",
-      {.is_path = true, .value = "DIR"});
+      kFolder);
   command.add("--like", &r.like,
               "score as images of this backbone are scored (default: sd35-medium, or by their size)",
               {.offers = backbone_names, .value = "BACKBONE"});

@@ -6,9 +6,7 @@
 #include "core/paths/shown_path.h"
 #include "core/streams.h"
 #include "harness/commands/command.h"
-#include "harness/show/artifacts.h"
 #include "harness/show/table_model.h"
-#include "harness/show/training_table.h"
 #include "harness/spec/registry.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/seeds.h"
@@ -98,8 +96,7 @@ Examples:
   command.add("--per-seed", &o->per_seed, "a row per training run, not means over runs");
   command.add("--no-paper", &o->no_paper, "leave out the paper's figures and claims");
   command.add("--names", &o->names,
-              "LaTeX: JSON file with what methods and metrics are called: {\"dual\": \"Ours\"}",
-              {.is_path = true, .value = "FILE"});
+              "LaTeX: JSON file with what methods and metrics are called: {\"dual\": \"Ours\"}", kFile);
   command.add("--label", &o->show.label, "LaTeX: label of the first float");
   command.add("--json", &o->json, "same as --format json", {.excludes = {"--format"}});
   command.run = [o] { return table(*o); };

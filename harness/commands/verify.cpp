@@ -10,11 +10,8 @@
 #include "core/sha256.h"
 #include "core/streams.h"
 #include "core/text.h"
-#include "core/weights/weights_folder.h"
-#include "datasets/python_random.h"
-#include "harness/archive/placeless.h"
 #include "harness/commands/command.h"
-#include "harness/plan/scorers.h"
+#include "harness/commands/repetition.h"
 #include "harness/plan/worker_request.h"
 #include "harness/run/scheduler.h"
 #include "harness/runs/job_files.h"
@@ -34,19 +31,8 @@ namespace {
 struct VerifyOptions {
   DbOptions db;
   std::string run;
-  std::size_t images = 32;       ///< of each evaluation
-  std::int64_t seed = 0;         ///< which images, the same for every evaluation of a split
-  std::string weights, scorers;  ///< folders; empty: where they were
-  bool training = false, all = false, keep = false, json = false;
-};
-
-constexpr std::string_view kScorerPath = "scorer:";  ///< of a model or program, by the evaluator's name
-
-/// A recorded job that can be run again: an evaluation, or a training.
-struct RecordedJob {
-  std::string id, kind, run, label;
-  std::filesystem::path folder;  ///< where it is now, if the workspace was moved too
-  bool is_evaluation() const { return kind != "train"; }
+  RepetitionOptions part;
+  bool training = false, keep = false, json = false;
 };
 
 /// What running a job again gave.
@@ -96,69 +82,6 @@ std::vector<RecordedJob> done_jobs(Store& store, const std::string& condition, c
   return jobs;
 }
 
-/// The prompts of a checksum among those that the workspace keeps; empty if it has none.
-std::string prompts_in(const fs::path& folder, const std::string& sha256) {
-  std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(folder, absent)) {
-    if (is_file_of_set(entry.path(), sha256)) return entry.path().string();
-  }
-  return "";
-}
-
-/// Where the job's weights are: the folder of --weights, or weights_here.
-std::string weights_now(const Json& identity, const RecordedJob& recorded, const std::string& given) {
-  const auto wanted = identity.at("weights_sha256").get<std::string>();
-  if (!given.empty()) {
-    const auto found = weights_checksum(given);
-    if (found == wanted) return given;
-    throw Error(fmt::format("holds other weights than {} was made with: sha256 {:.12} instead of {:.12}",
-                            recorded.label, found, wanted),
-                "--weights " + given, "give the folder of those");
-  }
-  if (const auto here = weights_here(recorded.folder / kJobFile)) return *here;
-  throw Error(
-      fmt::format("the weights of {} (sha256 {:.12}) are not found on this machine", recorded.label, wanted),
-      (recorded.folder / kJobFile).string(), "name their folder with --weights DIR");
-}
-
-/// Paths of a job in a workspace that was moved or imported since, and the scorer of this build.
-Json paths_now(const Json& job, const RecordedJob& recorded, const VerifyOptions& options) {
-  Json paths = job.at("paths");
-  const Json& identity = job.at("identity");
-  const bool is_training = recorded.kind == "train";
-  const auto workspace = (is_training ? recorded.folder : recorded.folder.parent_path()).parent_path();
-  const auto then = workspace_then(paths);
-  for (auto& [name, value] : paths.items()) {
-    const fs::path path = value.get<std::string>();
-    const bool is_scorer = name.starts_with(kScorerPath);
-    if (path.empty()) continue;
-    if (name == "weights" && !options.weights.empty()) {
-      value = weights_now(identity, recorded, options.weights);
-    } else if (is_scorer && !options.scorers.empty()) {
-      value = (fs::path(options.scorers) / name.substr(kScorerPath.size())).string();
-    }
-    if (value != path.string() || (path.is_absolute() && fs::exists(path))) continue;
-    const auto relative = path.is_relative() ? path : path.lexically_relative(then);
-    if (!relative.empty() && *relative.begin() != "..") value = (workspace / relative).string();
-    if (fs::exists(value.get<std::string>())) continue;
-    std::string here;
-    if (name == "weights") here = weights_now(identity, recorded, "");
-    if (is_scorer && fs::exists(path)) here = path.string();
-    if (name == "prompts" || name == "train_prompts")
-      here = prompts_in(workspace / "prompts", identity.value(name + "_sha256", std::string()));
-    if (!here.empty()) value = fs::absolute(here).string();
-    const bool is_source = name == "weights" || name == "prompts" || name == "train_prompts";
-    if (is_source && here.empty())
-      throw Error(fmt::format("{}: its {} are not there any more", recorded.label,
-                              name == "weights" ? "weights" : "prompts"),
-                  path.string(),
-                  "put them back; or repeat the command that made it with their new place, which it notes",
-                  Status::kFailed);
-  }
-  if (paths.contains("scorer")) paths["scorer"] = scorer_path().string();
-  return paths;
-}
-
 /// Leaves out jobs that rest on what an archive left out, and says so. Throws Error if none is left.
 void leave_out(std::vector<RecordedJob>& jobs, const char* part,
                const std::function<bool(const RecordedJob&)>& rests_on_it) {
@@ -182,47 +105,6 @@ void require_parts(std::vector<RecordedJob>& jobs) {
     return job.kind == kScoreJob && is_left_out(job.folder, kImagesFolder) &&
            !fs::exists(paths_of(job).at("images").get<std::string>());
   });
-}
-
-/// Images that are drawn together. On the CPU an image has the same bits in any company; on a GPU only the
-/// same shard is known to give them.
-std::size_t drawn_together(const Json& identity) {
-  if (identity.value("kind", "") != kEvaluateJob || identity.value("device", "cpu") == "cpu") return 1;
-  return identity.at("settings").at("eval_shard").get<std::size_t>();
-}
-
-/// Some positions of a list, the same ones for the same list: whole shards of so many.
-Json some_positions(const Json& all, const VerifyOptions& options, std::size_t shard) {
-  if (options.all || options.images >= all.size()) return all;
-  const auto shards = [shard](std::size_t images) {
-    return static_cast<std::int64_t>((images + shard - 1) / shard);
-  };
-  auto places = PythonRandom(std::to_string(options.seed)).sample(shards(all.size()), shards(options.images));
-  std::sort(places.begin(), places.end());
-  Json chosen = Json::array();
-  for (const auto place : places) {
-    const auto first = static_cast<std::size_t>(place) * shard;
-    for (auto i = first; i < std::min(first + shard, all.size()); ++i) chosen.push_back(all.at(i));
-  }
-  return chosen;
-}
-
-void prepare(const RecordedJob& job, const VerifyOptions& options, const fs::path& folder) {
-  make_folder(folder);
-  Json document = read_job_document(job.folder);
-  document["paths"] = paths_now(document, job, options);
-  document["options"]["threads"] = core_count();
-  document["options"].erase("required");
-  // Images that somebody gave may be gone since; the evaluation kept what it scored.
-  if (job.kind == kScoreJob) document["paths"]["kept"] = fs::absolute(job.folder).string();
-  if (job.is_evaluation()) {
-    const auto file = folder / kPositionsFile;
-    const auto positions =
-        some_positions(Json(read_positions(job.folder)), options, drawn_together(document.at("identity")));
-    write_file(file, positions.dump());
-    document["paths"]["positions"] = fs::absolute(file).string();
-  }
-  write_file(folder / kJobFile, document.dump(1) + "\n");
 }
 
 Json to_json(const Verification& v) {
@@ -307,30 +189,23 @@ void compare_files(Store& store, Verification& out) {
   }
 }
 
-/// What differs between the programs that recorded and repeated a job. Differences are expected from other
-/// compilers and processors at most, never from other sources: those are a change of what is computed.
-std::optional<std::string> other_program(const Json& recorded, const Json& now) {
-  if (recorded.value("build", "") == now.value("build", "")) return std::nullopt;
-  const auto then = recorded.value("sources", ""), here = now.value("sources", "");
-  if (then.empty()) {
-    return fmt::format(
-        "recorded by build {:.12} and repeated by {:.12}; whether their sources are the same is not recorded",
-        recorded.value("build", "?"), now.value("build", "?"));
-  }
-  if (then != here) {
-    return fmt::format("recorded by sources {:.12} and repeated by {:.12}: the code was changed in between",
-                       then, here);
-  }
-  return fmt::format(
-      "recorded by build {:.12} and repeated by {:.12} of the same sources: compiler or libraries "
-      "may round otherwise",
-      recorded.value("build", "?"), now.value("build", "?"));
-}
-
-/// The same of programs and processors; nothing if both agree.
+/// How programs and processors differ that recorded and repeated a job; nothing if both agree. Differences
+/// are expected from other compilers and processors at most, never from other sources: those are a change of
+/// what is computed.
 std::optional<std::string> other_machine(const Json& recorded, const Json& now) {
+  const auto by = [&](const char* key, const char* unknown) {
+    return fmt::format("recorded by {} {:.12} and repeated by {:.12}", key, recorded.value(key, unknown),
+                       now.value(key, unknown));
+  };
   std::vector<std::string> parts;
-  if (const auto program = other_program(recorded, now)) parts.push_back(*program);
+  if (recorded.value("build", "") != now.value("build", "")) {
+    const auto then = recorded.value("sources", "");
+    parts.push_back(then.empty() ? by("build", "?") + "; whether their sources are the same is not recorded"
+                    : then != now.value("sources", "")
+                        ? by("sources", "") + ": the code was changed in between"
+                        : by("build", "?") +
+                              " of the same sources: compiler or libraries may round otherwise");
+  }
   if (recorded.value("cpu", "") != now.value("cpu", "")) {
     parts.push_back(
         fmt::format("recorded on a processor with {}, repeated on one with {}: expect different bits",
@@ -396,8 +271,7 @@ bool is_complete(const fs::path& folder) {
   return found;
 }
 
-/// The jobs of one experiment's tested checkpoints, or of one run (a unique prefix of its id): trainings
-/// first, if they are wanted.
+/// The jobs of one experiment's tested checkpoints: trainings first, if they are wanted.
 std::vector<RecordedJob> jobs_of_experiment(Store& store, std::int64_t experiment, bool trainings) {
   auto jobs = done_jobs(store, R"sql(
     CASE j.kind WHEN 'train' THEN r.id IN (SELECT run_id FROM reproduction_runs WHERE reproduction_id = ?1)
@@ -410,6 +284,7 @@ std::vector<RecordedJob> jobs_of_experiment(Store& store, std::int64_t experimen
   return jobs;
 }
 
+/// Those of one run, by a unique prefix of its id.
 std::vector<RecordedJob> jobs_of_run(Store& store, const std::string& run, bool trainings) {
   const auto ids = rows_of<std::string>(
       store, "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id", run);
@@ -430,7 +305,7 @@ std::vector<RecordedJob> jobs_of_run(Store& store, const std::string& run, bool 
 /// Runs a sample of each evaluation (trainings: whole) again in an empty folder `scratch`, one folder a job,
 /// and compares what came out with the DB bit for bit. Nothing that the workspace has is written.
 std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJob>& jobs,
-                                      const VerifyOptions& options, const fs::path& scratch) {
+                                      const RepetitionOptions& options, const fs::path& scratch) {
   std::vector<std::string> evaluations;
   for (const auto& job : jobs) {
     if (job.is_evaluation()) evaluations.push_back(job.id);
@@ -447,7 +322,7 @@ std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJo
       .next = [&]() -> std::optional<Task> {
         if (started == jobs.size()) return std::nullopt;
         const auto& job = jobs[started++];
-        prepare(job, options, folder_of(job.id));
+        prepare_repetition(job, options, folder_of(job.id));
         return Task{.id = job.id, .label = job.label, .folder = folder_of(job.id), .progress_key = job.id};
       },
       .ingest = [](const Task&) {},
@@ -499,8 +374,8 @@ std::vector<RecordedJob> jobs_of_experiments(Store& store, const VerifyOptions& 
 }
 
 int verify(const VerifyOptions& o) {
-  if (o.images == 0) throw Error("must be 1 or more", "--images", "--all takes all of them");
-  checked_seed(o.seed, "--sample-seed");
+  if (o.part.images == 0) throw Error("must be 1 or more", "--images", "--all takes all of them");
+  checked_seed(o.part.seed, "--sample-seed");
   const auto db = find_workspace(o.db.place).db;
   Store store(db, OpenMode::kReadOnly);
   auto jobs = o.run.empty() ? jobs_of_experiments(store, o) : jobs_of_run(store, o.run, o.training);
@@ -508,7 +383,7 @@ int verify(const VerifyOptions& o) {
   const ScratchFolder scratch(fs::absolute(db).parent_path(), "verify-",
                               "it lies beside the DB: copy the workspace to a place that you can write to",
                               o.keep);
-  const auto results = verify_jobs(store, jobs, o, scratch.path());
+  const auto results = verify_jobs(store, jobs, o.part, scratch.path());
   Json list = Json::array();
   for (const auto& r : results) list.push_back(to_json(r));
   const auto print_words = [&] {
@@ -537,14 +412,12 @@ Examples:
               {.offers = [&db = o->db] { return run_ids(db.place); }});
   add_workspace_options(command, o->db.place);
   add_filter_options(command, o->db, true);
-  command.add("--images", &o->images, "images per evaluation");
-  command.add("--all", &o->all, "take all images");
-  command.add("--sample-seed", &o->seed, "seed that draws the images");
+  command.add("--images", &o->part.images, "images per evaluation");
+  command.add("--all", &o->part.all, "take all images");
+  command.add("--sample-seed", &o->part.seed, "seed that draws the images");
   command.add("--training", &o->training, "also train again");
-  command.add("--weights", &o->weights, "model folder of an imported experiment",
-              {.is_path = true, .value = "DIR"});
-  command.add("--scorers", &o->scorers, "parent folder of its scorers' models and programs",
-              {.is_path = true, .value = "DIR"});
+  command.add("--weights", &o->part.weights, "model folder of an imported experiment", kFolder);
+  command.add("--scorers", &o->part.scorers, "parent folder of its scorers' models and programs", kFolder);
   command.add("--keep", &o->keep, "keep the folder of the repeated jobs, beside the database");
   return with_json(std::move(command), o, verify);
 }

@@ -10,7 +10,6 @@
 
 #include "core/text.h"
 #include "core/unicode/normal_form.h"
-#include "datasets/split.h"
 #include "evaluators/text_metrics.h"
 
 namespace harness {

@@ -8,7 +8,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -55,8 +54,8 @@ std::vector<ChartPoint> over_seeds(const std::vector<AuditRow>& rows, Value valu
   for (const auto& [step, values] : by_step) {
     double mean = 0;
     for (const double v : values) mean += v / static_cast<double>(values.size());
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    points.push_back({.x = static_cast<double>(step), .y = mean, .low = *low, .high = *high});
+    const auto [low, high] = std::ranges::minmax(values);
+    points.push_back({.x = static_cast<double>(step), .y = mean, .low = low, .high = high});
   }
   return points;
 }
@@ -68,36 +67,23 @@ constexpr const char* kEstimators =
     "Estimators of \u03bb_{center} on fresh samples: from the means (as the methods use it), from the "
     "velocities, and from Var(y); the law predicts that they agree, but for what Var(\u03bb_{center})/4 adds to the "
     "last where \u03bb_{center} differs much between samples, as after few updates.";
-constexpr const char* kStepLabel = "denoising step k";
 constexpr double kApart = 4;  // marks of two series at one step are side by side
 
 constexpr auto predicted_drift = &AuditRow::lambda_center;
 constexpr auto predicted_variance = &AuditRow::predicted_var;
 constexpr auto measured_variance = &AuditRow::log_ratio_var;
-double measured_drift(const AuditRow& row) {
-  return -2 * row.log_ratio_mean;
-}
+constexpr auto measured_drift = [](const AuditRow& row) { return -2 * row.log_ratio_mean; };
 
 /// How much larger the reused samples' variance is than the law's, which holds for fresh ones only.
 std::string inflation_note(const std::vector<AuditRow>& reused) {
   if (reused.empty()) return "Every sample was used once, so all are fresh.";
-  double low = 1e300, high = 0;
-  for (const auto& point :
-       over_seeds(reused, [](const AuditRow& row) { return row.log_ratio_var / row.predicted_var; })) {
-    low = std::min(low, point.y);
-    high = std::max(high, point.y);
-  }
+  const auto inflation =
+      over_seeds(reused, [](const AuditRow& row) { return row.log_ratio_var / row.predicted_var; });
+  const auto [low, high] = std::ranges::minmax(inflation, {}, &ChartPoint::y);
   return fmt::format(
       "Reused: samples of earlier updates, which the law does not cover: their variance is {:.1f} to {:.1f} "
       "times the prediction.",
-      low, high);
-}
-
-std::string scope_note(const Experiment& experiment, const std::string& what) {
-  return fmt::format(
-      "{}, table {} ({}, scale {}), {}: {} of off-policy updates. Fresh: samples that no update had used.",
-      what, experiment.table_id, experiment.backbone, experiment.scale, seeds_in_words(experiment.seeds),
-      experiment.seeds.size() > 1 ? "means and ranges over seeds" : "means");
+      low.y, high.y);
 }
 
 ChartSeries line(std::string label, std::size_t color, std::vector<ChartPoint> points) {
@@ -132,10 +118,10 @@ Chart estimator_panel(const std::string& title, const std::vector<AuditRow>& fre
 
 /// The vertical axes are logarithmic.
 std::string range_note(const Figure& figure) {
+  const auto reaches_0 = [](const ChartPoint& p) { return p.y > 0 && p.low && *p.low <= 0; };
   for (const auto& panel : figure.charts) {
     for (const auto& series : panel.series) {
-      if (std::ranges::any_of(series.points,
-                              [](const ChartPoint& p) { return p.y > 0 && p.low && *p.low <= 0; }))
+      if (std::ranges::any_of(series.points, reaches_0))
         return " A range that reaches 0 or below is drawn from its mean upwards.";
     }
   }
@@ -154,9 +140,15 @@ Figure law_audit(Store& store, const Experiment& experiment, const std::string& 
         "choose a method that trains on recorded steps with --method, or another experiment: `harness "
         "list experiments`");
   }
-  Figure figure{.name = name,
-                .title = fmt::format("Path-variance law under {}, predicted and measured", method),
-                .notes = {scope_note(experiment, method), kFormulas, kEstimators, inflation_note(reused)}};
+  Figure figure{
+      .name = name,
+      .title = fmt::format("Path-variance law under {}, predicted and measured", method),
+      .notes = {fmt::format("{}, table {} ({}, scale {}), {}: {} of off-policy updates. Fresh: samples "
+                            "that no update had used.",
+                            method, experiment.table_id, experiment.backbone, experiment.scale,
+                            seeds_in_words(experiment.seeds),
+                            experiment.seeds.size() > 1 ? "means and ranges over seeds" : "means"),
+                kFormulas, kEstimators, inflation_note(reused)}};
   const auto titled = [&](const char* what) { return fmt::format("{}: {}", method, what); };
   const auto panel = [&](const char* what, const char* y_label, auto predicted, auto measured) {
     return panel_of(titled(what), y_label,
@@ -203,7 +195,6 @@ Figure law_comparison(Store& store, const Experiment& experiment, const std::str
   return figure;
 }
 
-/// Charts of a group as a figure.
 Figure figure_of(const Experiment& experiment, const std::string& name, std::string title, ChartGroup group) {
   Figure figure{.name = name,
                 .title = std::move(title),
@@ -266,12 +257,11 @@ std::string differences_note(const TableModel& model) {
 /// Where the intervals are no statement about methods; else empty.
 std::string claim_note(const TableModel& model) {
   if (has_claim(model, Claim::kMethods)) return "";
-  return !model.scale_warning.empty()
-             ? "At this scale differences are between these checkpoints, not between methods."
-             : in_its_words(
-                   model,
-                   "Fewer than three training runs per method: differences are between these checkpoints, "
-                   "not between methods.");
+  if (!model.scale_warning.empty())
+    return "At this scale differences are between these checkpoints, not between methods.";
+  return in_its_words(model,
+                      "Fewer than three training runs per method: differences are between these checkpoints, "
+                      "not between methods.");
 }
 
 /// What the colours and intervals of differences are.
@@ -280,11 +270,10 @@ std::vector<std::string> forest_notes(const TableModel& model, const std::vector
     return std::ranges::any_of(forest.rows, [](const ForestRow& row) { return row.printed.has_value(); });
   });
   std::vector<std::string> notes{differences_note(model)};
-  const auto claim = claim_note(model);
-  notes.push_back(
-      !claim.empty()
-          ? claim
-          : "Green: better, red: worse (interval excludes 0 and Holm\u2019s p below 0.05). Grey: not resolved.");
+  notes.push_back(claim_note(model));
+  if (notes.back().empty())
+    notes.back() =
+        "Green: better, red: worse (interval excludes 0 and Holm\u2019s p below 0.05). Grey: not resolved.";
   if (printed) notes.emplace_back("Hollow diamonds: differences printed in the paper.");
   return notes;
 }
@@ -333,11 +322,11 @@ void require_training(const Experiment& experiment, const FigureRequest& request
 Figure law_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
   if (request.method.empty()) {
     // The last one that was trained here on recorded steps, if any was.
-    auto method = experiment.methods.back();
-    for (const auto& row : experiment.methods) {
-      if (!audit_rows(store, experiment, row, true).empty()) method = row;
-    }
-    return law_audit(store, experiment, request.name, method);
+    const auto method = std::ranges::find_if(
+        experiment.methods.rbegin(), experiment.methods.rend(),
+        [&](const auto& row) { return !audit_rows(store, experiment, row, true).empty(); });
+    return law_audit(store, experiment, request.name,
+                     method == experiment.methods.rend() ? experiment.methods.back() : *method);
   }
   require_choice(request.method, experiment.methods, "method", "--method");
   return law_audit(store, experiment, fmt::format("law-audit-{}", request.method), request.method);
@@ -361,52 +350,6 @@ Figure curves_figure(Store& store, const Experiment& experiment, const FigureReq
   return leaderboard_figure(store, experiment, request.name, axis);
 }
 
-struct KnownFigure {
-  FigureInfo info;
-  Figure (*make)(Store&, const Experiment&, const FigureRequest&);
-  bool takes_method = false, takes_metrics = false;
-};
-
-const std::vector<KnownFigure>& figures() {
-  static const std::vector<KnownFigure> all = {
-      {{"training", "reward, late path variance, path variance, clip fraction and gradient norm by update",
-        "any table", ""},
-       training_figure},
-      {{"validation", "each metric by checkpoint, with the selected ones", "a table of evaluations", ""},
-       validation_figure,
-       false,
-       true},
-      {{"differences", "paired differences with intervals, by metric and baseline", "any table", ""},
-       differences_figure,
-       false,
-       true},
-      {{"guardrails", "changes beside the reward, with the limits of harm", "a table of evaluations", ""},
-       guardrails_figure,
-       false,
-       true},
-      {{"law-audit", "drift and variance of the log-ratio by step, predicted and measured, of one method",
-        "any table with off-policy updates", ""},
-       law_figure,
-       true},
-      {{"law-audit-baseline", "the same of the baseline (the paper's first figure)",
-        "a table of training statistics (tiny-sd3-zclip)", "tiny-sd3-zclip"},
-       law_baseline_figure},
-      {{"law-audit-zclip", "baseline and z-clip side by side (the paper's second figure)",
-        "a table of training statistics (tiny-sd3-zclip)", "tiny-sd3-zclip"},
-       law_zclip_figure},
-      {{"leaderboard", "learning curves: the metric of selection by images, one small panel per method",
-        "a table of evaluations", ""},
-       curves_figure<CurveAxis::kImages>},
-      {{"leaderboard-evaluations", "the same by network evaluations", "a table of evaluations", ""},
-       curves_figure<CurveAxis::kEvaluations>},
-      {{"leaderboard-seconds", "the same by seconds of training", "a table of evaluations", ""},
-       curves_figure<CurveAxis::kSeconds>},
-      {{"grid", "test prompts chosen by rule with their images (also `harness grid`)",
-        "a table of evaluations", ""},
-       nullptr}};
-  return all;
-}
-
 /// Names as papers write them.
 void rename(const DisplayNames& names, Figure& figure) {
   for (auto& chart : figure.charts) {
@@ -425,20 +368,49 @@ void rename(const DisplayNames& names, Figure& figure) {
 }  // namespace
 
 const std::vector<FigureInfo>& known_figures() {
-  static const std::vector<FigureInfo> infos = [] {
-    std::vector<FigureInfo> all;
-    for (const auto& figure : figures()) all.push_back(figure.info);
-    return all;
-  }();
-  return infos;
+  constexpr const char *kEvaluations = "a table of evaluations", *kLaw = "tiny-sd3-zclip",
+                       *kStatistics = "a table of training statistics (tiny-sd3-zclip)";
+  static const std::vector<FigureInfo> all = {
+      {"training", "reward, late path variance, path variance, clip fraction and gradient norm by update",
+       "any table", training_figure},
+      {"validation", "each metric by checkpoint, with the selected ones", kEvaluations, validation_figure,
+       false, true},
+      {"differences", "paired differences with intervals, by metric and baseline", "any table",
+       differences_figure, false, true},
+      {"guardrails", "changes beside the reward, with the limits of harm", kEvaluations, guardrails_figure,
+       false, true},
+      {"law-audit", "drift and variance of the log-ratio by step, predicted and measured, of one method",
+       "any table with off-policy updates", law_figure, true},
+      {.name = "law-audit-baseline",
+       .summary = "the same of the baseline (the paper's first figure)",
+       .needs = kStatistics,
+       .make = law_baseline_figure,
+       .table = kLaw},
+      {.name = "law-audit-zclip",
+       .summary = "baseline and z-clip side by side (the paper's second figure)",
+       .needs = kStatistics,
+       .make = law_zclip_figure,
+       .table = kLaw},
+      {"leaderboard", "learning curves: the metric of selection by images, one small panel per method",
+       kEvaluations, curves_figure<CurveAxis::kImages>},
+      {"leaderboard-evaluations", "the same by network evaluations", kEvaluations,
+       curves_figure<CurveAxis::kEvaluations>},
+      {"leaderboard-seconds", "the same by seconds of training", kEvaluations,
+       curves_figure<CurveAxis::kSeconds>},
+      {"grid", "test prompts chosen by rule with their images (also `harness grid`)", kEvaluations}};
+  return all;
+}
+
+std::vector<Json> figure_rows() {
+  std::vector<Json> rows;
+  for (const auto& [name, summary, needs, make, takes_method, takes_metrics, table] : known_figures())
+    rows.push_back({{"name", name}, {"summary", summary}, {"needs", needs}, {"table", table}});
+  return rows;
 }
 
 Figure make_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
-  const auto found =
-      std::ranges::find(figures(), request.name, [](const KnownFigure& f) { return f.info.name; });
-  if (found == figures().end() || found->make == nullptr)
-    throw Error(fmt::format("unknown figure \"{}\"", request.name), "harness figure",
-                suggestion(request.name, names_of(known_figures())));
+  require_choice(request.name, names_of(known_figures()), "figure", "harness figure");
+  const auto found = std::ranges::find(known_figures(), request.name, &FigureInfo::name);
   if (!request.method.empty() && !found->takes_method)
     throw Error(fmt::format("figure {} does not take one method", request.name), "--method " + request.method,
                 "leave it out, or draw law-audit");

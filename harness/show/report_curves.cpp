@@ -144,15 +144,6 @@ std::optional<ChartPoint> checkpoint_point(Store& store, const Checkpoints& chec
   return point;
 }
 
-ChartSeries checkpoint_series(Store& store, const Experiment& experiment,
-                              const std::vector<EvaluatedCheckpoint>& evaluated, const std::string& method,
-                              const std::string& split, const std::string& metric) {
-  return {.label = method,
-          .color = color_of(experiment, method),
-          .look = ChartLook::kLineAndMarks,
-          .points = checkpoint_points(store, evaluated, {method, split, metric})};
-}
-
 /// Marks of several series at one place stand side by side.
 void set_apart(Chart& chart) {
   constexpr double kApart = 4;  // pixels
@@ -205,7 +196,6 @@ std::vector<LawStep> law_steps(Store& store, const Experiment& experiment, const
                  std::optional<double>>(store, kSql, experiment.id, method);
 }
 
-constexpr const char* kStepLabel = "denoising step k";
 constexpr std::size_t kPredicted = 0, kMeasured = 1;
 
 using Number = std::function<std::optional<double>(const LawStep&)>;
@@ -261,9 +251,8 @@ Chart estimator_chart(const std::vector<LawStep>& steps) {
           law_series("from Var(y)", 3, steps, [](const LawStep& s) { return s.lambda_of_variance; })}};
 }
 
-int not_positive(const ChartSeries& series) {
-  return static_cast<int>(
-      std::ranges::count_if(series.points, [](const auto& point) { return !(point.y > 0); }));
+std::ptrdiff_t not_positive(const ChartSeries& series) {
+  return std::ranges::count_if(series.points, [](const auto& point) { return !(point.y > 0); });
 }
 
 /// Steps with too few samples are shown, not judged.
@@ -298,7 +287,7 @@ ChartGroup law_group(Store& store, const Experiment& experiment, const std::stri
   set_apart(deviation);
   set_apart(estimators);
   ChartGroup group{.title = method};
-  if (const int below = not_positive(drift.series[1]) + not_positive(variance.series[1]); below > 0) {
+  if (const auto below = not_positive(drift.series[1]) + not_positive(variance.series[1]); below > 0) {
     group.notes.push_back(
         fmt::format("{} not positive and {} no place on a logarithmic axis; the deviations show {}.",
                     below == 1 ? "1 measured value is" : fmt::format("{} measured values are", below),
@@ -354,10 +343,9 @@ ChartGroup training_curves(Store& store, const Experiment& experiment, std::int6
   }
   // One window for all long curves, which the note can name.
   const auto window = window_of(updates, most_points);
-  bool is_averaged = false;
+  const bool is_averaged = std::ranges::max(points) > most_points;
   for (std::size_t i = 0; i < std::size(kStatistics); ++i) {
     const bool is_long = points[i] > most_points;
-    is_averaged = is_averaged || is_long;
     add_statistic(statistic_curves(store, experiment, kStatistics[i], is_long ? window : 1), experiment, i,
                   group.charts);
   }
@@ -377,15 +365,12 @@ ChartGroup validation_curves(Store& store, const Experiment& experiment,
   if (experiment.is_training()) return {};
   const auto selection = experiment.table.selection;
   const auto evaluated = evaluated_checkpoints(store, experiment);
-  const auto title_of = [&](const std::string& metric) {
-    const auto found = std::ranges::find(metrics, metric, &TableColumn::key);
-    return found == metrics.end() ? metric : found->title;
-  };
+  const auto chosen_by = std::ranges::find(metrics, selection.metric, &TableColumn::key);
   ChartGroup group{
       .title = fmt::format("The {} split by checkpoint", selection.split),
       .notes = {fmt::format(
           "Rings: the checkpoints that selection chose by {} ({}){}. Bars: {} of the mean.",
-          title_of(selection.metric), selection.rule,
+          chosen_by == metrics.end() ? selection.metric : chosen_by->title, selection.rule,
           experiment.seeds.size() > 1 ? ", for each run by its own scores; points are means over runs" : "",
           intervals_of_means(experiment))}};
   auto methods = experiment.methods;
@@ -398,7 +383,10 @@ ChartGroup validation_curves(Store& store, const Experiment& experiment,
     Chart chart{.title = metric.title, .x_label = "checkpoint", .y_label = "mean over prompts"};
     for (const auto& method : methods) {
       chart.series.push_back(
-          checkpoint_series(store, experiment, evaluated, method, selection.split, metric.key));
+          {.label = method,
+           .color = color_of(experiment, method),
+           .look = ChartLook::kLineAndMarks,
+           .points = checkpoint_points(store, evaluated, {method, selection.split, metric.key})});
     }
     if (metric.unit == Unit::kPercent) in_percent(chart);
     if (group.small) {

@@ -11,6 +11,9 @@
 
 namespace harness {
 
+/// Of axes that count the steps of a trajectory.
+inline constexpr const char* kStepLabel = "denoising step k";
+
 /// Training statistics by update: one line a method, the mean over its seeds; the band is their range. Lines
 /// of more than `most_points` are averaged over windows of updates.
 ChartGroup training_curves(Store& store, const Experiment& experiment, std::int64_t most_points);

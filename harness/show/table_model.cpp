@@ -26,23 +26,22 @@
 namespace harness {
 namespace {
 
-/// Of pairs of shard and step; for logs that do not have it, of steps whose mean over the shards is below 1.
-constexpr auto kDampShare = R"sql(
+/// What a run's training says that belongs under a table, of the checkpoint after update ?2. The share of
+/// damped pairs of shard and step: for logs that do not have it, of steps whose mean over the shards is
+/// below 1.
+constexpr auto kTraining = R"sql(
     SELECT coalesce(
-      (SELECT avg(value) FROM train_stats WHERE run_id = ?1 AND name = 'damped_share' AND on_policy = 0),
-      (SELECT avg(value < 1) FROM train_stats
-       WHERE run_id = ?1 AND name = 'lambda_weight' AND on_policy = 0 AND timestep IS NOT NULL)))sql";
-constexpr auto kDampedUpdates = R"sql(
-    SELECT count(value), total(value) FROM train_stats WHERE run_id = ?1 AND name = 'damping_undone')sql";
-constexpr auto kHasNoSteps = R"sql(
-    SELECT 1 FROM train_stats AS forward
-    WHERE forward.run_id = ?1 AND forward.update_index = ?2 AND forward.name = 'trained_steps' AND forward.value = 0
-      AND NOT EXISTS (SELECT 1 FROM train_stats AS s WHERE s.run_id = ?1 AND s.name = 'lambda_center')
-    LIMIT 1)sql";
-constexpr auto kVelocityMovement =
-    "SELECT value FROM train_stats WHERE run_id = ?1 AND update_index = ?2 AND name = 'velocity_movement'";
-constexpr auto kMaxClipFraction =
-    "SELECT max(value) FROM train_stats WHERE run_id = ?1 AND name = 'clip_fraction' AND on_policy = 0";
+        (SELECT avg(value) FROM train_stats WHERE run_id = ?1 AND name = 'damped_share' AND on_policy = 0),
+        (SELECT avg(value < 1) FROM train_stats
+         WHERE run_id = ?1 AND name = 'lambda_weight' AND on_policy = 0 AND timestep IS NOT NULL)),
+      EXISTS (SELECT 1 FROM train_stats AS forward
+              WHERE forward.run_id = ?1 AND forward.update_index = ?2 AND forward.name = 'trained_steps'
+                AND forward.value = 0
+                AND NOT EXISTS (SELECT 1 FROM train_stats AS s WHERE s.run_id = ?1 AND s.name = 'lambda_center')),
+      (SELECT value FROM train_stats WHERE run_id = ?1 AND update_index = ?2 AND name = 'velocity_movement'),
+      (SELECT max(value) FROM train_stats WHERE run_id = ?1 AND name = 'clip_fraction' AND on_policy = 0),
+      count(value), total(value)
+    FROM train_stats WHERE run_id = ?1 AND name = 'damping_undone')sql";
 
 /// The metrics that the table knows and has no column for: comparisons and guardrails show them too.
 std::vector<TableColumn> metrics_without_column(const TableSpec& spec) {
@@ -81,18 +80,16 @@ void share_budget(std::vector<TableRow>& rows) {
 
 using ImageKey = std::pair<std::int64_t, std::int64_t>;  // prompt, sample
 
-/// What the training of a checkpoint says that belongs under a table.
 void add_training(Store& store, const EvaluatedCheckpoint& evaluated, TableRow& row) {
   using Number = std::optional<double>;
-  row.damp_share = rows_of<Number>(store, kDampShare, evaluated.run_id).front();
-  row.has_steps = rows_of<int>(store, kHasNoSteps, evaluated.run_id, evaluated.step).empty();
-  if (!row.has_steps) {
-    const auto movement = rows_of<Number>(store, kVelocityMovement, evaluated.run_id, evaluated.step);
-    if (!movement.empty()) row.velocity_movement = movement.front();
-  }
-  row.never_clipped = rows_of<Number>(store, kMaxClipFraction, evaluated.run_id).front() == 0;
-  const auto [damped, undone] =
-      rows_of<std::int64_t, double>(store, kDampedUpdates, evaluated.run_id).front();
+  const auto [damp_share, lacks_steps, movement, most_clipped, damped, undone] =
+      rows_of<Number, bool, Number, Number, std::int64_t, double>(store, kTraining, evaluated.run_id,
+                                                                  evaluated.step)
+          .front();
+  row.damp_share = damp_share;
+  row.has_steps = !lacks_steps;
+  if (lacks_steps) row.velocity_movement = movement;
+  row.never_clipped = most_clipped == 0;
   row.damped_updates = damped;
   row.undone_updates = std::llround(undone);
 }

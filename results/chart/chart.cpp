@@ -168,10 +168,8 @@ void draw_frame(const Chart& chart, const ChartFrame& frame, const Axis& x, cons
 }
 
 std::vector<ChartPoint> drawable_points(const ChartSeries& series, bool log) {
-  std::vector<ChartPoint> points;
-  for (const auto& point : series.points) {
-    if (drawable(point.y, log)) points.push_back(point);
-  }
+  auto points = series.points;
+  std::erase_if(points, [&](const ChartPoint& point) { return !drawable(point.y, log); });
   return points;
 }
 
@@ -185,20 +183,14 @@ double high_pixel(const ChartPoint& point, const Axis& y) {
   return std::max(y.pixel(point.high.value_or(point.y)), y.to);
 }
 
-/// Adds a spot a point at these heights.
-void add_spots(const auto& points, const Axis& x, auto height, std::vector<Spot>& spots) {
-  for (const auto& point : points) spots.push_back({x.pixel(point.x), height(point)});
-}
-
 void draw_band(const std::vector<ChartPoint>& points, std::size_t color, const Axis& x, const Axis& y,
                Drawing& out) {
   const bool has_range = std::ranges::any_of(points, [](const auto& point) { return point.low.has_value(); });
   if (!has_range || points.size() < 2) return;
   std::vector<Spot> spots;
-  add_spots(
-      points, x, [&](const ChartPoint& point) { return high_pixel(point, y); }, spots);
-  add_spots(
-      points | std::views::reverse, x, [&](const ChartPoint& point) { return low_pixel(point, y); }, spots);
+  for (const auto& point : points) spots.push_back({x.pixel(point.x), high_pixel(point, y)});
+  for (const auto& point : points | std::views::reverse)
+    spots.push_back({x.pixel(point.x), low_pixel(point, y)});
   out.area(of_series(Role::kBand, color), std::move(spots));
 }
 
@@ -217,19 +209,11 @@ void draw_mark(std::size_t color, Spot at, double size, Drawing& out) {
   out.area(look, std::move(spots));
 }
 
-void draw_line(const std::vector<ChartPoint>& points, std::size_t color, const Axis& x, const Axis& y,
+void draw_line(const std::vector<ChartPoint>& points, const Look& look, const Axis& x, const Axis& y,
                Drawing& out) {
   std::vector<Spot> spots;
-  add_spots(
-      points, x, [&](const ChartPoint& point) { return y.pixel(point.y); }, spots);
-  out.line(of_series(Role::kLine, color), std::move(spots));
-}
-
-void draw_behind(const std::vector<ChartPoint>& points, const Axis& x, const Axis& y, Drawing& out) {
-  std::vector<Spot> spots;
-  add_spots(
-      points, x, [&](const ChartPoint& point) { return y.pixel(point.y); }, spots);
-  out.line({Role::kLine, "behind"}, std::move(spots));
+  for (const auto& point : points) spots.push_back({x.pixel(point.x), y.pixel(point.y)});
+  out.line(look, std::move(spots));
 }
 
 void draw_marks(const std::vector<ChartPoint>& points, std::size_t color, const Axis& x, const Axis& y,
@@ -327,14 +311,15 @@ Drawing chart_drawing(const Chart& chart, const ChartFrame& frame) {
     const auto points = drawable_points(series, chart.log_y);
     if (points.empty()) continue;
     if (series.behind) {
-      draw_behind(points, axis, y, out);
+      draw_line(points, {Role::kLine, "behind"}, axis, y, out);
       continue;
     }
     auto x = axis;
     x.from += series.shift * frame.mark;
     x.to += series.shift * frame.mark;
     if (series.look == ChartLook::kLine) draw_band(points, series.color, x, y, out);
-    if (series.look != ChartLook::kMarks) draw_line(points, series.color, x, y, lines);
+    if (series.look != ChartLook::kMarks)
+      draw_line(points, of_series(Role::kLine, series.color), x, y, lines);
     const bool alone = points.size() == 1;  // a line of one point cannot be seen
     if (series.look != ChartLook::kLine || alone) {
       draw_marks(points, series.color, x, y, frame.mark, marks);

@@ -3,9 +3,8 @@
 #include <cmath>
 #include <optional>
 
+#include "results/chart/canvas.h"
 #include "results/chart/drawing.h"
-#include "results/chart/fonts.h"
-#include "results/chart/pdf_page.h"
 #include "results/table/markup.h"
 #include "results/table/notation.h"
 
@@ -36,19 +35,9 @@ Color colour_of(const Look& look) {
 std::vector<double> dash_of(const Look& look) {
   if (look.role == Role::kGuide || look.role == Role::kZero) return {2.4, 1.8};
   if (look.role != Role::kLine || look.variant.size() != 2) return {};
-  switch (look.variant[1]) {
-    case '1':
-    case '5':
-      return {4.2, 1.8};
-    case '2':
-    case '6':
-      return {1.5, 1.5};
-    case '3':
-    case '7':
-      return {5.4, 1.8, 1.2, 1.8};
-    default:
-      return {};
-  }
+  static const std::vector<double> kDashes[] = {{}, {4.2, 1.8}, {1.5, 1.5}, {5.4, 1.8, 1.2, 1.8}};
+  const int color = look.variant[1] - '0';
+  return color < 8 ? kDashes[color % 4] : std::vector<double>();
 }
 
 struct Style {
@@ -57,29 +46,28 @@ struct Style {
 };
 
 Style style_of(const Look& look) {
+  const auto own = colour_of(look);
   switch (look.role) {
     case Role::kGrid:
       return {.stroke = kRule, .width = 0.4};
     case Role::kAxis:
+    case Role::kZero:
       return {.stroke = kMuted, .width = 0.6};
     case Role::kGuide:
       return {.stroke = kBad, .width = 0.6};
-    case Role::kZero:
-      return {.stroke = kMuted, .width = 0.6};
     case Role::kBand:
-      return {.fill = colour_of(look), .opacity = 0.18};
+      return {.fill = own, .opacity = 0.18};
     case Role::kLine:
-      return {.stroke = colour_of(look), .width = look.variant == "behind" ? 0.5 : 1.1};
+      return {.stroke = own, .width = look.variant == "behind" ? 0.5 : 1.1};
     case Role::kBar:
-      return {.stroke = colour_of(look), .width = 0.8};
+      return {.stroke = own, .width = 0.8};
     case Role::kMark:
-      return {.fill = colour_of(look), .stroke = kWhite, .width = 0.4};
-    case Role::kRing:
-      return {.stroke = colour_of(look), .width = 0.9};
-    case Role::kInterval:
-      return {.stroke = colour_of(look), .width = 1.2};
     case Role::kEstimate:
-      return {.fill = colour_of(look), .stroke = kWhite, .width = 0.4};
+      return {.fill = own, .stroke = kWhite, .width = 0.4};
+    case Role::kRing:
+      return {.stroke = own, .width = 0.9};
+    case Role::kInterval:
+      return {.stroke = own, .width = 1.2};
     case Role::kPrinted:
       return {.stroke = kInk, .width = 0.7};
     default:
@@ -94,18 +82,10 @@ struct Lettering {
 };
 
 Lettering lettering_of(Role role) {
-  switch (role) {
-    case Role::kTitle:
-      return {8, true, kInk};
-    case Role::kName:
-    case Role::kKey:
-    case Role::kNumbers:
-      return {7.5, false, kInk};
-    case Role::kLabel:
-      return {7.5, false, kMuted};
-    default:
-      return {7, false, kMuted};
-  }
+  if (role == Role::kTitle) return {8, true, kInk};
+  if (role == Role::kLabel) return {7.5, false, kMuted};
+  const bool is_read = role == Role::kName || role == Role::kKey || role == Role::kNumbers;
+  return is_read ? Lettering{7.5, false, kInk} : Lettering{7, false, kMuted};
 }
 
 std::string pango_text(const std::string& text) {

@@ -12,6 +12,7 @@
 #include "core/text.h"
 #include "results/table/markup.h"
 #include "results/table/notation.h"
+#include "results/table/table_view.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -47,7 +48,7 @@ void add_keys(const Chart& chart, std::vector<Key>& keys) {
 using Explained = std::pair<Drawing, std::string>;
 
 /// In lines of at most `width`; its height is that of its lines.
-Drawing legend(const std::vector<Explained>& entries, double width, bool centred) {
+Drawing legend(const std::vector<Explained>& entries, double width, bool centred = true) {
   std::vector<std::pair<Drawing, double>> lines(1);  // with their widths
   for (const auto& [mark, label] : entries) {
     const double needed = kKeyWidth + text_width(Role::kKey, label) + kGap;
@@ -67,7 +68,7 @@ Drawing legend(const std::vector<Explained>& entries, double width, bool centred
   return out;
 }
 
-Drawing legend(const std::vector<Key>& keys, double width, bool centred) {
+Drawing legend(const std::vector<Key>& keys, double width, bool centred = true) {
   std::vector<Explained> entries;
   for (const auto& key : keys) entries.emplace_back(key_drawing(key.color, key.look, kMark), key.label);
   return legend(entries, width, centred);
@@ -81,7 +82,12 @@ Drawing legend_of(const std::vector<Forest>& forests, double width) {
     entries.emplace_back(printed_key(kMark), "printed in the paper");
   if (std::ranges::any_of(forests, [](const Forest& f) { return !f.guides.empty(); }))
     entries.emplace_back(guide_key(), "smallest change that counts as harmful");
-  return legend(entries, width, true);
+  return legend(entries, width);
+}
+
+void draw_key(const Drawing& key, double& y, Drawing& out) {
+  out.add(key, 0, y);
+  y += key.height;
 }
 
 /// Below the plot room for the numbers of its axis, beside it for those of the other, and where axes have
@@ -231,9 +237,7 @@ void draw_small(const std::vector<Chart>& charts, double width, double& y, Drawi
     numbers = std::max(numbers, y_numbers_width(chart, small_frame(kSmallChart)));
     least = std::max(least, text_width(Role::kTitle, chart.title));
   }
-  const auto key = legend(keys, width, true);
-  out.add(key, 0, y);
-  y += key.height;
+  draw_key(legend(keys, width), y, out);
   const double first = numbers + small_frame(0).tick_gap;
   const double all = width - first - kEdge;  // the last number of an axis ends beyond it
   const auto columns = columns_of(charts.size(), all, least, kSmallGap);
@@ -281,25 +285,14 @@ void draw_charts(const Figure& figure, double width, double& y, Drawing& out) {
     charts.push_back(&chart);
   }
   if (charts.empty()) return;
-  if (shared) {
-    const auto key = legend(all, width, true);
-    out.add(key, 0, y);
-    y += key.height;
-  }
+  if (shared) draw_key(legend(all, width), y, out);
   draw_block(block_of_charts(charts, width, shared), width, y, out);
 }
 
 /// A block a baseline.
 void draw_forests(const Figure& figure, double width, double& y, Drawing& out) {
-  const auto key = legend_of(figure.forests, width);
-  out.add(key, 0, y);
-  y += key.height;
-  std::vector<std::string> baselines;
-  for (const auto& forest : figure.forests) {
-    if (std::ranges::find(baselines, forest.baseline) == baselines.end())
-      baselines.push_back(forest.baseline);
-  }
-  for (const auto& baseline : baselines) {
+  draw_key(legend_of(figure.forests, width), y, out);
+  for (const auto& baseline : distinct_of(figure.forests, &Forest::baseline)) {
     std::vector<const Forest*> forests;
     for (const auto& forest : figure.forests) {
       if (forest.baseline == baseline) forests.push_back(&forest);

@@ -8,7 +8,14 @@
 namespace harness {
 namespace {
 
-/// The lowest and the highest of all that a chart shows.
+/// The lowest and the highest.
+std::vector<double> ends_of(const std::vector<double>& values) {
+  if (values.empty()) return {};
+  const auto [low, high] = std::ranges::minmax(values);
+  return {low, high};
+}
+
+/// Those of all that a chart shows.
 std::vector<double> extent_of(const Chart& chart) {
   std::vector<double> values;
   for (const auto& series : chart.series) {
@@ -17,9 +24,7 @@ std::vector<double> extent_of(const Chart& chart) {
         if (value && (!chart.log_y || *value > 0)) values.push_back(*value);
     }
   }
-  if (values.empty()) return {};
-  const auto [low, high] = std::ranges::minmax(values);
-  return {low, high};
+  return ends_of(values);
 }
 
 ChartSeries thin(ChartSeries series) {
@@ -36,9 +41,7 @@ void share_extent(std::vector<Chart>& charts) {
     for (const auto& series : chart.series)
       std::ranges::transform(series.points, std::back_inserter(all), &ChartPoint::x);
   }
-  if (all.empty()) return;
-  const auto [low, high] = std::ranges::minmax(all);
-  for (auto& chart : charts) chart.covers = {low, high};
+  for (auto& chart : charts) chart.covers = ends_of(all);
 }
 
 std::vector<Chart> panels_of(const Chart& all, const std::string& baseline, const std::string& what) {

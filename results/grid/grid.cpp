@@ -79,14 +79,6 @@ std::string judgement_text(const GridCell& cell, const TranscriptMarks& marks) {
   return fmt::format(fmt::runtime(marks.whole), text);
 }
 
-}  // namespace
-
-std::string text_beneath(const GridCell& cell, const GridRow& row, const TranscriptMarks& marks) {
-  return row.is_judged ? judgement_text(cell, marks) : transcript_text(cell, row.target, marks);
-}
-
-namespace {
-
 /// What stands beneath the images.
 std::string legend(const Grid& grid) {
   const auto has_judgement = [](const GridRow& row) {
@@ -105,6 +97,10 @@ std::string legend(const Grid& grid) {
 }
 
 }  // namespace
+
+std::string text_beneath(const GridCell& cell, const GridRow& row, const TranscriptMarks& marks) {
+  return row.is_judged ? judgement_text(cell, marks) : transcript_text(cell, row.target, marks);
+}
 
 std::string grid_caption(const Grid& grid) {
   const auto rules = distinct_of(grid.rows, [&](const GridRow& row) {

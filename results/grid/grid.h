@@ -141,6 +141,9 @@ struct EmbeddedImage {
 };
 using GridPictures = std::function<EmbeddedImage(const GridCell&)>;
 
+/// report_page/grid.css, embedded by the build.
+extern const char* const kGridStyle;
+
 /// A page with the same rows, which needs no other file.
 std::string grid_html(const Grid& grid, const GridPictures& pictures);
 

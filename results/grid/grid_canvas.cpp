@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "results/chart/fonts.h"
 
 #ifdef __SANITIZE_ADDRESS__
 // Fontconfig keeps its caches until the process ends, which the leak checker takes for leaks.

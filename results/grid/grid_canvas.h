@@ -1,12 +1,10 @@
 #pragma once
 
-#include <pango/pango.h>
-
 #include <string>
 #include <string_view>
 
 #include "core/image.h"
-#include "results/chart/pdf_page.h"
+#include "results/chart/canvas.h"
 
 namespace harness {
 

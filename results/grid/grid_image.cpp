@@ -19,50 +19,26 @@ constexpr Color kInk{28, 28, 28}, kGrey{104, 104, 104}, kRule{200, 200, 200};
 
 /// Lengths and letters of a grid: in pixels, or for paper in points.
 struct GridLook {
-  double margin, label, cell, gap, row_gap, above_text;
-  double score, digit;  ///< room of a score with two decimals, and of each further one
-  double head_gap, group_gap;
-  double title, head, subhead, group, target, prompt, transcript, judgement, of_score, caption, signature;
-  double tallest;      ///< image; 0: as its width has it
-  bool whole_factors;  ///< small images are enlarged by whole factors
-  bool bare;           ///< no title, caption and signature
+  double margin = 32, label = 270, cell = 288, gap = 20, row_gap = 18, above_text = 5;
+  double score = 52, digit = 11;  ///< room of a score with two decimals, and of each further one
+  double head_gap = 8, group_gap = 8;
+  double title = 22, head = 18, subhead = 14, group = 18, target = 18, prompt = 14, transcript = 16,
+         judgement = 14, of_score = 16, caption = 15, signature = 12;
+  double tallest = 0;         ///< image; 0: as its width has it
+  bool whole_factors = true;  ///< small images are enlarged by whole factors
+  bool bare = false;          ///< no title, caption and signature
 
   TextStyle style(double size, bool bold = false, Color color = kInk) const {
     return {.size = size, .bold = bold, .color = color};
   }
 };
 
-constexpr GridLook kScreen{.margin = 32,
-                           .label = 270,
-                           .cell = 288,
-                           .gap = 20,
-                           .row_gap = 18,
-                           .above_text = 5,
-                           .score = 52,
-                           .digit = 11,
-                           .head_gap = 8,
-                           .group_gap = 8,
-                           .title = 22,
-                           .head = 18,
-                           .subhead = 14,
-                           .group = 18,
-                           .target = 18,
-                           .prompt = 14,
-                           .transcript = 16,
-                           .judgement = 14,
-                           .of_score = 16,
-                           .caption = 15,
-                           .signature = 12,
-                           .tallest = 0,
-                           .whole_factors = true,
-                           .bare = false};
+constexpr GridLook kScreen{};
 
-/// At a width of paper; no letter is below 6 points.
+/// At a width of paper, bare; no letter is below 6 points.
 GridLook paper_look(const Grid& grid, double width) {
-  const auto columns = static_cast<double>(grid.columns.size());
   GridLook look{.margin = 0,
                 .label = std::clamp(width * 0.2, 60.0, 110.0),
-                .cell = 0,
                 .gap = 6,
                 .row_gap = 5,
                 .above_text = 2,
@@ -70,7 +46,6 @@ GridLook paper_look(const Grid& grid, double width) {
                 .digit = 4,
                 .head_gap = 3,
                 .group_gap = 3,
-                .title = 8,
                 .head = 7.5,
                 .subhead = 6.5,
                 .group = 7.5,
@@ -79,12 +54,10 @@ GridLook paper_look(const Grid& grid, double width) {
                 .transcript = 6.5,
                 .judgement = 6.2,
                 .of_score = 6.5,
-                .caption = 7,
-                .signature = 6.2,
                 .tallest = 58,
                 .whole_factors = false,
                 .bare = true};
-  look.cell = (width - look.label) / columns - look.gap;
+  look.cell = (width - look.label) / static_cast<double>(grid.columns.size()) - look.gap;
   return look;
 }
 
@@ -224,8 +197,10 @@ Heights draw_grid(GridCanvas& canvas, const GridLook& look, const Grid& grid) {
   std::optional<GridGroup> group;
   for (const auto& row : grid.rows) {
     const double top = y;
-    if (group != row.group) y = draw_group(canvas, look, grid, row.group, y);
-    if (group != row.group) heights.groups[row.group] += y - top;
+    if (group != row.group) {
+      y = draw_group(canvas, look, grid, row.group, y);
+      heights.groups[row.group] += y - top;
+    }
     group = row.group;
     const double begin = y;
     y = draw_row(canvas, look, grid, row, y);

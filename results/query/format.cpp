@@ -101,18 +101,19 @@ void write_lines(const ResultSet& rows, std::string_view rule, PieceWriter& out,
 
 // Formats
 
-struct Column {
-  int width = 0;
-  bool right = false;
+struct Columns {
+  std::vector<int> widths;
+  std::vector<bool> right;  ///< aligned so
 };
 
 /// Columns with room for their headings and cells.
-std::vector<Column> columns_of(const ResultSet& rows, int narrowest, Shown shown) {
-  std::vector<Column> columns;
+Columns columns_of(const ResultSet& rows, int narrowest, Shown shown) {
+  Columns columns;
   for (std::size_t i = 0; i < rows.columns.size(); ++i) {
     int width = std::max(narrowest, display_width(short_cell(rows.columns[i], shown)));
     for (const auto& row : rows.rows) width = std::max(width, display_width(short_cell(row[i], shown)));
-    columns.push_back({width, is_numeric_column(rows, i)});
+    columns.widths.push_back(width);
+    columns.right.push_back(is_numeric_column(rows, i));
   }
   return columns;
 }
@@ -129,48 +130,39 @@ std::string markdown_cell(std::string_view text) {
 void write_table(const ResultSet& rows, PieceWriter& out, int width) {
   constexpr int kBetween = 2, kLeast = 14;
   auto columns = columns_of(rows, 0, printable_line);
-  if (width > 0) {
-    std::vector<int> widths;
-    std::vector<bool> may_shrink;
-    for (const auto& column : columns) {
-      widths.push_back(column.width);
-      may_shrink.push_back(!column.right);
-    }
-    widths = fitted_widths(widths, may_shrink, kBetween, width, kLeast);
-    for (std::size_t i = 0; i < columns.size(); ++i) columns[i].width = widths[i];
-  }
+  auto& widths = columns.widths;
+  auto may_shrink = columns.right;
+  may_shrink.flip();
+  if (width > 0) widths = fitted_widths(widths, may_shrink, kBetween, width, kLeast);
   const auto line_of = [&](const auto& cell) {
     std::string line;
-    for (std::size_t i = 0; i < columns.size(); ++i) line += (i > 0 ? "  " : "") + cell(i);
+    for (std::size_t i = 0; i < widths.size(); ++i) line += (i > 0 ? "  " : "") + cell(i);
     line.erase(line.find_last_not_of(' ') + 1);
     return line + "\n";
   };
-  const auto dashes = [&](std::size_t i) {
-    return std::string(static_cast<std::size_t>(columns[i].width), '-');
-  };
+  const auto dashes = [&](std::size_t i) { return fmt::format("{:-<{}}", "", widths[i]); };
   write_lines(rows, line_of(dashes), out, [&](const auto& values) {
     out.add(line_of([&](std::size_t i) {
-      return padded(cut_to_width(short_cell(values[i], printable_line), columns[i].width), columns[i].width,
-                    columns[i].right);
+      return padded(cut_to_width(short_cell(values[i], printable_line), widths[i]), widths[i],
+                    columns.right[i]);
     }));
   });
 }
 
 /// A GitHub table.
 void write_markdown(const ResultSet& rows, PieceWriter& out, int /*width*/) {
-  const auto columns = columns_of(rows, 3, markdown_cell);
+  const auto [widths, right] = columns_of(rows, 3, markdown_cell);
   const auto row_of = [&](const auto& cell) {
     std::vector<std::string> cells;
-    for (std::size_t i = 0; i < columns.size(); ++i) cells.push_back(cell(i));
+    for (std::size_t i = 0; i < rows.columns.size(); ++i) cells.push_back(cell(i));
     return markdown_row(cells);
   };
   const auto dashes = [&](std::size_t i) {
-    return fmt::format("{:-<{}}{}", "", columns[i].width - 1, columns[i].right ? ':' : '-');
+    return fmt::format("{:-<{}}{}", "", widths[i] - 1, right[i] ? ':' : '-');
   };
   write_lines(rows, row_of(dashes), out, [&](const auto& values) {
-    out.add(row_of([&](std::size_t i) {
-      return padded(short_cell(values[i], markdown_cell), columns[i].width, columns[i].right);
-    }));
+    out.add(row_of(
+        [&](std::size_t i) { return padded(short_cell(values[i], markdown_cell), widths[i], right[i]); }));
   });
 }
 

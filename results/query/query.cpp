@@ -42,16 +42,10 @@ bool is_one_word(std::string_view text) {
   return !text.empty() && text.find_first_of(" \t\r\n(;*") == std::string_view::npos;
 }
 
-/// The value of a saved query's parameter n, if it has one.
-std::optional<std::size_t> asked_rows(const QueryParams& values) {
-  const auto n = std::ranges::find(values, "n", &QueryParams::value_type::first);
-  if (n == values.end()) return std::nullopt;
-  return std::stoull(n->second);
-}
-
 Resolved resolve_saved(SQLite::Database& db, const SavedQuery& saved, const QueryParams& given) {
   auto values = saved_values(db, saved, given);
-  const auto asked = asked_rows(values.params);
+  const auto n = std::ranges::find(values.params, "n", &QueryParams::value_type::first);
+  const auto asked = n == values.params.end() ? std::nullopt : parse_number<std::size_t>(n->second);
   return {.sql = saved.sql,
           .where = fmt::format("query {}", saved.name),
           .params = std::move(values.params),
@@ -174,9 +168,8 @@ std::optional<std::string> missing(const std::string& message, std::string_view 
 std::string owners_hint(const std::string& column, const std::vector<std::string>& owners) {
   const auto first = std::span(owners).first(std::min<std::size_t>(4, owners.size()));
   const auto more = owners.size() - first.size();
-  return column + " is a column of " + join(first, ", ") +
-         (more > 0 ? " and " + std::to_string(more) + " more" : "") +
-         ", none of which this query reads under that name";
+  return fmt::format("{} is a column of {}{}, none of which this query reads under that name", column,
+                     join(first, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 std::string column_hint(const std::optional<std::string>& near) {

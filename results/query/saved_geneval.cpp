@@ -1,7 +1,5 @@
 #include "results/query/saved_geneval.h"
 
-#include "results/query/named_runs.h"
-
 namespace harness {
 namespace {
 

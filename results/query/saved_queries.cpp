@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "results/query/named_runs.h"
 #include "results/query/saved_budgets.h"
 #include "results/query/saved_geneval.h"
 

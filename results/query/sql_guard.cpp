@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
-#include <string>
 #include <string_view>
 #include <utility>
 

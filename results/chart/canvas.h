@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cairo/cairo.h>
+#include <pango/pangocairo.h>
 
 #include <cstdint>
 #include <functional>
@@ -8,6 +8,8 @@
 #include <string>
 
 namespace harness {
+
+// Cairo and Pango, as charts and grids use them.
 
 /// Frees what Cairo made.
 struct CairoRelease {
@@ -32,5 +34,19 @@ std::string pdf_page(double width, double height, const std::string& title, cons
 
 /// Takes what Cairo writes into the std::string that `bytes` points to.
 cairo_status_t append_bytes(void* bytes, const unsigned char* data, unsigned int size);
+
+/// Throws Error where the system has no font at all: text would have no size. what: that cannot be drawn.
+void require_fonts(const std::string& what);
+
+struct PangoRelease {
+  void operator()(void* object) const { g_object_unref(object); }
+  void operator()(PangoFontDescription* font) const { pango_font_description_free(font); }
+};
+using TextLayout = std::unique_ptr<PangoLayout, PangoRelease>;
+
+/// Pango markup in the first of `families` that there is; unhinted, so that the same text takes the same
+/// place everywhere. size: in the context's units.
+TextLayout text_layout(cairo_t* context, const std::string& markup, const std::string& families, double size,
+                       bool bold);
 
 }  // namespace harness
