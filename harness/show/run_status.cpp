@@ -98,7 +98,7 @@ class Reading {
       run.images_of_update = static_cast<double>(number("prompts_per_epoch") * number("group_size")) /
                              static_cast<double>(updates_of_epoch);
     if (const auto updates = number("updates"); updates > 0) run.status.updates = updates;
-    if (takes_a_worker(record.method))
+    if (row_traits(record.method).takes_a_worker)
       run.jobs.push_back({.total = run.status.updates, .id = record.id, .folder = folder});
     add_evaluations(known, run);
     return run;
@@ -215,7 +215,7 @@ class Reading {
     if (!is_cared_for_ && status.queue.empty()) status.state = RunState::kInterrupted;
     const auto* next = stopped != nullptr ? stopped : first(ReadLog::kNotBegun);
     if (next == stopped || next->part != RunPart::kTest) return show(status, *next);
-    status.part = status.is_base() ? RunPart::kTest : RunPart::kSelect;
+    status.part = row_traits(status.method).is_start ? RunPart::kTest : RunPart::kSelect;
   }
 
   static void show(RunStatus& status, const JobOfRun& job) {
@@ -300,10 +300,6 @@ std::string continuation_of(const Workspace& workspace, QueueAnswer& queue) {
 }
 
 }  // namespace
-
-bool RunStatus::is_base() const {
-  return method == kBaseMethod;
-}
 
 const QueuedJob* QueueAnswer::find(const Submission& submission) {
   using Clock = std::chrono::steady_clock;
