@@ -23,7 +23,7 @@ class AdapterRows : public RowSource {
  public:
   RunPlan run(const Plan& plan, const std::string& name, std::size_t i,
               const GivenRow& given) const override {
-    RunPlan run{.job = {}, .name = name, .method = kOutsideMethod, .seed = plan.seeds[i]};
+    RunPlan run{.job = {}, .name = name, .method = plan.spec.arm(name).method, .seed = plan.seeds[i]};
     Json& identity = run.job.identity = common_identity("import", plan, run.seed);
     run.job.paths = {{"weights", plan.inputs.weights_path()},
                      {"text_cache", plan.workspace.text_cache_folder()}};
@@ -67,7 +67,7 @@ class AdapterRows : public RowSource {
   void check(Plan& plan) const override {
     std::map<std::pair<std::string, std::string>, std::pair<const RunPlan*, std::string>> known;
     for (const auto& run : plan.runs) {
-      if (run.method != kOutsideMethod) continue;
+      if (!run.traits().is_taken_in()) continue;
       for (const auto& [step, sum] : run.job.identity.at("imported").items()) {
         const auto& [other, other_step] =
             known.try_emplace({run.name, sum.get<std::string>()}, std::pair(&run, step)).first->second;

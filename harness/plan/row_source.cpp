@@ -38,10 +38,10 @@ void require_recordable(const Plan& plan) {
 /// The rows of each source of given ones, in the table's order.
 std::vector<std::pair<const RowSource*, std::vector<std::string>>> given_rows(const Plan& plan) {
   std::vector<std::pair<const RowSource*, std::vector<std::string>>> found;
-  for (const char* method : {kOutsideMethod, kImagesMethod}) {
+  for (const auto* source : {&adapter_source(), &image_source()}) {
     auto rows = plan.methods;
-    std::erase_if(rows, [&](const auto& name) { return plan.spec.arm(name).method != method; });
-    if (!rows.empty()) found.emplace_back(&row_source(method), std::move(rows));
+    std::erase_if(rows, [&](const auto& name) { return &row_source(plan.spec.arm(name).method) != source; });
+    if (!rows.empty()) found.emplace_back(source, std::move(rows));
   }
   return found;
 }
@@ -102,9 +102,10 @@ void add_scorer_paths(Json& paths, const Json& scorers, const Plan& plan) {
 }
 
 const RowSource& row_source(const std::string& method) {
-  if (method == kBaseMethod) return base_source();
-  if (method == kOutsideMethod) return adapter_source();
-  return method == kImagesMethod ? image_source() : trained_source();
+  const auto& traits = row_traits(method);
+  if (traits.is_start) return base_source();
+  if (traits.trains) return trained_source();
+  return traits.draws ? adapter_source() : image_source();
 }
 
 std::vector<std::string> given_row_notes(const Plan& plan) {

@@ -111,6 +111,11 @@ struct JobList {
     jobs.back().folder = job.folder;
   }
 
+  /// A job of the test split whose checkpoint nobody knows yet.
+  void add_later(const std::string& label, const std::string& key) {
+    jobs.push_back({"test", "", label, key, false, seconds_on("test"), rates.start_seconds});
+  }
+
   /// With what comes before the first image.
   double seconds_on(const std::string& split) const {
     return rates.start_seconds +
@@ -120,9 +125,8 @@ struct JobList {
   void add_test(const RunPlan& run, std::optional<int> step) {
     if (!plan.spec.tests()) return;
     if (step) return add("test", plan.evaluation(run, *step, "test"), test_key(run), seconds_on("test"));
-    const auto label =
-        fmt::format("evaluate the selected checkpoint of {} on test (seed {})", run.name, run.seed);
-    jobs.push_back({"test", "", label, test_key(run), false, seconds_on("test"), rates.start_seconds});
+    add_later(fmt::format("evaluate the selected checkpoint of {} on test (seed {})", run.name, run.seed),
+              test_key(run));
   }
 
   /// What the second view tests is known once every run has said what it spent; it may be tested already.
@@ -156,13 +160,11 @@ struct JobList {
     return rows.size();
   }
 
-  /// Of a checkpoint that nobody knows yet.
   void add_second_test(const RunPlan& run, int number) {
-    const auto label = fmt::format(
-        "evaluate the checkpoint of {} selected within equal evaluations on test, if it is another (seed {})",
-        run.name, run.seed);
-    jobs.push_back(
-        {"test", "", label, second_test_key(run, number), false, seconds_on("test"), rates.start_seconds});
+    add_later(fmt::format("evaluate the checkpoint of {} selected within equal evaluations on test, if it is "
+                          "another (seed {})",
+                          run.name, run.seed),
+              second_test_key(run, number));
   }
 
   void add_run(const RunPlan& run) {
