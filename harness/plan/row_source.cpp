@@ -146,7 +146,7 @@ void add_runs(Plan& plan, std::optional<int> first_index) {
   const auto folder = fs::absolute(plan.spec.file).parent_path();
   std::map<std::string, GivenRow> given;  // of rows from outside
   for (const auto& name : plan.methods) {
-    if (const auto arm = plan.spec.arm(name); arm.traits().is_given())
+    if (const auto arm = plan.spec.arm(name); !arm.traits().trains)
       given[name] = {.runs = outside_runs(arm, plan.seeds, folder), .first_index = first_index};
   }
   note_given_rows(plan, given);

@@ -97,7 +97,7 @@ TableSpec with_outside_rows(TableSpec spec, const std::vector<std::string>& give
     } else {
       read_row(spec, row, option);
       spec.document.at("methods").push_back(std::move(row));
-      if (const auto all = spec.document.find("tuning"); all != spec.document.end() && !all->is_object())
+      if (const auto all = spec.document.find("tuning"); all != spec.document.end() && all->is_number())
         spec.tuning[name] = *all;
     }
   }
