@@ -22,7 +22,7 @@ BackboneSource backbone_source(const WorkerJob& job) {
   return {.name = name,
           .folder = job.path("weights"),
           .device = open_device(job.device),
-          .seed = static_cast<std::uint32_t>(job.get<std::int64_t>("seed")),
+          .seed = job.seed(),
           .choices = std::move(choices),
           .text_cache = job.path("text_cache"),
           .weights_sha256 = job.get<std::string>("weights_sha256")};

@@ -6,6 +6,7 @@
 
 #include "core/event_log.h"
 #include "core/json.h"
+#include "datasets/seed.h"
 
 namespace harness {
 
@@ -41,6 +42,8 @@ struct WorkerJob {
   T get(const std::string& name) const {
     return Fields(identity, file() + ": identity").required<T>(name);
   }
+
+  std::uint32_t seed() const { return noise_seed(get<std::int64_t>("seed"), file() + ": identity: seed"); }
 };
 
 /// Throws Error if the file is missing or malformed.

@@ -58,7 +58,7 @@ class Evaluation {
             without_model_choices(job.get<Json>("settings"), job.get<std::string>("backbone")),
             job.file() + ": identity.settings")),
         shard_size_(static_cast<std::size_t>(settings_.shard_size)),
-        seed_(static_cast<std::uint32_t>(job.get<std::int64_t>("seed"))),
+        seed_(job.seed()),
         prompts_(evaluated_prompts(job)),
         weights_(hold_weights(job)),
         backbone_(Backbone::load(source_of(job, prompts_))),

@@ -112,7 +112,7 @@ class Training {
   }
 
   TrainJob train_job() const {
-    const auto seed = static_cast<std::uint32_t>(job_.get<std::int64_t>("seed"));
+    const auto seed = job_.seed();
     // What a method samples does not depend on the latent, which is unknown until the model is loaded.
     TrainJob training{.settings = with_forests(given_, *method_of(kAnyLatentSize).method, seed, where_),
                       .seed = seed,

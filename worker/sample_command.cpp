@@ -9,6 +9,7 @@
 #include "core/sha256.h"
 #include "core/streams.h"
 #include "datasets/prompt_set.h"
+#include "datasets/seed.h"
 #include "models/nn/device.h"
 #include "trainers/loop/run_state.h"
 #include "trainers/loop_settings.h"
@@ -53,7 +54,7 @@ SampleRequest read_request(const Json& request) {
   SampleRequest r;
   r.prompt.text = fields.required<std::string>("prompt");
   r.output = fields.required<std::string>("output");
-  r.seed = static_cast<std::uint32_t>(fields.required<std::int64_t>("seed"));
+  r.seed = noise_seed(fields.required<std::int64_t>("seed"), "seed");
   r.json = fields.required<bool>("json");
   r.lora_place = fields.optional<std::string>("lora", "");
   if (fields.has("steps")) r.steps = static_cast<int>(fields.required<std::int64_t>("steps"));

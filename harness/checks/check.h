@@ -17,11 +17,11 @@ namespace harness {
 struct CheckedRun : StoredRun {
   std::filesystem::path place;  ///< where its files are now
   std::string name;             ///< "dual (seed 42)"
-  bool is_base() const { return method == kBaseMethod; }
-  bool is_images() const { return method == kImagesMethod; }
-  bool is_trained() const { return is_trained_here(method); }
-  std::size_t outside_checkpoints() const;  ///< of a run that was not trained here
-  bool has_only_one() const { return is_base() || (is_images() && outside_checkpoints() == 1); }
+  const RowTraits& traits() const { return row_traits(method); }
+  std::size_t given_checkpoints() const {
+    return config.at(traits().given).size();
+  }  ///< of a row from outside
+  bool has_only_one() const { return traits().is_start || (!traits().draws && given_checkpoints() == 1); }
 };
 
 struct CheckedEvaluation : StoredEvaluation {

@@ -9,10 +9,6 @@
 namespace harness {
 namespace fs = std::filesystem;
 
-std::size_t CheckedRun::outside_checkpoints() const {
-  return config.at(is_images() ? "images" : "imported").size();
-}
-
 const Json& WorkspaceCheck::result() const {
   if (result_.is_null()) result_ = check_database(workspace_, false);
   return result_;
@@ -30,7 +26,8 @@ CheckedExperiment::CheckedExperiment(Store& opened, Experiment chosen, const Wor
     }
   }
   const auto rank = [&](const CheckedRun& run) {
-    return std::tuple(!run.is_base(), std::ranges::find(methods, run.arm) - methods.begin(), run.seed);
+    return std::tuple(!run.traits().is_start, std::ranges::find(methods, run.arm) - methods.begin(),
+                      run.seed);
   };
   std::ranges::sort(runs, {}, rank);
   // Files lie beside the DB, so that a workspace can be moved and copied; where no run does, the DB lies

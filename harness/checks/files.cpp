@@ -125,7 +125,7 @@ Findings check_checkpoints(const CheckedExperiment& experiment, Fields&) {
   std::int64_t left_out = 0;
   bool absent = false;
   for (const auto& run : experiment.runs) {
-    if (run.is_base()) {
+    if (run.traits().is_start) {
       check_weights(experiment, run, absent, findings);
     } else if (is_left_out(run.place, kCheckpointsFolder)) {
       ++left_out;

@@ -70,10 +70,10 @@ Findings check_pairing(const CheckedExperiment& experiment, Fields&) {
   const CheckedRun* first_trained = nullptr;
   for (const auto& run : experiment.runs) {
     const auto& first = experiment.runs.front();
-    if (run.is_images()) continue;
+    if (!run.traits().draws) continue;
     expect_same(first, run,
                 {"weights_sha256", "backbone", "task", "precision", "device", "numerics_version"});
-    if (!run.is_trained()) continue;
+    if (!run.traits().trains) continue;
     if (first_trained == nullptr) first_trained = &run;
     expect_same(*first_trained, run, {"train_prompts_sha256", "scorers"});
   }

@@ -237,7 +237,7 @@ Findings check_law_audit(const CheckedExperiment& experiment, Fields& rule) {
                         "without its law audit a run's ratios are unproven: restore the DB, or train again"};
   std::int64_t rows = 0, without = 0;
   for (const auto& run : experiment.runs) {
-    if (!run.is_trained()) continue;
+    if (!run.traits().trains) continue;
     const auto expected = expected_steps(experiment, run);
     if (!expected.any()) ++without;
     for (const auto& statistic : statistics) {
@@ -263,7 +263,7 @@ Findings check_on_policy(const CheckedExperiment& experiment, Fields&) {
       .hint = "a log-ratio at equal policies is an error of the program that ran: do not use the run"};
   std::int64_t rows = 0;
   for (const auto& run : experiment.runs) {
-    if (!run.is_trained()) continue;
+    if (!run.traits().trains) continue;
     const auto tolerance = run.config.at("settings").value("on_policy_tolerance", 0.0);
     constexpr auto kSql = R"sql(
       SELECT count(*), max(abs(value)) FROM train_stats

@@ -66,7 +66,7 @@ void check_selection_of(const CheckedExperiment& experiment, const CheckedRun& r
                         found.size(), candidates.size());
   }
   if (run.has_only_one()) return;
-  const auto steps = run.is_trained() ? experiment.effective.checkpoints.size() : run.outside_checkpoints();
+  const auto steps = run.traits().trains ? experiment.effective.checkpoints.size() : run.given_checkpoints();
   if (candidates.size() != steps)
     findings.add("{}: {} of {} checkpoints were compared", run.name, candidates.size(), steps);
   check_choice(run, found.front(), scored_candidates(experiment.store, candidates, wanted.metric), findings);
@@ -185,7 +185,7 @@ void check_opened_once(const CheckedExperiment& experiment, const CheckedRun& ru
 /// One; with a second view one more, and of the baseline one for each row's cut, as many as it has
 /// checkpoints.
 std::size_t most_tests(const CheckedExperiment& experiment, const CheckedRun& run) {
-  if (!experiment.table.has_second_view() || !run.is_trained()) return 1;
+  if (!experiment.table.has_second_view() || !run.traits().trains) return 1;
   const auto checkpoints = experiment.effective.checkpoints.size();
   const bool is_baseline = run.arm == experiment.effective.baseline;
   return std::min(checkpoints, is_baseline ? experiment.methods.size() : 2);

@@ -57,7 +57,7 @@ PromptSet evaluation_set(const CheckedExperiment& experiment) {
 std::vector<int> positions_with_images(const CheckedExperiment& experiment) {
   std::set<int> positions;
   for (const auto& run : experiment.runs) {
-    if (!run.is_images()) continue;
+    if (run.traits().draws) continue;
     for (const auto& checkpoint : experiment.store.checkpoints(run.id))
       add_positions(read_image_list(run.place / checkpoint.path.value_or("") / kImageListFile),
                     experiment.table.samples, positions);

@@ -221,7 +221,7 @@ Rows list_settings(const ListOptions& options) {
     rows.push_back(setting_row("", spec, options.table.empty() ? usual : settings.loop.at(spec.name)));
   }
   for (const auto& arm : arms) {
-    if (!arm.is_trained()) continue;
+    if (!arm.traits().trains) continue;
     for (const auto& spec : registry.method(arm.method, "methods").settings)
       rows.push_back(setting_row(arm.name, spec, settings.methods.at(arm.name).at(spec.name)));
     const auto own = settings.row_loop.find(arm.name);
@@ -343,10 +343,11 @@ Rows list_runs(const ListOptions& options) {
     const auto named = rows.find(run.id);
     const auto& row = named == rows.end() || named->second.empty() ? run.method : named->second;
     // The starting weights are there at once, and done when they are tested.
-    const bool is_done = run.method != kBaseMethod || state == run_state_name(RunState::kDone);
+    const auto& traits = row_traits(run.method);
+    const bool is_done = !traits.is_start || state == run_state_name(RunState::kDone);
     return {{"name", run.id},
             {"table", is_of_asked_table(run) ? options.table : run.table_id},
-            {"method", run.method != kBaseMethod && !is_trained_here(run.method) ? row : run.method},
+            {"method", traits.is_given() ? row : run.method},
             {"row", row},
             {"seed", run.seed},
             {"backbone", run.backbone},

@@ -218,9 +218,9 @@ void print_notes(const PowerReport& report) {
   if (design.runs < kFewestRuns || design.prompts < kFewestPrompts)
     put("A claim about methods needs {} runs and {} prompts.\n", kFewestRuns, kFewestPrompts);
   if (any([](const PilotDifference& d) { return !d.knows_runs(); })) {
-    const auto how = pilot.table.backbone == kImagesBackbone
-                         ? std::string("harness score NAME=DIR1 NAME=DIR2 NAME=DIR3 ...")
-                         : fmt::format("harness reproduce --table {} --seeds 42..44", pilot.table.id);
+    const auto how = draws_images(pilot.table.backbone)
+                         ? fmt::format("harness reproduce --table {} --seeds 42..44", pilot.table.id)
+                         : std::string("harness score NAME=DIR1 NAME=DIR2 NAME=DIR3 ...");
     put("One training run per method shows no spread between runs; three do (`{}`).\n", how);
   }
   if (any([&](const PilotDifference& d) {

@@ -21,7 +21,7 @@ int pretrain(const Options& o) {
   require_choice(o.model, kModels, "model to pretrain", "harness pretrain");
   if (o.threads) require_range(*o.threads, 1, 1024, "--threads");
   become_worker("pretrain", {{"backbone", o.model},
-                             {"seed", checked_seed(o.seed, "--seed")},
+                             {"seed", noise_seed(o.seed, "--seed")},
                              {"output", o.out.empty() ? o.model + "-weights" : o.out},
                              {"json", o.json},
                              {"threads", o.threads ? *o.threads : core_count()}});

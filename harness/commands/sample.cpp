@@ -39,7 +39,7 @@ int sample(const Options& o) {
   Json request = {{"prompt", o.prompt},
                   {"backbone", backbone},
                   {"output", o.out},
-                  {"seed", checked_seed(o.seed, "--seed")},
+                  {"seed", noise_seed(o.seed, "--seed")},
                   {"device", choose_device(o.device)},
                   {"json", o.json}};
   request["weights"] = default_weights(backbone, o.weights).string();

@@ -53,9 +53,10 @@ bool is_number_column(const std::string& column) {
 /// "evaluate checkpoint 40 on validation", "evaluate 40"; "" where there is nothing to say.
 std::string part_text(const RunStatus& run, bool in_full) {
   if (run.part != RunPart::kEvaluate) return run_part_name(run.part);
-  const auto what = run.is_base() ? std::string("base") : fmt::format("{}", run.checkpoint.value_or(0));
+  const bool is_start = row_traits(run.method).is_start;
+  const auto what = is_start ? std::string("base") : fmt::format("{}", run.checkpoint.value_or(0));
   if (!in_full) return "evaluate " + what;
-  return fmt::format("evaluate {}{} on validation", run.is_base() ? "" : "checkpoint ", what);
+  return fmt::format("evaluate {}{} on validation", is_start ? "" : "checkpoint ", what);
 }
 
 std::string doing_text(const RunStatus& run, bool in_full) {

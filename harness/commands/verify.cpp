@@ -375,7 +375,7 @@ std::vector<RecordedJob> jobs_of_experiments(Store& store, const VerifyOptions& 
 
 int verify(const VerifyOptions& o) {
   if (o.part.images == 0) throw Error("must be 1 or more", "--images", "--all takes all of them");
-  checked_seed(o.part.seed, "--sample-seed");
+  noise_seed(o.part.seed, "--sample-seed");
   const auto db = find_workspace(o.db.place).db;
   Store store(db, OpenMode::kReadOnly);
   auto jobs = o.run.empty() ? jobs_of_experiments(store, o) : jobs_of_run(store, o.run, o.training);

@@ -138,11 +138,11 @@ void add_training(const Json& a, const Json& b, Found& refused, Found& noted) {
     noted.add_each("method setting", a.value("method_settings", none), b.value("method_settings", none));
     noted.add("code of the method", a.value("method_source", Json()), b.value("method_source", Json()));
   }
-  const auto is_outside = [](const Json& config) { return !is_trained_here(config.at("method")); };
-  if (is_outside(a) || is_outside(b)) {
+  const auto is_elsewhere = [](const Json& config) { return !row_traits(config.at("method")).trains; };
+  if (is_elsewhere(a) || is_elsewhere(b)) {
     const auto where = [&](const Json& config) {
-      const char* given = config.at("method") == kImagesMethod ? "images" : "imported";
-      return is_outside(config)
+      const std::string given = row_traits(config.at("method")).given;
+      return is_elsewhere(config)
                  ? Json("elsewhere " + sha256_hex(canonical_json(config.value(given, Json()))).substr(0, 12))
                  : Json("here");
     };
@@ -228,8 +228,8 @@ Terms require_comparable(Store& store, const ComparedRow& baseline, const Compar
   const auto pairs = pairs_of(baseline, method, split, pairing);
   Found refused(method.name), noted(method.name);
   if (pairs.empty()) refused.add("seeds", pairing.only_baseline, pairing.only_method);
-  const auto is_base = [](const ComparedRow& row) { return is_base_row(row.experiment(), row.row); };
-  const bool are_trained = !is_base(baseline) && !is_base(method);
+  const auto is_start = [](const ComparedRow& row) { return row.experiment().traits_of(row.row).is_start; };
+  const bool are_trained = !is_start(baseline) && !is_start(method);
   for (const auto& [ours, theirs] : pairs) {
     add_evaluation(store.evaluation(ours.evaluation_id)->config,
                    store.evaluation(theirs.evaluation_id)->config, metrics, refused);

@@ -226,9 +226,9 @@ void describe(ScoreReader& scores, const std::vector<ComparedRow>& rows, Compari
   if (are_of_one_experiment(rows)) report.experiment = home.id;
   if (home.is_training()) report.unit = kSeedUnit;
   report.more_runs = home.more_runs();
-  report.images_only = home.backbone == kImagesBackbone;
+  report.images_only = !draws_images(home.backbone);
   report.has_images = std::ranges::any_of(
-      rows, [](const ComparedRow& row) { return is_of_images(row.experiment(), row.row); });
+      rows, [](const ComparedRow& row) { return !row.experiment().traits_of(row.row).draws; });
   for (const auto& row : rows) {
     report.sides.push_back(side_of(scores.store(), row));
     const auto is_it = [&](const ComparedRow& other) { return other.is_beside(row); };

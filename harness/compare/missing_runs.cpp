@@ -89,7 +89,7 @@ std::string missing_runs(Store& store, const Experiment& experiment, std::int64_
     return fmt::format("experiment {} of this table has {}: --experiment {}", larger->id,
                        counted(static_cast<std::int64_t>(larger->seeds.size()), "training run"), larger->id);
   }
-  if (experiment.backbone == kImagesBackbone)
+  if (!draws_images(experiment.backbone))
     return fmt::format("give `harness score` the images of further runs of each row: {}",
                        experiment.more_runs());
   const auto seeds = enough_seeds(experiment.seeds);

@@ -76,10 +76,13 @@ long long index_of(const std::string& digits, const std::string& name, const std
   return static_cast<long long>(std::min(number_of(digits, name, where), kLargest));
 }
 
+bool is_number(const std::string& name) {
+  return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+}
+
 /// GenEval's folders: 00000/metadata.jsonl and 00000/samples/0000.png.
 bool is_of_geneval(const fs::path& folder) {
-  static const std::regex kNumber("[0-9]+");
-  return std::regex_match(folder.filename().string(), kNumber) && fs::is_directory(folder / "samples");
+  return is_number(folder.filename().string()) && fs::is_directory(folder / "samples");
 }
 
 int position_of_geneval(const fs::path& folder, const PromptFinder& prompts, const std::string& where) {
@@ -101,14 +104,13 @@ int position_of_geneval(const fs::path& folder, const PromptFinder& prompts, con
 
 ImageList read_geneval(const ImagePlace& place, const std::vector<fs::path>& folders,
                        const PromptFinder& prompts) {
-  static const std::regex kNumber("[0-9]+");
   ImageCollector images(place, prompts);
   for (const auto& folder : folders) {
     if (!is_of_geneval(folder)) continue;
     const int position = position_of_geneval(folder, prompts, place.where);
     for (const auto& image : Entries(folder / "samples", place.where, &images).images) {
       const auto name = image.stem().string();
-      if (!std::regex_match(name, kNumber))
+      if (!is_number(name))
         throw Error(fmt::format("{} has no number as its name", image.string()), place.where, kLayouts);
       images.add({.position = position,
                   .name = fs::relative(image, place.path).string(),
@@ -120,24 +122,39 @@ ImageList read_geneval(const ImagePlace& place, const std::vector<fs::path>& fol
   return std::move(images).finish(fs::absolute(place.path), "GenEval's folders");
 }
 
-/// "image_0012-3", "0012", "img12" and "p12_s3": an index and, where there is one, a sample.
+/// An index and, where there is one, a sample.
 struct Numbered {
   std::string index, sample, label;  ///< label: letters before the index
   bool is_labelled = false;          ///< the name says which number is which
 };
 
+/// How numbered files are named, in small letters, and which group of the pattern is what; 0: none is.
+struct NamePattern {
+  std::regex pattern;
+  std::size_t index, sample, label;
+  bool is_labelled = false;
+};
+const std::vector<NamePattern>& name_patterns() {
+  const auto name = [](const char* pattern) { return std::regex(pattern); };
+  static const std::vector<NamePattern> patterns = {
+      // p12_s3, seed42_prompt12
+      {name("(p|prompt|idx|index)[_-]?([0-9]+)[_-](s|sample|seed)[_-]?([0-9]+)"), 2, 4, 1, true},
+      {name("(s|sample|seed)[_-]?([0-9]+)[_-](p|prompt|idx|index)[_-]?([0-9]+)"), 4, 2, 3, true},
+      {name("(?:([a-z]+)[_-])?([0-9]+)(?:[_-]([0-9]+))?"), 2, 3, 1},  // 0012, 0012_3, image_0012-3
+      {name("([a-z]+)([0-9]+)"), 2, 0, 1},                            // img12
+      {name("([a-z]+)_([0-9]+)_"), 2, 0, 1},                          // comfyui_00012_
+  };
+  return patterns;
+}
+
 std::optional<Numbered> numbered(const fs::path& image) {
-  static const std::regex kIndex("(?:([a-z]+)[_-])?([0-9]+)(?:[_-]([0-9]+))?"),
-      kBehindLetters("([a-z]+)([0-9]+)"), kOfComfyUi("([a-z]+)_([0-9]+)_"),
-      kLabelled("(p|prompt|idx|index)[_-]?([0-9]+)[_-](s|sample|seed)[_-]?([0-9]+)"),
-      kLabelledSeedFirst("(s|sample|seed)[_-]?([0-9]+)[_-](p|prompt|idx|index)[_-]?([0-9]+)");
-  std::smatch parts;
   const auto name = boost::algorithm::to_lower_copy(image.stem().string(), std::locale::classic());
-  if (std::regex_match(name, parts, kLabelled)) return Numbered{parts[2], parts[4], parts[1], true};
-  if (std::regex_match(name, parts, kLabelledSeedFirst)) return Numbered{parts[4], parts[2], parts[3], true};
-  if (std::regex_match(name, parts, kIndex)) return Numbered{parts[2], parts[3], parts[1]};
-  if (std::regex_match(name, parts, kBehindLetters) || std::regex_match(name, parts, kOfComfyUi))
-    return Numbered{parts[2], "", parts[1]};
+  std::smatch parts;
+  for (const auto& of : name_patterns()) {
+    if (std::regex_match(name, parts, of.pattern))
+      return Numbered{parts[of.index], of.sample > 0 ? parts[of.sample].str() : "", parts[of.label],
+                      of.is_labelled};
+  }
   return std::nullopt;
 }
 

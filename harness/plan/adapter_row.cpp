@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <utility>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "core/weights/outside_checkpoint.h"
 #include "harness/plan/row_source.h"
 
@@ -21,7 +23,7 @@ class AdapterRows : public RowSource {
  public:
   RunPlan run(const Plan& plan, const std::string& name, std::size_t i,
               const GivenRow& given) const override {
-    RunPlan run{.job = {}, .name = name, .method = kOutsideMethod, .seed = plan.seeds[i]};
+    RunPlan run{.job = {}, .name = name, .method = plan.spec.arm(name).method, .seed = plan.seeds[i]};
     Json& identity = run.job.identity = common_identity("import", plan, run.seed);
     run.job.paths = {{"weights", plan.inputs.weights_path()},
                      {"text_cache", plan.workspace.text_cache_folder()}};
@@ -36,12 +38,36 @@ class AdapterRows : public RowSource {
     return run;
   }
 
+  bool has_averages(const RunPlan& run) const override {
+    return std::ranges::any_of(run.checkpoints, [&](int step) {
+      return find_outside_checkpoint(place_of(run, std::to_string(step))).form == OutsideForm::kHarness;
+    });
+  }
+
+  void add_plan_notes(const Plan& plan, const std::vector<std::string>& rows,
+                      std::vector<std::string>& notes) const override {
+    if (plan.seeds.size() < 2) return;
+    notes.push_back(fmt::format(
+        "Runs of {} are paired with those of other rows by the seed that they are given for: a pair has the same "
+        "noise in evaluation. With which seeds they were trained is the claim of who gave them.",
+        join(rows, ", ")));
+  }
+
+  void add_record_notes(const Plan&, const std::vector<std::string>& rows,
+                        std::vector<std::string>& notes) const override {
+    notes.push_back(fmt::format(
+        "Trained elsewhere: {}. Prompts, noise, sampler, scorers and the rule of selection are those "
+        "of every row; what its training was is not recorded here, and its columns of training are "
+        "empty.",
+        join(rows, ", ")));
+  }
+
   /// One training is not several, by whatever seeds its images are drawn. Whether tensors are those of one
   /// training only a worker can say (plan_check.h).
   void check(Plan& plan) const override {
     std::map<std::pair<std::string, std::string>, std::pair<const RunPlan*, std::string>> known;
     for (const auto& run : plan.runs) {
-      if (run.method != kOutsideMethod) continue;
+      if (!run.traits().is_taken_in()) continue;
       for (const auto& [step, sum] : run.job.identity.at("imported").items()) {
         const auto& [other, other_step] =
             known.try_emplace({run.name, sum.get<std::string>()}, std::pair(&run, step)).first->second;

@@ -17,6 +17,10 @@ class BaseRows : public RowSource {
     run.job.label = fmt::format("base (seed {})", seed);
     return run;
   }
+
+  std::vector<CheckpointRecord> keep_checkpoints(const Plan& plan, const RunPlan& run) const override {
+    return {{.run_id = run.job.id, .path = plan.inputs.weights_path(), .sha256 = plan.inputs.weights_sha256}};
+  }
 };
 
 }  // namespace

@@ -3,12 +3,29 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/paths/shown_path.h"
+#include "core/text.h"
 #include "harness/images/common_folder.h"
 #include "harness/images/same_images.h"
 #include "harness/plan/row_source.h"
 
 namespace harness {
 namespace {
+
+/// Where a row's images were found, with what was left out of them.
+std::string images_text(const Plan& plan, const std::string& row) {
+  std::vector<std::string> places, remarks;
+  for (const auto& run : plan.runs) {
+    if (run.name != row) continue;
+    for (const auto& [step, given] : run.images) {
+      places.push_back(fmt::format("{} in {} ({})", counted(std::ssize(given.list), "image"),
+                                   shown_path(given.folder), given.layout));
+      remarks.insert(remarks.end(), given.notes.begin(), given.notes.end());
+    }
+  }
+  places.insert(places.end(), remarks.begin(), remarks.end());
+  return fmt::format("{}: {}.", row, join(places, "; "));
+}
 
 /// Images that are there already. A run's id says which, whoever drew them and wherever they lie.
 class ImageRows : public RowSource {
@@ -49,11 +66,39 @@ class ImageRows : public RowSource {
     evaluation.paths["images"] = run.images.at(evaluation.step).folder.string();
   }
 
+  std::vector<CheckpointRecord> keep_checkpoints(const Plan&, const RunPlan& run) const override {
+    std::vector<CheckpointRecord> checkpoints;
+    for (const auto& [step, given] : run.images) {
+      const auto path = fmt::format("checkpoints/{}", step);
+      checkpoints.push_back({.run_id = run.job.id,
+                             .step = step,
+                             .path = path,
+                             .sha256 = write_image_checkpoint(run.job.folder / path, step, given.list)});
+    }
+    return checkpoints;
+  }
+
+  void add_record_notes(const Plan& plan, const std::vector<std::string>& rows,
+                        std::vector<std::string>& notes) const override {
+    for (const auto& row : rows) notes.push_back(images_text(plan, row));
+    if (plan.seeds.size() > 1) {
+      notes.push_back(fmt::format(
+          "That the {} folders of a row are as many training runs is the statement of who gave them; those of two "
+          "rows are not paired.",
+          plan.seeds.size()));
+    }
+    notes.push_back(fmt::format(
+        "Noise not paired: the images of {} were drawn elsewhere. {} paired by prompt{} alone; prompts and scorers "
+        "are those of every row, and how the images were drawn is not recorded here.",
+        join(rows, ", "), plan.spec.has_base ? "Their differences are" : "Differences are",
+        plan.spec.samples > 1 ? " and by the number of the image" : ""));
+  }
+
   /// One set of images is not several, however its files were saved.
   void check(Plan& plan) const override {
     std::vector<ImagesOfRun> runs;
     for (const auto& run : plan.runs) {
-      if (!run.is_images()) continue;
+      if (run.images.empty()) continue;
       auto& own = runs.emplace_back(ImagesOfRun{.row = run.name, .checkpoints = {}});
       for (const auto& [_, given] : run.images) own.checkpoints.push_back({given.folder, &given.list});
     }

@@ -18,7 +18,7 @@ constexpr std::string_view kStep = kStepInPlace, kSeed = "{seed}";
 constexpr std::string_view kDigits = "0123456789";
 
 std::string option_of(const ArmSpec& arm) {
-  return (arm.is_images() ? "images of " : "--adapter ") + arm.name;
+  return (arm.traits().draws ? "--adapter " : "images of ") + arm.name;
 }
 
 std::string with_seed(std::string place, std::int64_t seed) {
@@ -45,7 +45,7 @@ class RunReader {
       }
     }
     // A folder of images is rarely named by its step.
-    if (arm_.is_images() && parts.size() == 1 && !plain.empty()) plain.front().second = 1;
+    if (!arm_.traits().draws && parts.size() == 1 && !plain.empty()) plain.front().second = 1;
     add_plain(plain);
     return run_;
   }

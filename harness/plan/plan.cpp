@@ -102,7 +102,7 @@ std::int64_t trained_steps(const ResolvedSettings& settings) {
 
 /// An epoch takes no prompt twice.
 void expect_prompts_for_an_epoch(const Plan& plan) {
-  for (const auto& name : plan.trained_rows()) {
+  for (const auto& name : plan.training_rows()) {
     const auto loop = plan.settings.effective_loop(plan.registry, "train", name);
     const auto wanted = loop.value("prompts_per_epoch", std::size_t{0});
     const auto& training = plan.inputs.training;
@@ -127,13 +127,6 @@ void expect_images_of_test(const Plan& plan) {
                   "give images of the prompts that the table tests, numbered as in its whole set");
     }
   }
-}
-
-std::vector<std::string> rows_that(const Plan& plan, bool (ArmSpec::*is)() const) {
-  std::vector<std::string> rows;
-  std::ranges::copy_if(plan.methods, std::back_inserter(rows),
-                       [&](const auto& name) { return (plan.spec.arm(name).*is)(); });
-  return rows;
 }
 
 }  // namespace
@@ -166,20 +159,14 @@ std::int64_t Plan::images_on(const std::string& split) const {
   return std::ssize(positions(split)) * spec.samples;
 }
 
-std::vector<std::string> Plan::trained_rows() const {
-  return rows_that(*this, &ArmSpec::is_trained);
-}
-
-std::vector<std::string> Plan::outside_rows() const {
-  return rows_that(*this, &ArmSpec::is_outside);
-}
-
-std::vector<std::string> Plan::image_rows() const {
-  return rows_that(*this, &ArmSpec::is_images);
+std::vector<std::string> Plan::training_rows() const {
+  auto rows = methods;
+  std::erase_if(rows, [&](const auto& name) { return !spec.arm(name).traits().trains; });
+  return rows;
 }
 
 std::optional<int> RunPlan::only_checkpoint() const {
-  if (is_base()) return 0;
+  if (traits().is_start) return 0;
   return images.size() == 1 ? std::optional(images.begin()->first) : std::nullopt;
 }
 

@@ -70,14 +70,11 @@ struct GivenImages {
 struct RunPlan {
   Job job;
   std::string name;    ///< of its row in the table
-  std::string method;  ///< the registered method, or kBaseMethod, kOutsideMethod or kImagesMethod
+  std::string method;  ///< the registered one, or what stands for it (row_traits.h)
   std::int64_t seed = 0;
   std::vector<int> checkpoints = {};       ///< that are evaluated on validation: steps; of a base run 0
   std::map<int, GivenImages> images = {};  ///< of a row of images, by step
-  bool is_base() const { return method == kBaseMethod; }
-  bool is_images() const { return method == kImagesMethod; }
-  bool is_trained() const { return is_trained_here(method); }
-  bool takes_a_worker() const { return harness::takes_a_worker(method); }
+  const RowTraits& traits() const { return row_traits(method); }
   /// The checkpoint that no data has chosen, as there is no other; nothing where a selection chooses.
   std::optional<int> only_checkpoint() const;
 };
@@ -117,10 +114,9 @@ struct Plan {
   const std::vector<int>& positions(const std::string& split) const;
   /// Images of an evaluation on a split.
   std::int64_t images_on(const std::string& split) const;
-  /// Of `methods` those that are trained here, those that were trained elsewhere, and those of images.
-  std::vector<std::string> trained_rows() const;
-  std::vector<std::string> outside_rows() const;
-  std::vector<std::string> image_rows() const;
+  bool draws() const { return draws_images(backbone.name); }  ///< some row's images
+  bool trains() const { return !training_rows().empty(); }
+  std::vector<std::string> training_rows() const;  ///< of `methods`
 };
 
 /// Writes nothing. Throws Error (status 2) for unknown names, impossible values and absent files.

@@ -35,7 +35,7 @@ Json request_of(const Plan& plan, const Shares& shares) {
                   {"scorers", scorers_of(plan)}};
   if (!plan.spec.is_training())
     request["evaluation_settings"] = plan.settings.effective_loop(plan.registry, "evaluate");
-  for (const auto& name : plan.trained_rows()) {
+  for (const auto& name : plan.training_rows()) {
     Json loop = plan.settings.effective_loop(plan.registry, "train", name);
     loop["checkpoints"] = plan.checkpoints;
     request["methods"].push_back({{"name", name},
@@ -49,7 +49,8 @@ Json request_of(const Plan& plan, const Shares& shares) {
 /// The checkpoints of each row from outside, by run.
 Json outside_of(const Plan& plan) {
   Json rows = Json::array();
-  for (const auto& name : plan.outside_rows()) {
+  for (const auto& name : plan.methods) {
+    if (!plan.spec.arm(name).traits().is_taken_in()) continue;
     Json runs = Json::array();
     for (const auto& run : plan.runs) {
       if (run.name != name) continue;
@@ -73,12 +74,14 @@ double memory_of_device(const Plan& plan) {
 }
 
 Json ask(const Plan& plan, const Shares& shares, const Json& outside = {}) {
-  const bool draws = plan.backbone.name != kImagesBackbone;
-  const Json scorers = draws ? Json() : scorers_of(plan);
-  if (!draws && scorers.empty()) return Json::object();
-  Json request = draws ? request_of(plan, shares) : Json({{"scorers", scorers}, {"json", true}});
+  if (!plan.draws()) {
+    const Json scorers = scorers_of(plan);
+    if (scorers.empty()) return Json::object();
+    return ask_worker("check-scorers", {{"scorers", scorers}, {"json", true}});
+  }
+  Json request = request_of(plan, shares);
   if (!outside.empty()) request["outside"] = outside;
-  return ask_worker(draws ? "check" : "check-scorers", request);
+  return ask_worker("check", request);
 }
 
 }  // namespace

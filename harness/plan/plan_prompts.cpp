@@ -56,7 +56,7 @@ void add_notes_on(const UsedPrompts& used, const Plan& plan, const Json& scorers
 
 void add_prompt_notes(Plan& plan) {
   auto& inputs = plan.inputs;
-  const bool trains = !plan.trained_rows().empty();
+  const bool trains = plan.trains();
   if (inputs.has_evaluation()) {
     UsedPrompts used{inputs.evaluation, inputs.validation, "evaluation"};
     used.positions.insert(used.positions.end(), inputs.test.begin(), inputs.test.end());

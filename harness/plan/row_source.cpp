@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/event_log.h"
+#include "core/sha256.h"
 #include "core/text.h"
 #include "core/unicode/normal_form.h"
 #include "evaluators/ocr.h"
@@ -34,25 +35,29 @@ void require_recordable(const Plan& plan) {
   canonical_json(recorded);
 }
 
-/// What a reader must know of rows whose checkpoints are given.
-void note_outside_rows(Plan& plan, const std::map<std::string, GivenRow>& given) {
+/// The rows of each source of given ones, in the table's order.
+std::vector<std::pair<const RowSource*, std::vector<std::string>>> given_rows(const Plan& plan) {
+  std::vector<std::pair<const RowSource*, std::vector<std::string>>> found;
+  for (const auto* source : {&adapter_source(), &image_source()}) {
+    auto rows = plan.methods;
+    std::erase_if(rows, [&](const auto& name) { return &row_source(plan.spec.arm(name).method) != source; });
+    if (!rows.empty()) found.emplace_back(source, std::move(rows));
+  }
+  return found;
+}
+
+/// What a reader must know of rows that are given.
+void note_given_rows(Plan& plan, const std::map<std::string, GivenRow>& given) {
   auto& notes = plan.inputs.notes;
-  std::vector<std::string> rows;
   for (const auto& [name, row] : given) {
     const auto arm = plan.spec.arm(name);
     if (const auto note = steps_note(arm, row.runs)) notes.push_back(*note);
-    const bool may_be_trained = plan.backbone.name != kImagesBackbone;
-    if (may_be_trained && std::ranges::count(plan.registry.methods, name, &RegisteredMethod::name) > 0)
+    if (plan.draws() && std::ranges::count(plan.registry.methods, name, &RegisteredMethod::name) > 0)
       notes.push_back(
           fmt::format("Row {} is what {} gives, not the method of that name that this program trains.", name,
-                      arm.is_images() ? "--images" : "--adapter"));
-    if (arm.is_outside()) rows.push_back(name);
+                      arm.traits().option));
   }
-  if (rows.empty() || plan.seeds.size() < 2) return;
-  notes.push_back(fmt::format(
-      "Runs of {} are paired with those of other rows by the seed that they are given for: a pair has the same "
-      "noise in evaluation. With which seeds they were trained is the claim of who gave them.",
-      join(rows, ", ")));
+  for (const auto& [source, rows] : given_rows(plan)) source->add_plan_notes(plan, rows, notes);
 }
 
 }  // namespace
@@ -97,9 +102,40 @@ void add_scorer_paths(Json& paths, const Json& scorers, const Plan& plan) {
 }
 
 const RowSource& row_source(const std::string& method) {
-  if (method == kBaseMethod) return base_source();
-  if (method == kOutsideMethod) return adapter_source();
-  return method == kImagesMethod ? image_source() : trained_source();
+  const auto& traits = row_traits(method);
+  if (traits.is_start) return base_source();
+  if (traits.trains) return trained_source();
+  return traits.draws ? adapter_source() : image_source();
+}
+
+std::vector<std::string> given_row_notes(const Plan& plan) {
+  std::vector<std::string> notes;
+  for (const auto& [source, rows] : given_rows(plan)) source->add_record_notes(plan, rows, notes);
+  return notes;
+}
+
+std::string given_sums_text(const Plan& plan) {
+  constexpr std::size_t kDigits = 12;
+  std::string text;
+  for (const auto& [source, names] : given_rows(plan)) {
+    const auto method = plan.spec.arm(names.front()).method;
+    std::vector<std::string> rows;
+    for (const auto& name : names) {
+      std::vector<std::string> sums;
+      for (const auto& run : plan.runs) {
+        if (run.name == name)
+          sums.push_back(
+              sha256_hex(canonical_json(run.job.identity.at(row_traits(method).given))).substr(0, kDigits));
+      }
+      rows.push_back(fmt::format("{} {}", name, join(sums, ",")));
+    }
+    text += fmt::format("{} {} | ", method, join(rows, ", "));
+  }
+  return text;
+}
+
+bool has_averages(const RunPlan& run) {
+  return row_source(run.method).has_averages(run);
 }
 
 void RowSource::complete(const Plan& plan, const RunPlan&, Job& evaluation) const {
@@ -110,10 +146,10 @@ void add_runs(Plan& plan, std::optional<int> first_index) {
   const auto folder = fs::absolute(plan.spec.file).parent_path();
   std::map<std::string, GivenRow> given;  // of rows from outside
   for (const auto& name : plan.methods) {
-    if (const auto arm = plan.spec.arm(name); !arm.is_trained())
+    if (const auto arm = plan.spec.arm(name); !arm.traits().trains)
       given[name] = {.runs = outside_runs(arm, plan.seeds, folder), .first_index = first_index};
   }
-  note_outside_rows(plan, given);
+  note_given_rows(plan, given);
   auto rows = plan.methods;
   if (!plan.spec.is_training() && plan.spec.has_base) rows.insert(rows.begin(), kBaseMethod);
   for (std::size_t i = 0; i < plan.seeds.size(); ++i) {
@@ -123,7 +159,7 @@ void add_runs(Plan& plan, std::optional<int> first_index) {
   require_recordable(plan);
   for (const auto* source : {&adapter_source(), &image_source()}) source->check(plan);
   // Whether checkpoints from outside fit the backbone is known before anything is trained.
-  std::ranges::stable_partition(plan.runs, [](const RunPlan& run) { return !run.is_trained(); });
+  std::ranges::stable_partition(plan.runs, [](const RunPlan& run) { return !run.traits().trains; });
   for (auto& run : plan.runs) {
     run.job.id = job_id(run.job.identity);
     run.job.folder = plan.workspace.run_folder(run.job.id);

@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "harness/plan/outside_runs.h"
 #include "harness/plan/plan.h"
+#include "results/store/records.h"
 
 namespace harness {
 
@@ -36,12 +37,30 @@ class RowSource {
   /// Adds to an evaluation of one of its runs how its images come about.
   virtual void complete(const Plan& plan, const RunPlan& run, Job& evaluation) const;
 
+  /// The checkpoints of a run that no job makes; writes what their folders hold.
+  virtual std::vector<CheckpointRecord> keep_checkpoints(const Plan&, const RunPlan&) const { return {}; }
+  /// Whether its checkpoints have averages beside their weights: other programs save one set.
+  virtual bool has_averages(const RunPlan&) const { return false; }
+
   /// Throws Error where runs of the plan are one and the same; adds notes on what they share.
   virtual void check(Plan&) const {}
+  /// What a reader must know of its rows in a plan, before anything runs and of a finished experiment.
+  virtual void add_plan_notes(const Plan&, const std::vector<std::string>&, std::vector<std::string>&) const {
+  }
+  virtual void add_record_notes(const Plan&, const std::vector<std::string>&,
+                                std::vector<std::string>&) const {}
 };
 
-/// By the method of a row: kBaseMethod, kOutsideMethod, kImagesMethod, or one that is trained here.
+/// By the method of a row.
 const RowSource& row_source(const std::string& method);
+
+/// Notes of a finished experiment on rows that are given.
+std::vector<std::string> given_row_notes(const Plan& plan);
+/// "outside mine 80ccc0bee9c1,91f0... | ": the checkpoints or images that were given, by row and run. Empty
+/// where none were.
+std::string given_sums_text(const Plan& plan);
+/// RowSource::has_averages
+bool has_averages(const RunPlan& run);
 
 const RowSource& base_source();
 const RowSource& trained_source();

@@ -59,8 +59,9 @@ class Resolver {
     }
     resolved_.loop = defaults_of(loop_settings_);
     for (const auto& arm : arms) {
-      resolved_.methods[arm.name] =
-          !arm.is_trained() ? SettingMap() : defaults_of(registry.method(arm.method, "--methods").settings);
+      resolved_.methods[arm.name] = !arm.traits().trains
+                                        ? SettingMap()
+                                        : defaults_of(registry.method(arm.method, "--methods").settings);
     }
   }
 
@@ -104,7 +105,7 @@ class Resolver {
     for (const auto& arm : arms_) {
       if (arm.name == owner || arm.method == owner) meant.push_back(&arm);
     }
-    if (!meant.empty() && !meant.front()->is_trained())
+    if (!meant.empty() && !meant.front()->traits().trains)
       throw Error(fmt::format("{} was made elsewhere: it has no settings", owner), request.where,
                   "leave it out");
     const auto& method = meant.empty() ? owner : meant.front()->method;

@@ -35,6 +35,8 @@ class TrainedRows : public RowSource {
     run.job.label = fmt::format("train {} (seed {})", name, run.seed);
     return run;
   }
+
+  bool has_averages(const RunPlan&) const override { return true; }
 };
 
 }  // namespace

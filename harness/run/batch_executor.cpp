@@ -36,7 +36,8 @@ struct Work {
 Work work_of(const fs::path& folder) {
   const auto identity = read_json(folder / kJobFile).at("identity");
   if (identity.value("kind", "") == "import")
-    return {.total = static_cast<double>(identity.at("imported").size()), .unit = "checkpoints"};
+    return {.total = static_cast<double>(identity.at("settings").at("checkpoints").size()),
+            .unit = "checkpoints"};
   if (identity.value("kind", "") != "train")
     return {.total =
                 static_cast<double>(read_json(folder / kPositionsFile).size()) * identity.value("samples", 1),
@@ -219,7 +220,7 @@ class BatchJob : public RunningJob {
 std::optional<double> seconds_of_an_epoch(const Plan& plan, const Rates& rates) {
   if (!rates.measured) return std::nullopt;
   double longest = 0;
-  for (const auto& method : plan.trained_rows()) {
+  for (const auto& method : plan.training_rows()) {
     const auto settings = plan.settings.effective_loop(plan.registry, "train", method);
     const double images = settings.value("prompts_per_epoch", 0.0) * settings.value("group_size", 0.0);
     longest = std::max(longest, images / rates.train_images_per_second);

@@ -80,7 +80,7 @@ void measure(Store& store, const Measurement& of, int threads, Rates& rates) {
     memory_mb = std::max(memory_mb, peak_mb);
   }
   // Half of it would be neither a guess nor measured, and evaluations alone take less memory.
-  const bool trains = of.trains && of.backbone != kImagesBackbone;
+  const bool trains = of.trains && draws_images(of.backbone);
   if ((trains && train.seconds <= 0) || evaluate.seconds <= 0) return;
   if (train.seconds > 0) rates.train_images_per_second = train.images / train.seconds;
   rates.start_seconds = (train.start_seconds + evaluate.start_seconds) / (train.jobs + evaluate.jobs);
@@ -111,6 +111,11 @@ struct JobList {
     jobs.back().folder = job.folder;
   }
 
+  /// A job of the test split whose checkpoint nobody knows yet.
+  void add_later(const std::string& label, const std::string& key) {
+    jobs.push_back({"test", "", label, key, false, seconds_on("test"), rates.start_seconds});
+  }
+
   /// With what comes before the first image.
   double seconds_on(const std::string& split) const {
     return rates.start_seconds +
@@ -120,14 +125,13 @@ struct JobList {
   void add_test(const RunPlan& run, std::optional<int> step) {
     if (!plan.spec.tests()) return;
     if (step) return add("test", plan.evaluation(run, *step, "test"), test_key(run), seconds_on("test"));
-    const auto label =
-        fmt::format("evaluate the selected checkpoint of {} on test (seed {})", run.name, run.seed);
-    jobs.push_back({"test", "", label, test_key(run), false, seconds_on("test"), rates.start_seconds});
+    add_later(fmt::format("evaluate the selected checkpoint of {} on test (seed {})", run.name, run.seed),
+              test_key(run));
   }
 
   /// What the second view tests is known once every run has said what it spent; it may be tested already.
   void add_second_tests(const RunPlan& run, std::optional<int> selected) {
-    if (!plan.spec.has_second_view() || !run.is_trained()) return;
+    if (!plan.spec.has_second_view() || !run.traits().trains) return;
     if (!second_views) {
       const auto most = run.name == plan.baseline ? std::min(run.checkpoints.size(), other_rows()) : 1;
       for (std::size_t i = 0; i < most; ++i) add_second_test(run, static_cast<int>(i));
@@ -151,26 +155,24 @@ struct JobList {
   std::size_t other_rows() const {
     std::set<std::string> rows;
     for (const auto& run : plan.runs) {
-      if (run.is_trained() && run.name != plan.baseline) rows.insert(run.name);
+      if (run.traits().trains && run.name != plan.baseline) rows.insert(run.name);
     }
     return rows.size();
   }
 
-  /// Of a checkpoint that nobody knows yet.
   void add_second_test(const RunPlan& run, int number) {
-    const auto label = fmt::format(
-        "evaluate the checkpoint of {} selected within equal evaluations on test, if it is another (seed {})",
-        run.name, run.seed);
-    jobs.push_back(
-        {"test", "", label, second_test_key(run, number), false, seconds_on("test"), rates.start_seconds});
+    add_later(fmt::format("evaluate the checkpoint of {} selected within equal evaluations on test, if it is "
+                          "another (seed {})",
+                          run.name, run.seed),
+              second_test_key(run, number));
   }
 
   void add_run(const RunPlan& run) {
-    if (run.is_trained()) {
+    if (run.traits().trains) {
       add("train", run.job, run.job.id,
           rates.start_seconds +
               training_images(run.job.identity.at("settings")) / rates.train_images_per_second);
-    } else if (run.takes_a_worker()) {
+    } else if (run.traits().takes_a_worker) {
       add("import", run.job, run.job.id,
           rates.start_seconds + kImportSeconds * static_cast<double>(run.checkpoints.size()));
     }
@@ -197,7 +199,7 @@ std::string bytes_text(double bytes) {
 
 /// What is computed with: backbone, precision, weights, and with files of its own what they hold.
 void print_backbone(const Plan& plan, const Json& resources) {
-  if (plan.backbone.name == kImagesBackbone) return;
+  if (!plan.draws()) return;
   const auto& weights = plan.inputs.weights;
   put("Backbone {} {}, {}{}.\n", plan.backbone.name, plan.precision(),
       weights.empty() ? "random weights by seed, " : fmt::format("weights {}, ", weights.string()),
@@ -208,8 +210,8 @@ void print_backbone(const Plan& plan, const Json& resources) {
   const double side = std::sqrt(stored.at("image").get<double>() / 3);
   const auto trained = values < 1e6 ? fmt::format("{:.0f} values", values)
                                     : fmt::format("{:.2f} million values", values / 1e6);
-  put("{}mages of {:.0f} x {:.0f} pixels.\n",
-      plan.trained_rows().empty() ? "I" : fmt::format("Trained: {}; i", trained), side, side);
+  put("{}mages of {:.0f} x {:.0f} pixels.\n", plan.trains() ? fmt::format("Trained: {}; i", trained) : "I",
+      side, side);
 }
 
 void print_memory(const Json& memory) {
@@ -225,7 +227,7 @@ void print_memory(const Json& memory) {
 
 /// A line a scorer: its name, folder and files with their checksums.
 void print_scorers(const Plan& plan) {
-  const bool trains = !plan.trained_rows().empty();
+  const bool trains = plan.trains();
   Json all = plan.scorers;
   if (trains) all.update(plan.reward_scorers);
   for (const auto& [name, identity] : all.items()) {
@@ -314,12 +316,12 @@ Measurement measurement_of(const Plan& plan) {
   return {.backbone = plan.backbone.name,
           .weights_sha256 = plan.inputs.weights_sha256,
           .device = plan.device_identity,
-          .trains = !plan.trained_rows().empty()};
+          .trains = plan.trains()};
 }
 
 Rates measured_rates(Store* store, const Measurement& of, const Shares& shares, const Json& resources,
                      const std::string& images) {
-  const bool are_given = of.backbone == kImagesBackbone;
+  const bool are_given = !draws_images(of.backbone);
   const auto evaluated = are_given ? scored_images_per_thread(images) : kEvaluateImagesPerThread;
   Rates rates{.train_images_per_second = kTrainImagesPerThread * shares.threads_of_a_job(),
               .evaluate_images_per_second = evaluated * shares.threads_of_a_job(),
@@ -359,8 +361,8 @@ DiskNeed disk_need(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
       size = weights * static_cast<double>(run->checkpoints.size() * kWeightCopiesPerCheckpoint);
       // A folder of weights holds parts that are not trained, too.
       least = stored.contains("trained_weights") ? 0.9 * size : plan.inputs.weights.empty() ? 0 : 0.6 * size;
-      trains |= run->is_trained();
-      is_training_left |= run->is_trained() && !job.done;
+      trains |= run->traits().trains;
+      is_training_left |= run->traits().trains && !job.done;
     } else if (job.kind == "evaluate" || job.kind == "test") {
       const auto images = static_cast<double>(plan.images_on(job.kind == "test" ? "test" : "validation"));
       size = image * images;
@@ -397,7 +399,7 @@ Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const R
       {"device", plan.device_identity},
       {"jobs", std::move(list)},
       {"scorers", plan.scorers},
-      {"reward_scorers", plan.trained_rows().empty() ? Json::object() : plan.reward_scorers},
+      {"reward_scorers", plan.trains() ? plan.reward_scorers : Json::object()},
       {"scorer_folders", plan.scorer_folders},
       {"not_run", not_run},
       {"notes", plan.inputs.notes},
@@ -448,9 +450,8 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
     put("Rates: unknown until this workspace has measured a run.\n");
     return;
   }
-  const auto training = plan.backbone.name == kImagesBackbone
-                            ? std::string()
-                            : fmt::format("{:.1f} training and ", rates.train_images_per_second);
+  const auto training =
+      plan.draws() ? fmt::format("{:.1f} training and ", rates.train_images_per_second) : std::string();
   put("Rates: {}{:.1f} evaluation images/s per worker, {}.\n", training, rates.evaluate_images_per_second,
       rates.measured ? "measured on earlier runs" : "a guess until this workspace has measured a run");
 }

@@ -116,7 +116,7 @@ std::optional<StepLists> second_view_steps(const Plan& plan, Store& store) {
   if (!plan.spec.has_second_view()) return std::nullopt;
   std::map<std::string, BudgetsOfRow> rows;
   for (const auto& run : plan.runs) {
-    if (!run.is_trained()) continue;
+    if (!run.traits().trains) continue;
     auto budgets = store.budgets(run.job.id);
     std::erase_if(budgets, [&](const Budget& budget) {
       return std::ranges::count(run.checkpoints, static_cast<int>(budget.checkpoint)) == 0;

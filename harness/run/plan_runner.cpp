@@ -13,6 +13,7 @@
 #include "evaluators/external_scorer.h"
 #include "harness/batch/batch.h"
 #include "harness/plan/job_rows.h"
+#include "harness/plan/row_source.h"
 #include "results/store/left_out.h"
 #include "results/store/rows.h"
 #include "results/store/stored_image.h"
@@ -80,8 +81,7 @@ PlanRunner::PlanRunner(const Plan& plan, Store& store, const Shares& shares)
   if (!plan_.inputs.training.prompts.empty()) store_.record_prompt_set(plan_.inputs.training);
   for (const auto& run : plan_.runs) {
     record_run(run);
-    if (run.is_base()) record_base(run);
-    if (run.is_images()) record_images(run);
+    if (!run.traits().takes_a_worker) record_given(run);
     catch_up(run);
   }
   select_second_views();
@@ -96,36 +96,19 @@ void PlanRunner::record_run(const RunPlan& run) {
   row.table_id = plan_.spec.id;
   row.arm = run.name;
   row.scale = plan_.scale.name;
-  if (run.is_trained()) row.requested_settings = requested_of(plan_, run);
+  if (run.traits().trains) row.requested_settings = requested_of(plan_, run);
   store_.record_run(row);
 }
 
-/// The starting weights: nothing to run, one checkpoint, and a selection that no data has influenced.
-void PlanRunner::record_base(const RunPlan& run) {
+/// Starting weights, or images that another system drew: nothing to run, checkpoints that are there, and of
+/// an only one a selection that no data has influenced.
+void PlanRunner::record_given(const RunPlan& run) {
   const auto job = training_job(run.job);
   store_.record_job(job);
   if (!harness::is_done(store_, job.id)) {
     write_job_file(run.job, shares_, plan_.device);
-    store_.record_checkpoint(
-        {.run_id = run.job.id, .path = plan_.inputs.weights_path(), .sha256 = plan_.inputs.weights_sha256});
-    store_.mark_job(job.id, JobState::kDone);
-  }
-  selections_[run.job.id] = {0, store_.record_selection(fixed_selection(run.job.id))};
-}
-
-/// Images that another system drew: nothing to run, and a list of them as each checkpoint.
-void PlanRunner::record_images(const RunPlan& run) {
-  const auto job = training_job(run.job);
-  store_.record_job(job);
-  if (!harness::is_done(store_, job.id)) {
-    write_job_file(run.job, shares_, plan_.device);
-    for (const auto& [step, given] : run.images) {
-      const auto path = fmt::format("checkpoints/{}", step);
-      store_.record_checkpoint({.run_id = run.job.id,
-                                .step = step,
-                                .path = path,
-                                .sha256 = write_image_checkpoint(run.job.folder / path, step, given.list)});
-    }
+    for (const auto& checkpoint : row_source(run.method).keep_checkpoints(plan_, run))
+      store_.record_checkpoint(checkpoint);
     store_.mark_job(job.id, JobState::kDone);
   }
   if (const auto only = run.only_checkpoint())
@@ -134,7 +117,7 @@ void PlanRunner::record_images(const RunPlan& run) {
 
 /// Reads what the logs hold beyond the DB: a harness that was killed may have left finished work behind.
 void PlanRunner::catch_up(const RunPlan& run) {
-  if (run.takes_a_worker()) catch_up(training_job(run.job));
+  if (run.traits().takes_a_worker) catch_up(training_job(run.job));
   if (!is_done(run.job.id) || plan_.spec.is_training()) return;
   for (const auto step : run.checkpoints) catch_up(run, plan_.evaluation(run, step, "validation"));
   select(run);
@@ -238,7 +221,7 @@ std::optional<Task> PlanRunner::next() {
 /// Checkpoints from outside, which may turn out to be of another network: better now than after hours.
 std::optional<Task> PlanRunner::next_import() {
   for (const auto& run : plan_.runs) {
-    if (run.method != kOutsideMethod || is_done(run.job.id)) continue;
+    if (!run.traits().is_taken_in() || is_done(run.job.id)) continue;
     if (started_.insert(run.job.id).second) return prepare_training(run);
   }
   return std::nullopt;
@@ -301,7 +284,7 @@ Task PlanRunner::prepare_evaluation(const RunPlan& run, Job job) {
   for (const auto& checkpoint : store_.checkpoints(run.job.id)) {
     if (job.step > 0 && checkpoint.step == job.step) job.checkpoint_sha256 = checkpoint.sha256.value_or("");
   }
-  if (run.is_images()) name_images(run, job);
+  if (!run.images.empty()) name_images(run, job);
   job.asks_all = asks_all_.contains(job.id);
   write_job_file(job, shares_, plan_.device);
   own_files(job.folder / "images");

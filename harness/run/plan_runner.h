@@ -58,8 +58,7 @@ class PlanRunner {
   Task prepare_evaluation(const RunPlan& run, Job job);
   void record_evaluation(const RunPlan& run, const Job& job);
   void record_run(const RunPlan& run);
-  void record_base(const RunPlan& run);
-  void record_images(const RunPlan& run);
+  void record_given(const RunPlan& run);
   void catch_up(const RunPlan& run);
   void catch_up(const RunPlan& run, const Job& evaluation);
   void catch_up(const JobRecord& job);

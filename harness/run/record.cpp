@@ -9,7 +9,7 @@
 #include "core/sha256.h"
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
-#include "core/weights/outside_checkpoint.h"
+#include "harness/plan/row_source.h"
 #include "harness/run/plan_record.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
@@ -62,7 +62,7 @@ std::string builds_of(const Plan& plan, Store& store, const std::vector<std::str
 
 std::string inputs_text(const Plan& plan) {
   const auto& inputs = plan.inputs;
-  if (plan.backbone.name == kImagesBackbone) {
+  if (!plan.draws()) {
     return fmt::format("images as given | {} {} | {} | used {}/{} with {}", inputs.evaluation.name,
                        short_hash(inputs.evaluation.sha256),
                        plan.spec.split.take > 0 ? "split " + text_of(plan.spec.split) : "no selection",
@@ -95,20 +95,9 @@ std::string row_setting_text(const Plan& plan, const std::string& name, const st
   return values.size() == 1 ? *values.begin() : "(by row)";
 }
 
-/// Whether any checkpoint has averages beside its weights: other programs save one set.
-bool has_averages(const Plan& plan) {
-  return std::ranges::any_of(plan.runs, [](const RunPlan& run) {
-    if (run.method != kOutsideMethod) return run.is_trained();
-    return std::ranges::any_of(run.checkpoints, [&](int step) {
-      const auto place = run.job.paths.at(fmt::format("checkpoint:{}", step)).get<std::string>();
-      return find_outside_checkpoint(place).form == OutsideForm::kHarness;
-    });
-  });
-}
-
 /// Empty where nothing is drawn.
 std::string sampler_text(const Plan& plan) {
-  if (plan.backbone.name == kImagesBackbone) return {};
+  if (!plan.draws()) return {};
   const auto setting = [&](const char* name) {
     const auto found = plan.settings.loop.find(name);
     if (found == plan.settings.loop.end()) return std::string("-");
@@ -122,26 +111,11 @@ std::string sampler_text(const Plan& plan) {
       uses == "1" || uses == "-" ? "" : fmt::format(" used {} times each", uses), setting("lr"),
       setting("sampling_steps"), setting("guidance"), setting("noise_level"));
   if (plan.spec.is_training()) return training;
-  const bool trains = !plan.trained_rows().empty();
-  return fmt::format("{}evaluation {} steps, guidance {}{}", trains ? training + "; " : std::string(),
+  return fmt::format("{}evaluation {} steps, guidance {}{}", plan.trains() ? training + "; " : std::string(),
                      setting("eval_steps"), setting("eval_guidance"),
-                     has_averages(plan) ? fmt::format(", {} weights", setting("eval_weights")) : "");
-}
-
-/// "outside mine 80ccc0bee9c1,91f0... | ": the checkpoints or images that were taken in, by run. "" where
-/// none were.
-std::string sums_text(const Plan& plan, const char* what, const std::vector<std::string>& names,
-                      const char* field) {
-  std::vector<std::string> rows;
-  for (const auto& name : names) {
-    std::vector<std::string> sums;
-    for (const auto& run : plan.runs) {
-      if (run.name == name)
-        sums.push_back(short_hash(sha256_hex(canonical_json(run.job.identity.at(field)))));
-    }
-    rows.push_back(fmt::format("{} {}", name, join(sums, ",")));
-  }
-  return rows.empty() ? "" : fmt::format("{} {} | ", what, join(rows, ", "));
+                     std::ranges::any_of(plan.runs, has_averages)
+                         ? fmt::format(", {} weights", setting("eval_weights"))
+                         : "");
 }
 
 /// One line with all that a reader needs to tell this result from another.
@@ -154,62 +128,18 @@ std::string signature_of(const Plan& plan, Store& store, const std::vector<std::
   if (!drawn.empty()) drawn += " | ";
   const bool is_usual = plan.baseline == usual_baseline(plan.spec, plan.methods);
   return fmt::format(
-      "{} v{} scale {} | {} | {}{}{}{}{}{} | seeds {} | percentile bootstrap {} | numerics {} build {} revision "
+      "{} v{} scale {} | {} | {}{}{}{}{} | seeds {} | percentile bootstrap {} | numerics {} build {} revision "
       "{}",
-      plan.spec.id, plan.spec.version, plan.scale.name, inputs_text(plan), drawn,
-      sums_text(plan, "outside", plan.outside_rows(), "imported"),
-      sums_text(plan, "images", plan.image_rows(), "images"),
+      plan.spec.id, plan.spec.version, plan.scale.name, inputs_text(plan), drawn, given_sums_text(plan),
       is_usual ? "" : fmt::format("baseline {} | ", plan.baseline),
       set.empty() ? "" : fmt::format("set {} | ", set), join(scorers, ", "), fmt::join(plan.seeds, ","),
       BootstrapSettings{}.resamples, plan.numerics_version, builds_of(plan, store, evaluations),
       build_info().git_revision);
 }
 
-void add_outside_note(const Plan& plan, std::vector<std::string>& notes) {
-  const auto rows = plan.outside_rows();
-  if (rows.empty()) return;
-  notes.push_back(fmt::format(
-      "Trained elsewhere: {}. Prompts, noise, sampler, scorers and the rule of selection are those "
-      "of every row; what its training was is not recorded here, and its columns of training are "
-      "empty.",
-      join(rows, ", ")));
-}
-
-/// Where a row's images were found, with what was left out of them.
-std::string images_text(const Plan& plan, const std::string& row) {
-  std::vector<std::string> places, remarks;
-  for (const auto& run : plan.runs) {
-    if (run.name != row) continue;
-    for (const auto& [step, given] : run.images) {
-      places.push_back(fmt::format("{} in {} ({})", counted(std::ssize(given.list), "image"),
-                                   shown_path(given.folder), given.layout));
-      remarks.insert(remarks.end(), given.notes.begin(), given.notes.end());
-    }
-  }
-  places.insert(places.end(), remarks.begin(), remarks.end());
-  return fmt::format("{}: {}.", row, join(places, "; "));
-}
-
-void add_images_note(const Plan& plan, std::vector<std::string>& notes) {
-  const auto rows = plan.image_rows();
-  if (rows.empty()) return;
-  for (const auto& row : rows) notes.push_back(images_text(plan, row));
-  if (plan.seeds.size() > 1) {
-    notes.push_back(fmt::format(
-        "That the {} folders of a row are as many training runs is the statement of who gave them; those of two "
-        "rows are not paired.",
-        plan.seeds.size()));
-  }
-  notes.push_back(fmt::format(
-      "Noise not paired: the images of {} were drawn elsewhere. {} paired by prompt{} alone; prompts and scorers "
-      "are those of every row, and how the images were drawn is not recorded here.",
-      join(rows, ", "), plan.spec.has_base ? "Their differences are" : "Differences are",
-      plan.spec.samples > 1 ? " and by the number of the image" : ""));
-}
-
 /// What was trained on, where that is not the generated set that the task is about.
 void add_training_note(const Plan& plan, std::vector<std::string>& notes) {
-  if (plan.trained_rows().empty()) return;
+  if (!plan.trains()) return;
   const auto& training = plan.inputs.training;
   if (!plan.inputs.training_file_is_ours) {
     notes.push_back(fmt::format("Training prompts: {} ({} prompts, sha256 {}).", training.name,
@@ -234,9 +164,8 @@ std::vector<std::string> notes_of(const Plan& plan, Store& store,
   }
   notes.insert(notes.end(), plan.inputs.notes.begin(), plan.inputs.notes.end());
   add_training_note(plan, notes);
-  add_outside_note(plan, notes);
-  add_images_note(plan, notes);
-  const bool are_ours_to_know = plan.inputs.has_evaluation() && plan.backbone.name != kImagesBackbone;
+  std::ranges::move(given_row_notes(plan), std::back_inserter(notes));
+  const bool are_ours_to_know = plan.inputs.has_evaluation() && plan.draws();
   if (are_ours_to_know && !plan.inputs.evaluation.known) {
     notes.push_back(fmt::format("The evaluation prompts are a set of unknown checksum ({}).",
                                 short_hash(plan.inputs.evaluation.sha256)));

@@ -27,7 +27,7 @@ constexpr auto kMeanOverRuns = R"sql(
 void heed_runs_alike(ScoreReader& scores, const RowOf& row,
                      const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& split,
                      const std::string& metric, PairedComparison& result) {
-  if (!is_of_images(row.experiment, row.row)) return;
+  if (row.experiment.traits_of(row.row).draws) return;
   const auto alike = runs_alike(scores, checkpoints, row.name, split, metric);
   if (alike.seeds.empty()) return;
   result.seeds = std::min({result.seeds, alike.different, kFewestRuns - 1});
@@ -50,7 +50,7 @@ std::string end_ties_text(const std::string& metric, const std::string& baseline
 }  // namespace
 
 Movement mean_movement(Store& store, const Experiment& experiment, const std::string& row) {
-  if (experiment.is_training() || is_base_row(experiment, row)) return {};
+  if (experiment.is_training() || experiment.traits_of(row).is_start) return {};
   const auto mean = [&](const char* statistic, bool on_policy_too) {
     return rows_of<std::optional<double>>(store, kMeanOverRuns, experiment.id, row, std::string(statistic),
                                           on_policy_too)
@@ -137,7 +137,7 @@ void complete_comparisons(ScoreReader& scores, const Experiment& experiment, con
     std::vector<std::string> metrics;
     for (const auto* comparison : comparisons) metrics.push_back(comparison->metric);
     // Of rows that are not paired an earlier version stored what the order of the runs gives.
-    const bool paired = !is_of_images(experiment, arm.first) && !is_of_images(experiment, arm.second);
+    const bool paired = experiment.traits_of(arm.first).draws && experiment.traits_of(arm.second).draws;
     const bool lacks_images =
         !paired && experiment.seeds.size() > 1 &&
         std::ranges::any_of(comparisons, [](const auto* c) { return c->values.n_missing > 0; });
@@ -163,17 +163,13 @@ void complete_comparisons(ScoreReader& scores, const Experiment& experiment, con
   }
 }
 
-bool is_of_images(const Experiment& experiment, const std::string& row) {
-  return !is_base_row(experiment, row) && !experiment.is_training() && experiment.table.arm(row).is_images();
-}
-
 std::vector<std::string> runs_alike_notes(ScoreReader& scores, const Experiment& experiment,
                                           const std::vector<EvaluatedCheckpoint>& checkpoints,
                                           const std::string& split) {
   std::vector<std::string> notes;
   const auto metrics = metrics_of(scores.store(), checkpoints);
   for (const auto& row : experiment.methods) {
-    if (experiment.seeds.size() < 2 || !is_of_images(experiment, row)) continue;
+    if (experiment.seeds.size() < 2 || experiment.traits_of(row).draws) continue;
     std::map<std::vector<std::int64_t>, std::vector<std::string>> found;
     for (const auto& metric : metrics) {
       auto alike = runs_alike(scores, checkpoints, row, split, metric);
@@ -195,7 +191,7 @@ std::vector<ComparisonRecord> compare_rows(ScoreReader& scores, const RowOf& bas
   const auto& experiment = baseline.experiment;
   const bool over_training = experiment.is_training();
   const auto rows = over_training ? training_rows(scores.store(), experiment) : std::vector<TableRow>{};
-  const auto is_given = [](const RowOf& row) { return is_of_images(row.experiment, row.row); };
+  const auto is_given = [](const RowOf& row) { return !row.experiment.traits_of(row.row).draws; };
   std::vector<PairedMetric> pairs;
   for (const auto& metric : metrics) {
     pairs.push_back({.pairs = over_training ? seed_pairs(rows, baseline.name, method.name, metric)

@@ -38,10 +38,6 @@ Movement mean_movement(Store& store, const Experiment& experiment, const std::st
 /// What is noted where one of two rows moved more than three times as far as the other, in what both have.
 inline constexpr const char* kUnequalMovement = "unequal movement";
 
-/// Whether the images of a row were drawn elsewhere: nobody knows here what its runs have in common with
-/// those of another row, and they are not paired.
-bool is_of_images(const Experiment& experiment, const std::string& row);
-
 /// What is compared and how wins, ties and losses are counted where a row's images were drawn elsewhere.
 enum class Outcomes {
   kByPrompt,  ///< over prompts (count_by_cluster) of samples that all runs have

@@ -17,15 +17,11 @@
 
 namespace harness {
 
-bool is_base_row(const Experiment& experiment, const std::string& row) {
-  return row == kBaseMethod && experiment.table.has_base;
-}
-
 namespace {
 
 /// Order of a method in an experiment; the starting weights come first.
 std::size_t rank(const Experiment& experiment, const std::string& method) {
-  if (is_base_row(experiment, method)) return 0;
+  if (experiment.traits_of(method).is_start) return 0;
   const auto found = std::find(experiment.methods.begin(), experiment.methods.end(), method);
   return 1 + static_cast<std::size_t>(found - experiment.methods.begin());
 }
@@ -88,7 +84,7 @@ std::optional<std::int64_t> chosen_step(Store& store, const Experiment& experime
 void leave_to_second_view(Store& store, const Experiment& experiment, Checkpoints& checkpoints) {
   std::map<std::string, std::optional<std::int64_t>> chosen;
   for (auto& c : checkpoints) {
-    if (c.split != "test" || is_base_row(experiment, c.method)) continue;
+    if (c.split != "test" || experiment.traits_of(c.method).is_start) continue;
     if (!chosen.contains(c.run_id)) {
       const auto candidates = candidates_of(experiment, checkpoints, c.run_id, [](int) { return true; });
       chosen[c.run_id] =
@@ -174,7 +170,7 @@ SecondView second_view(Store& store, const Experiment& experiment, const Checkpo
   SecondView view;
   std::map<std::string, BudgetsOfRow> rows;
   for (const auto& run : runs_of(store, experiment)) {
-    if (!is_trained_here(run.method)) continue;
+    if (!row_traits(run.method).trains) continue;
     auto& budgets = rows[run.row][run.id] = store.budgets(run.id);
     const auto is_compared = [&](const Budget& budget) {
       return !candidates_of(experiment, checkpoints, run.id, [&](int step) {

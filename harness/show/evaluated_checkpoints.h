@@ -23,10 +23,6 @@ struct EvaluatedCheckpoint {
   std::string copy_of = {};
 };
 
-/// Whether this row is that of the starting weights. Where images of other systems are scored there is none,
-/// and a row of them may have its name.
-bool is_base_row(const Experiment& experiment, const std::string& row);
-
 /// Its evaluations: base first, then the methods in the experiment's order; by seed, split and step.
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Experiment& experiment);
 

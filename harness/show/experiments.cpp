@@ -161,6 +161,10 @@ Experiment::Experiment(StoredReproduction record)
   }
 }
 
+const RowTraits& Experiment::traits_of(const std::string& row) const {
+  return row == kBaseMethod && table.has_base ? row_traits(kBaseMethod) : table.arm(row).traits();
+}
+
 std::string Experiment::shown_split() const {
   return is_training() ? kTrainingSplit : table.shown.split;
 }
@@ -170,13 +174,13 @@ Better Experiment::better(const std::string& metric) const {
 }
 
 std::string Experiment::more_runs() const {
-  return backbone == kImagesBackbone ? "NAME=DIR1 NAME=DIR2 NAME=DIR3" : "--seeds 42..44";
+  return draws_images(backbone) ? "--seeds 42..44" : "NAME=DIR1 NAME=DIR2 NAME=DIR3";
 }
 
 std::string Experiment::noise_note() const {
   std::vector<std::string> given;
   std::ranges::copy_if(methods, std::back_inserter(given),
-                       [&](const auto& row) { return table.arm(row).is_images(); });
+                       [&](const auto& row) { return !traits_of(row).draws; });
   if (given.empty()) return "All images of a row are made from the same noise.";
   if (given.size() == methods.size() && !table.has_base)
     return "Other systems drew the images: those of a row share a prompt, and no noise.";

@@ -47,6 +47,8 @@ struct Experiment : StoredReproduction {
 
   /// Statistics of the training are all that it shows; nothing is evaluated.
   bool is_training() const { return table.is_training(); }
+  /// What a row is. Without starting weights in its table, one of images may be named as their row is.
+  const RowTraits& traits_of(const std::string& row) const;
   /// The split whose evaluations its table shows, or kTrainingSplit.
   std::string shown_split() const;
   /// The good direction: of a metric as its evaluator says, of a training statistic as its column does.

@@ -197,13 +197,12 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
     const auto column = columns.size();
     if (checkpoint.method == grid.hero) rule.hero = column;
     if (checkpoint.method == grid.baseline) rule.baseline = column;
-    const bool is_base = is_base_row(experiment, checkpoint.method);
-    if (!is_base) rule.methods.push_back(column);
+    const auto& traits = experiment.traits_of(checkpoint.method);
+    if (!traits.is_start) rule.methods.push_back(column);
     grid.columns.push_back({.title = checkpoint.method,
-                            .subtitle = is_base ? "starting weights"
-                                        : spec.arm(checkpoint.method).is_images()
-                                            ? "drawn elsewhere"
-                                            : fmt::format("checkpoint {}", checkpoint.step)});
+                            .subtitle = traits.is_start ? "starting weights"
+                                        : traits.draws  ? fmt::format("checkpoint {}", checkpoint.step)
+                                                        : "drawn elsewhere"});
     columns.push_back(read_samples(store, checkpoint.evaluation_id, metric));
   }
   if (const auto runs = experiment.seeds.size(); runs > 1)

@@ -21,7 +21,7 @@ namespace {
 
 /// Colours count the methods in the table's order; the starting weights have the neutral one.
 std::size_t color_of(const Experiment& experiment, const std::string& method) {
-  if (is_base_row(experiment, method)) return kNeutralColor;
+  if (experiment.traits_of(method).is_start) return kNeutralColor;
   const auto found = std::ranges::find(experiment.methods, method);
   return static_cast<std::size_t>(found - experiment.methods.begin()) % kColors;
 }

@@ -110,7 +110,7 @@ void fill_prompts(Store& store, const Experiment& experiment,
     report.columns.push_back({.method = checkpoint.method,
                               .seed = checkpoint.seed,
                               .checkpoint = checkpoint.step,
-                              .is_base = is_base_row(experiment, checkpoint.method)});
+                              .is_base = experiment.traits_of(checkpoint.method).is_start});
     read_samples(store, checkpoint.evaluation_id, column, images, prompts);
     read_objects(store, checkpoint.evaluation_id, column, prompts);
     read_values(store, checkpoint.evaluation_id, column, prompts);

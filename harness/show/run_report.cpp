@@ -236,7 +236,7 @@ void print_facts(const Json& report) {
   print_field("state", state == "failed" && !failure.empty() ? "failed: " + failure : state);
   print_field("planned", readable_time(text_of(report, "created")));
   print_field("started", readable_time(text_of(report, "started")));
-  print_field(text_of(report, "method") == kOutsideMethod ? "taken in" : "trained",
+  print_field(row_traits(text_of(report, "method")).is_taken_in() ? "taken in" : "trained",
               readable_time(text_of(report, "finished")));
   print_field("last event", readable_time(text_of(report, "last_event")));
   print_field("folder",

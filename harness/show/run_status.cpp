@@ -97,7 +97,7 @@ class Reading {
                  updates_of_epoch = number("updates_per_epoch") * number("inner_epochs", 1);
     if (updates_of_epoch > 0) run.images_of_update = images / updates_of_epoch;
     if (const int updates = number("updates"); updates > 0) run.updates = updates;
-    if (takes_a_worker(record.method))
+    if (row_traits(record.method).takes_a_worker)
       run.parts.push_back({.total = run.updates, .id = record.id, .folder = folder});
     add_evaluations(known, run);
     return run;
@@ -205,7 +205,7 @@ class Reading {
     if (!has_runner_ && run.queue.empty()) run.state = RunState::kInterrupted;
     const auto* next = stopped != nullptr ? stopped : run.first(ReadLog::kNotBegun);
     if (next == stopped || next->part != RunPart::kTest) return show(run, *next);
-    run.part = run.is_base() ? RunPart::kTest : RunPart::kSelect;
+    run.part = row_traits(run.method).is_start ? RunPart::kTest : RunPart::kSelect;
   }
 
   static void show(RunStatus& run, const JobOfRun& job) {
@@ -290,10 +290,6 @@ std::string continuation_of(const Workspace& workspace, QueueAnswers& queue) {
 }
 
 }  // namespace
-
-bool RunStatus::is_base() const {
-  return method == kBaseMethod;
-}
 
 const QueuedJob* QueueAnswers::find(const Submission& submission) {
   if (!trouble_.empty()) return nullptr;

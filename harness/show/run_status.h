@@ -50,8 +50,6 @@ struct RunStatus {
   std::string failure = {};
   pid_t process = 0;       ///< of a running one's worker; 0: on another machine
   std::string queue = {};  ///< of its part as a batch job: "queued (17: Priority)", "17 on n1"
-
-  bool is_base() const;
 };
 
 /// Runs of one table that no finished experiment holds yet.

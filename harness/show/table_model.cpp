@@ -98,7 +98,8 @@ void add_training(Store& store, const EvaluatedCheckpoint& evaluated, TableRow& 
 std::map<std::string, Summary> tag_summaries(Store& store, const std::string& evaluation_id,
                                              const std::string& metric) {
   constexpr auto kSql = R"sql(
-    SELECT CASE WHEN json_valid(prompts.target) THEN json_extract(prompts.target, '$.tag') END, value
+    SELECT (SELECT json_extract(prompts.target, '$.tag') FROM prompt_sets
+          WHERE id = prompts.prompt_set_id AND prompt_sets.name LIKE 'geneval-%'), value
     FROM metrics JOIN prompts ON prompts.id = prompt_id WHERE evaluation_id = ?1 AND name = ?2)sql";
   std::map<std::string, std::vector<std::optional<double>>> values;
   for (const auto& [tag, value] :
@@ -196,17 +197,17 @@ void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, co
     const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
     for (const auto& [metric, reason] : not_run.items()) model.not_run[metric] = reason;
     if (checkpoint.split != split || !checkpoint.copy_of.empty()) continue;
-    const bool is_base = is_base_row(experiment, checkpoint.method);
+    const bool is_start = experiment.traits_of(checkpoint.method).is_start;
     const bool is_of_second_view = experiment.table.has_second_view() && !checkpoint.selected;
     const bool shown =
-        is_base || checkpoint.selected || model.every_checkpoint || (split == "test" && !is_of_second_view);
+        is_start || checkpoint.selected || model.every_checkpoint || (split == "test" && !is_of_second_view);
     if (!shown) continue;
-    auto& rows = is_base ? model.reference : model.rows;
+    auto& rows = is_start ? model.reference : model.rows;
     rows.push_back(table_row(scores, checkpoint, model.by_tag));
     rows.back().selected = checkpoint.selected || !model.every_checkpoint;
-    if (with_budget && !is_base) rows.back().tau = tau_of(store, checkpoint.run_id);
-    if (!is_base) rows.back().spent = spent_at(store, experiment, checkpoint);
-    if (const auto run = runs.find(checkpoint.run_id); run != runs.end() && !is_base)
+    if (with_budget && !is_start) rows.back().tau = tau_of(store, checkpoint.run_id);
+    if (!is_start) rows.back().spent = spent_at(store, experiment, checkpoint);
+    if (const auto run = runs.find(checkpoint.run_id); run != runs.end() && !is_start)
       rows.back().metrics.merge(training_columns(store, experiment, run->second));
   }
   share_budget(model.rows);
@@ -217,7 +218,7 @@ void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, co
   warnings.push_back(end_note(scores, experiment, checkpoints, compared_arms(experiment), split,
                               named_by_table(experiment.table, metrics_of(store, checkpoints))));
   for (auto& warning : warnings) model.notes.push_back({.text = std::move(warning), .warns = true});
-  const auto is_given = [&](const std::string& row) { return is_of_images(experiment, row); };
+  const auto is_given = [&](const std::string& row) { return !experiment.traits_of(row).draws; };
   if (!model.images_are_given && std::ranges::any_of(experiment.methods, is_given))
     model.notes.push_back({"W / T / L of rows that were drawn elsewhere: prompts, each by its mean."});
 }
@@ -373,7 +374,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   model.task = spec.task;
   model.backbone = experiment.backbone;
   model.backbone_note = note_of_backbone(model.backbone);
-  model.images_are_given = model.backbone == kImagesBackbone;
+  model.images_are_given = !draws_images(model.backbone);
   model.more_runs = experiment.more_runs();
   model.scale = experiment.scale;
   model.split = split;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "core/error.h"
 #include "core/text.h"
+#include "datasets/seed.h"
 #include "harness/spec/reading.h"
 
 namespace harness {
@@ -62,15 +64,14 @@ void check_whole(const TableSpec& spec) {
   require_distinct(spec.methods, "methods", where + ": methods");
   refuse_unless(!spec.seeds.empty(), "needs at least one seed", where + ": seeds");
   require_distinct(spec.seeds, "seeds", where + ": seeds");
-  constexpr std::int64_t kLargestSeed = 0xFFFFFFFF;
-  refuse_unless(std::ranges::all_of(spec.seeds, [](auto seed) { return seed >= 0 && seed <= kLargestSeed; }),
+  refuse_unless(std::ranges::all_of(spec.seeds, [](auto seed) { return std::in_range<std::uint32_t>(seed); }),
                 fmt::format("seeds are 0 to {}", kLargestSeed), where + ": seeds");
   refuse_unless(std::ranges::count(spec.methods, spec.baseline) > 0,
                 in_quotes(spec.baseline) + " is not among the methods", where + ": baseline",
                 suggestion(spec.baseline, spec.methods) +
                     "; a table that extends another one has its baseline until it gives one");
   for (const auto& [name, arm] : spec.arms) {
-    refuse_unless(arm.is_trained() || !spec.is_training(),
+    refuse_unless(arm.traits().trains || !spec.is_training(),
                   fmt::format("row \"{}\" was made elsewhere: there are no statistics of its training", name),
                   where + ": methods", "such rows are for evaluation tables");
   }
@@ -122,7 +123,7 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
   const auto where = spec.file.string();
   for (std::size_t i = 0; i < spec.methods.size(); ++i) {
     const auto arm = spec.arm(spec.methods[i]);
-    if (arm.is_trained()) registry.method(arm.method, fmt::format("{}: methods[{}]", where, i));
+    if (arm.traits().trains) registry.method(arm.method, fmt::format("{}: methods[{}]", where, i));
   }
   registry.backbone(spec.backbone, where + ": backbone");
   const auto tasks = names_of(registry.tasks);

@@ -71,7 +71,7 @@ void read_prompts(TableSpec& spec, Fields fields) {
 bool selects(const TableSpec& spec) {
   return spec.has_base || std::ranges::any_of(spec.methods, [&](const auto& name) {
            const auto arm = spec.arm(name);
-           return !arm.is_images() || std::ranges::any_of(arm.places, has_steps);
+           return arm.traits().draws || std::ranges::any_of(arm.places, has_steps);
          });
 }
 
@@ -177,17 +177,21 @@ void require_two_splits(const SplitRule& rule, int prompts, bool selects, const 
                 where + (rule.seed ? ": take" : ": first"));
 }
 
-TableSpec with_split(const TableSpec& spec, int validation, int test) {
-  Json document = spec.document;
-  document["prompts"]["first"] = validation + test;
-  document["split"][document["split"].contains("first") ? "first" : "take"] = validation;
-  if (document.contains("backbones")) {
-    for (auto& changes : document["backbones"]) {
-      changes.erase("split");
-      changes.erase("prompts");
-    }
+void check_selection_split(const TableSpec& spec) {
+  require_two_splits(spec.split, spec.prompts_first, selects(spec), spec.file.string() + ": split");
+}
+
+TableSpec with_split(TableSpec spec, int validation, int test) {
+  auto& document = spec.document;
+  document["prompts"]["first"] = spec.prompts_first = validation + test;
+  document["split"][spec.split.seed ? "take" : "first"] = spec.split.take = validation;
+  for (auto& [name, changes] : spec.backbones) {
+    changes.split.reset();
+    changes.prompts_first.reset();
+    document["backbones"][name].erase("split");
+    document["backbones"][name].erase("prompts");
   }
-  return parse_table_spec(std::move(document), spec.file);
+  return spec;
 }
 
 TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCatalogue& metrics,
@@ -226,7 +230,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
                   "are lines of text, and this task takes records of GenEval",
                   fields.where() + ": prompts: default", "leave it out");
     spec.split = read_split(fields.object("split"));
-    require_two_splits(spec.split, spec.prompts_first, selects(spec), fields.where() + ": split");
+    check_selection_split(spec);
     read_metrics(spec, fields.object("metrics"));
     read_selection(spec, fields.object("selection"));
     if (fields.has("shows")) read_shown(spec, fields.object("shows"));

@@ -55,6 +55,8 @@ int read_prompts_first(Fields& fields, int fewest = 2);
 SplitRule read_split(Fields fields);
 /// Where nothing is selected, as all rows are images of one checkpoint, every prompt may be for test.
 void require_two_splits(const SplitRule& rule, int prompts, bool selects, const std::string& where);
+/// The same of a table's own rule and rows.
+void check_selection_split(const TableSpec& spec);
 
 /// How columns are read: `metrics`, what is known of metrics; `source`, where the table comes from.
 struct ColumnReading {

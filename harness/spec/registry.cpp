@@ -172,7 +172,7 @@ std::string plain_name(const std::string& name) {
 }
 
 std::string note_of_backbone(const std::string& name) {
-  if (name == kImagesBackbone) return {};
+  if (!draws_images(name)) return {};
   try {
     for (const auto& backbone : load_registry().backbones) {
       if (backbone.name == name) return backbone.note;

@@ -88,6 +88,9 @@ Registry read_registry(const std::filesystem::path& file);
 
 /// The backbone of tables whose rows are all images that other systems drew.
 inline constexpr const char* kImagesBackbone = "images";
+inline bool draws_images(const std::string& backbone) {
+  return backbone != kImagesBackbone;
+}
 
 /// What tables say of a backbone's numbers; empty where this build does not know it.
 std::string note_of_backbone(const std::string& name);

@@ -10,6 +10,16 @@
 
 namespace harness {
 namespace fs = std::filesystem;
+
+const RowTraits& row_traits(const std::string& method) {
+  static const RowTraits start{.is_start = true}, trained{.trains = true, .takes_a_worker = true},
+      adapter{.takes_a_worker = true, .given = "imported", .option = "--adapter"},
+      images{.draws = false, .given = "images", .option = "--images"};
+  if (method == kBaseMethod) return start;
+  if (method == kOutsideMethod) return adapter;
+  return method == kImagesMethod ? images : trained;
+}
+
 namespace {
 
 /// A row: the name of a method, or {"name", "method", "settings", "paper"}.
@@ -65,27 +75,35 @@ void read_tuning(TableSpec& spec, Fields& fields) {
   }
 }
 
-TableSpec with_outside_rows(const TableSpec& spec, const std::vector<std::string>& given, const char* option,
+TableSpec with_outside_rows(TableSpec spec, const std::vector<std::string>& given, const char* option,
                             const char* key) {
   if (given.empty()) return spec;
   refuse_unless(!spec.is_training(), "is not for training tables: they compare statistics of the training",
                 option, "leave it out");
-  Json document = spec.document;
-  Json& rows = document.at("methods");
-  const auto own = rows.size();
+  const auto own = spec.methods;
   for (const auto& text : given) {
     const auto [name, places] = name_and_place(text, option);
     refuse_unless(!spec.has_base || name != kBaseMethod, "\"base\" cannot be a row's name", option,
                   "choose another: base stands for the starting weights that a table trains from");
-    refuse_unless(std::ranges::count(spec.methods, name) == 0,
+    refuse_unless(std::ranges::count(own, name) == 0,
                   fmt::format("{} is a row of the table already", in_quotes(name)), option,
                   "give the row another name");
-    auto row = own;
-    while (row < rows.size() && rows[row].at("name") != name) ++row;
-    if (row == rows.size()) rows.push_back({{"name", name}, {key, Json::array()}});
-    rows[row][key].push_back(absolute_places(places));  // relative ones would be the table's file's
+    Json row = {{"name", name}, {key, Json::array({absolute_places(places)})}};  // not below the table's file
+    if (spec.arms.contains(name)) {
+      spec.arms.at(name).places.push_back(row[key].front());
+      for (auto& known : spec.document.at("methods")) {
+        if (known.is_object() && known.value("name", "") == name) known[key].push_back(row[key].front());
+      }
+    } else {
+      read_row(spec, row, option);
+      spec.document.at("methods").push_back(std::move(row));
+      if (const auto all = spec.document.find("tuning"); all != spec.document.end() && all->is_number())
+        spec.tuning[name] = *all;
+    }
   }
-  return parse_table_spec(std::move(document), spec.file);
+  check_sizes(spec.document, spec.file.string());
+  check_selection_split(spec);
+  return spec;
 }
 
 std::vector<std::string> places_in(const std::string& text, const fs::path& folder) {

@@ -11,11 +11,9 @@
 #include "datasets/split.h"
 #include "harness/spec/metric_catalogue.h"
 #include "harness/spec/registry.h"
+#include "harness/spec/row_traits.h"
 
 namespace harness {
-
-/// Where tables and the DB name a method, the row of the starting weights.
-inline constexpr const char* kBaseMethod = "base";
 
 /// How checkpoints are chosen: `rule` over the values of `metric` on `split`.
 struct SelectionSpec {
@@ -50,19 +48,6 @@ struct WindowSpec {
   std::string unit = "updates";  ///< or "epochs"
 };
 
-/// The method of rows whose checkpoints were trained elsewhere, and of rows whose images were drawn
-/// elsewhere.
-inline constexpr const char* kOutsideMethod = "outside";
-inline constexpr const char* kImagesMethod = "images";
-
-inline bool is_trained_here(const std::string& method) {
-  return method != kBaseMethod && method != kOutsideMethod && method != kImagesMethod;
-}
-/// Of the others a worker takes checkpoints in, and nothing is left to do of base and of images.
-inline bool takes_a_worker(const std::string& method) {
-  return method != kBaseMethod && method != kImagesMethod;
-}
-
 /// In the place of a row from outside: the checkpoints of a run, for every number that is there.
 inline constexpr const char* kStepInPlace = "{step}";
 inline bool has_steps(const std::string& place) {
@@ -76,9 +61,7 @@ struct ArmSpec {
   Json settings = Json::object();
   std::vector<std::string> places = {};  ///< of what comes from outside, one a run
 
-  bool is_outside() const { return method == kOutsideMethod; }
-  bool is_images() const { return method == kImagesMethod; }
-  bool is_trained() const { return is_trained_here(method); }
+  const RowTraits& traits() const { return row_traits(method); }
 };
 
 /// A statement of the paper that a table can decide, from the columns of its rows.
@@ -206,14 +189,14 @@ TableSpec load_table_spec(const std::string& id_or_file, const std::string& wher
 /// The table with further rows whose checkpoints ("adapters") or images ("images": `key`) come from outside:
 /// NAME=PLACE[,PLACE...], again for each further run. Throws Error (at `option`) for what is no such row, or
 /// has the name of another one.
-TableSpec with_outside_rows(const TableSpec& spec, const std::vector<std::string>& given, const char* option,
+TableSpec with_outside_rows(TableSpec spec, const std::vector<std::string>& given, const char* option,
                             const char* key);
 /// NAME=PLACE in its two parts. Throws Error (at `option`) for what is none.
 std::pair<std::string, std::string> name_and_place(const std::string& text, const std::string& option);
 TableSpec read_table_spec(const std::filesystem::path& file);
 
 /// The table with the first `validation + test` prompts divided in these sizes, by its own rule.
-TableSpec with_split(const TableSpec& spec, int validation, int test);
+TableSpec with_split(TableSpec spec, int validation, int test);
 
 /// Where a table's document comes from: a file, or the record of an experiment. Of a record a metric's own
 /// direction counts, whatever it states.

@@ -75,10 +75,4 @@ std::vector<std::int64_t> parse_seeds(const std::vector<std::string>& texts) {
   return seeds;
 }
 
-std::int64_t checked_seed(std::int64_t seed, const std::string& option) {
-  if (seed >= 0 && seed <= kLargestSeed) return seed;
-  throw Error(fmt::format("{} is not a seed", seed), option,
-              fmt::format("give a whole number from 0 to {}", kLargestSeed));
-}
-
 }  // namespace harness

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "datasets/seed.h"
+
 namespace harness {
 
-/// Seeds are of 32 bits, since noise addresses hold no more.
-inline constexpr std::int64_t kLargestSeed = 0xFFFFFFFF;
 /// Of one experiment.
 inline constexpr std::size_t kMostSeeds = 1000;
 
@@ -18,8 +18,5 @@ std::vector<std::int64_t> parse_seeds(const std::vector<std::string>& texts);
 
 /// The elements of a comma-separated option. Throws Error (where: the option) for an empty one.
 std::vector<std::string> comma_list(const std::vector<std::string>& words, const std::string& option);
-
-/// One seed. Throws Error (where: `option`) for a number that is none.
-std::int64_t checked_seed(std::int64_t seed, const std::string& option);
 
 }  // namespace harness

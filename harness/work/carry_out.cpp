@@ -107,8 +107,8 @@ constexpr std::size_t kDigitsShown = 12;  // of a checksum, where people read it
 
 void say_unknown_prompts(const Plan& plan, Progress& progress) {
   const auto& prompts = plan.inputs.evaluation;
-  const bool is_of_images = plan.backbone.name == kImagesBackbone;  // whose prompts are nobody's set
-  if (!plan.inputs.has_evaluation() || prompts.known || is_of_images) return;
+  // Where nothing is drawn, the prompts are nobody's set.
+  if (!plan.inputs.has_evaluation() || prompts.known || !plan.draws()) return;
   progress.say(fmt::format("note: {} has the unknown checksum {}; it is recorded as {}", prompts.origin,
                            prompts.sha256.substr(0, kDigitsShown), prompts.name));
 }

@@ -12,7 +12,8 @@ const SavedParam kTable{"table", "", "default: that of the experiment"};
 // its tags alike; its share of prompts is over all of them.
 constexpr auto kTags = R"sql(
 WITH image AS (
-  SELECT samples.evaluation_id, CASE WHEN json_valid(prompts.target) THEN json_extract(prompts.target, '$.tag') END AS tag,
+  SELECT samples.evaluation_id, (SELECT json_extract(prompts.target, '$.tag') FROM prompt_sets
+          WHERE id = prompts.prompt_set_id AND prompt_sets.name LIKE 'geneval-%') AS tag,
          prompts.text,
          samples.judgement = '' AS correct, graded.value AS graded, strict.value AS strict
   FROM reproduction_evaluations AS member
@@ -98,7 +99,8 @@ ORDER BY ranked.method = 'base' DESC, ranked.method, place
 constexpr auto kJudged = R"sql(
 WITH judged AS (
   SELECT part.arm AS method, runs.seed, checkpoints.step AS checkpoint, evaluations.split, prompts.position, samples.sample,
-         CASE WHEN json_valid(prompts.target) THEN json_extract(prompts.target, '$.tag') END AS tag, prompts.text AS prompt,
+         (SELECT json_extract(prompts.target, '$.tag') FROM prompt_sets
+          WHERE id = prompts.prompt_set_id AND prompt_sets.name LIKE 'geneval-%') AS tag, prompts.text AS prompt,
          samples.judgement = '' AS correct, replace(samples.judgement, char(10), '; ') AS judgement, graded.value AS graded,
          evaluations.folder || '/' || samples.path AS image, samples.evaluation_id
   FROM reproduction_evaluations AS member

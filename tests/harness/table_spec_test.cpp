@@ -365,6 +365,31 @@ TEST(TableSpec, KnowsTheColumnsOfABudgetWithTheirNotes) {
               HasSubstr("did you mean \"nfe_total\"?"));
 }
 
+TEST(TableSpec, FurtherRowsAndAnotherSplitAreThoseOfTheDocumentThatIsStored) {
+  auto document = shipped_with("tuning", 9);
+  document["backbones"]["glyph"] = {{"prompts", {{"first", 20}}}, {"split", {{"seed", 1}, {"take", 4}}}};
+  const auto whole = spec_of(document.dump());
+  EXPECT_EQ(for_backbone(whole, "glyph").prompts_first, 20);
+  const auto given = with_outside_rows(whole, {"mine=/a", "yours=/c,/d", "mine=/b"}, "--adapter", "adapters");
+  for (const auto& spec : {given, with_split(given, 3, 5)}) {
+    const auto again = parse_table_spec(spec.document, spec.file);
+    EXPECT_EQ(spec.methods, again.methods);
+    EXPECT_EQ(spec.tuning, again.tuning);
+    EXPECT_EQ(spec.arm("mine").places, (std::vector<std::string>{"/a", "/b"}));
+    for (const auto* row : {"mine", "yours"}) {
+      EXPECT_EQ(spec.arm(row).places, again.arm(row).places);
+      EXPECT_EQ(spec.arm(row).method, again.arm(row).method);
+    }
+    for (const auto* backbone : {"sd35-medium", "glyph"}) {
+      EXPECT_EQ(for_backbone(spec, backbone).split, for_backbone(again, backbone).split);
+      EXPECT_EQ(for_backbone(spec, backbone).prompts_first, for_backbone(again, backbone).prompts_first);
+    }
+  }
+  EXPECT_EQ(for_backbone(with_split(given, 3, 5), "glyph").split.take, 3);
+  EXPECT_THAT([&] { with_outside_rows(given, {"mine=/e"}, "--images", "images"); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("\"mine\" is a row of the table already")));
+}
+
 TEST(TableSpec, PlacesFromTheCommandLineBecomeAbsoluteWithoutDots) {
   EXPECT_EQ(absolute_places("absent/../x, ./y"),
             fmt::format("{0}/x,{0}/y", std::filesystem::current_path().string()));
