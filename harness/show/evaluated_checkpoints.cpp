@@ -75,29 +75,6 @@ std::vector<std::string> candidates_of(const Experiment& experiment, const Check
   return ids;
 }
 
-std::optional<std::int64_t> chosen_step(Store& store, const Experiment& experiment, const std::string& run,
-                                        const std::string& rule, const std::vector<std::string>& candidates) {
-  for (const auto& s : store.selections(run)) {
-    if (s.rule == rule && s.metric == experiment.table.selection.metric && s.candidates == candidates)
-      return s.step;
-  }
-  return std::nullopt;
-}
-
-/// A checkpoint that only the second view had tested is no selected one.
-void leave_to_second_view(Store& store, const Experiment& experiment, Checkpoints& checkpoints) {
-  std::map<std::string, std::optional<std::int64_t>> chosen;
-  for (auto& c : checkpoints) {
-    if (c.split != "test" || is_base_row(experiment, c.method)) continue;
-    if (!chosen.contains(c.run_id)) {
-      const auto candidates = candidates_of(experiment, checkpoints, c.run_id, [](int) { return true; });
-      chosen[c.run_id] =
-          chosen_step(store, experiment, c.run_id, experiment.table.selection.rule, candidates);
-    }
-    if (const auto step = chosen.at(c.run_id)) c.selected = *step == c.step;
-  }
-}
-
 /// How an evaluation begins. Copies have the image or the scores in common.
 struct Beginning {
   std::string sha256, scores;
@@ -183,7 +160,6 @@ SecondView second_view(Store& store, const Experiment& experiment, const Checkpo
     };
     std::erase_if(budgets, [&](const Budget& budget) { return !is_compared(budget); });
   }
-  const auto rule = second_view_rule(experiment.table.selection.rule);
   std::set<std::string> tested_alone;
   for (const auto& [row, cut] : equal_cuts(rows, experiment.effective.baseline)) {
     if (!cut.is_complete()) {
@@ -198,9 +174,10 @@ SecondView second_view(Store& store, const Experiment& experiment, const Checkpo
       tests.runs.push_back(run);
       const auto candidates = candidates_of(experiment, checkpoints, run,
                                             [&](int step) { return std::ranges::count(steps, step) > 0; });
-      const auto step = chosen_step(store, experiment, run, rule, candidates);
+      const auto chosen = find_selection(store, run, SelectionKind::kAtEqualEvaluations,
+                                         experiment.table.selection, candidates);
       for (const auto& c : checkpoints) {
-        if (c.run_id != run || c.split != "test" || c.step != step) continue;
+        if (c.run_id != run || c.split != "test" || !chosen || c.step != chosen->step) continue;
         tests.checkpoints.push_back(c);
         tests.checkpoints.back().selected = true;
         if (!c.selected) tested_alone.insert(c.evaluation_id);
@@ -238,25 +215,16 @@ const std::vector<MetricValue>& ScoreReader::values(const std::string& evaluatio
 }
 
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Experiment& experiment) {
-  // Selected: a test evaluation that a selection allowed; elsewhere the checkpoint that it came from, by the
-  // experiment's own metric: another table may choose another one of the same run's.
   constexpr auto kSql = R"sql(
-    SELECT e.id, r.id, entry.arm, e.split, r.seed, c.step,
-           e.selection_id IS NOT NULL OR EXISTS (
-             SELECT 1 FROM selections s
-             WHERE s.checkpoint_id = c.id AND e.split <> 'test' AND s.evaluation_id = e.id
-               AND (s.rule = ?4 OR (s.metric = ?2 AND s.rule = ?3)))
+    SELECT e.id, r.id, entry.arm, e.split, r.seed, c.step, member.selected
     FROM reproduction_evaluations AS member
     JOIN evaluations AS e ON e.id = member.evaluation_id
     JOIN checkpoints AS c ON c.id = e.checkpoint_id
     JOIN runs AS r ON r.id = c.run_id
     JOIN reproduction_runs AS entry ON entry.reproduction_id = member.reproduction_id AND entry.run_id = r.id
     WHERE member.reproduction_id = ?1)sql";
-  const auto& selection = experiment.table.selection;
-  auto checkpoints =
-      rows_as<EvaluatedCheckpoint, std::string, std::string, std::string, std::string, std::int64_t, int,
-              bool>(store, kSql, experiment.id, selection.metric, selection.rule, kFixedRule);
-  if (experiment.table.has_second_view()) leave_to_second_view(store, experiment, checkpoints);
+  auto checkpoints = rows_as<EvaluatedCheckpoint, std::string, std::string, std::string, std::string,
+                             std::int64_t, int, bool>(store, kSql, experiment.id);
   const auto key = [&](const EvaluatedCheckpoint& c) {
     return std::tuple(rank(experiment, c.method), c.seed, c.split, c.step);
   };

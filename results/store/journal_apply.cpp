@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/sha256.h"
+#include "results/schema/schema_sql.h"
 #include "results/store/columns.h"
 #include "results/store/record_type.h"
 #include "results/store/store_impl.h"
@@ -154,6 +155,7 @@ void put_experiment(Store::Impl& store, const Json& record, const std::string& a
     sql.run("INSERT OR IGNORE INTO reproduction_runs (reproduction_id, run_id, arm) VALUES (?1, ?2, ?3)", id,
             run, arm);
   }
+  sql.run(kSelectEvaluations);
 }
 
 void put_comparisons(Store::Impl& store, const Json& record, const std::string&) {
