@@ -12,6 +12,7 @@
 #include "core/text.h"
 #include "core/unicode/normal_form.h"
 #include "harness/plan/selection.h"
+#include "results/store/columns.h"
 #include "results/store/rows.h"
 #include "results/table/table_view.h"
 
@@ -39,24 +40,19 @@ const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint
   return found == checkpoints.end() ? nullptr : &*found;
 }
 
-constexpr double kGigabyte = 1e9;
-
+/// The costs under the names that tables have for them, in their units.
 std::map<std::string, double> columns_of(const Budget& budget) {
-  std::map<std::string, double> columns = {{"updates", static_cast<double>(budget.updates)}};
-  const auto add = [&](const char* column, const auto& value, double unit = 1) {
-    if (value) columns[column] = static_cast<double>(*value) / unit;
-  };
-  add("images", budget.images);
-  add("nfe_forward", budget.nfe_forward);
-  add("nfe_backward", budget.nfe_backward);
-  add("nfe_total", budget.nfe_total);
-  add("seconds", budget.seconds);
-  add("scorer_seconds", budget.scorer_seconds);
-  add("core_seconds", budget.core_seconds);
-  constexpr double kPercent = 0.01;
-  add("gpu_idle", budget.gpu_idle, kPercent);
-  add("peak_memory", budget.peak_bytes, kGigabyte);
-  add("weight_copies", budget.weight_copies);
+  constexpr double kGigabyte = 1e9, kPercent = 0.01;
+  std::map<std::string, double> columns;
+  for_each_field(budget, [&](const std::string& name, const auto& value) {
+    const std::optional<double> number = value;
+    if (!number || name == "checkpoint") return;
+    if (name == "peak_bytes") {
+      columns["peak_memory"] = *number / kGigabyte;
+    } else {
+      columns[name] = name == "gpu_idle" ? *number / kPercent : *number;
+    }
+  });
   return columns;
 }
 

@@ -113,6 +113,15 @@ std::string insert_sql(const std::string& table, ColumnSql more = {}) {
   return "INSERT INTO " + table + " (" + columns + ") VALUES (" + values + ")";
 }
 
+/// "id = excluded.id, ...", for the new values of a row that is there.
+template <class Record>
+std::string update_list() {
+  std::string list;
+  for (const auto& column : column_names<Record>())
+    list += (list.empty() ? "" : ", ") + column + " = excluded." + column;
+  return list;
+}
+
 /// "id, c.run_id, ...", for a SELECT.
 template <class Record>
 std::string select_list(const ColumnSql& instead = {}) {

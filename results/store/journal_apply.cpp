@@ -273,13 +273,9 @@ void Store::Impl::apply(const Json& record, const std::string& at) {
 }
 
 void Store::Impl::put_checkpoint(const CheckpointRecord& checkpoint) {
-  static const auto kCheckpoint = insert_sql<CheckpointRecord>("checkpoints") + R"sql(
-    ON CONFLICT (run_id, step) DO UPDATE SET
-      path = excluded.path, sha256 = excluded.sha256, lambda_late = excluded.lambda_late,
-      lambda_late_last = excluded.lambda_late_last, clip_fraction = excluded.clip_fraction,
-      seconds = excluded.seconds, scorer_seconds = excluded.scorer_seconds,
-      core_seconds = excluded.core_seconds, gpu_busy_seconds = excluded.gpu_busy_seconds,
-      peak_bytes = excluded.peak_bytes, weight_copies = excluded.weight_copies)sql";
+  static const auto kCheckpoint = insert_sql<CheckpointRecord>("checkpoints") +
+                                  " ON CONFLICT (run_id, step) DO UPDATE SET " +
+                                  update_list<CheckpointRecord>();
   put_record(sql, kCheckpoint, checkpoint);
 }
 
