@@ -54,22 +54,17 @@ void check_selection_of(const CheckedExperiment& experiment, const CheckedRun& r
   const auto candidates = experiment.evaluations_of(run.id, wanted.split);
   std::vector<std::string> ids;
   for (const auto* candidate : candidates) ids.push_back(candidate->id);
-  std::vector<StoredSelection> found;
-  for (const auto& s : experiment.store.selections(run.id)) {
-    const bool ours = run.has_only_one() ? s.rule == kFixedRule
-                                         : s.rule == wanted.rule && s.metric == wanted.metric &&
-                                               s.split == wanted.split && s.candidates == ids;
-    if (ours) found.push_back(s);
-  }
-  if (found.size() != 1) {
-    return findings.add("{}: {} selections by the table's rule over its {} checkpoints", run.name,
-                        found.size(), candidates.size());
+  const auto kind = run.has_only_one() ? SelectionKind::kFixed : SelectionKind::kTable;
+  const auto found = find_selection(experiment.store, run.id, kind, wanted, ids);
+  if (!found) {
+    return findings.add("{}: 0 selections by the table's rule over its {} checkpoints", run.name,
+                        candidates.size());
   }
   if (run.has_only_one()) return;
   const auto steps = run.traits().trains ? experiment.effective.checkpoints.size() : run.given_checkpoints();
   if (candidates.size() != steps)
     findings.add("{}: {} of {} checkpoints were compared", run.name, candidates.size(), steps);
-  check_choice(run, found.front(), scored_candidates(experiment.store, candidates, wanted.metric), findings);
+  check_choice(run, *found, scored_candidates(experiment.store, candidates, wanted.metric), findings);
 }
 
 /// The selection of a run within a cut, made again.
@@ -87,17 +82,15 @@ void check_chosen_within(const CheckedExperiment& experiment, const std::string&
     }
   }
   // An experiment of before there was a second view has none of these.
-  bool has_some = false, is_found = false;
-  for (const auto& s : experiment.store.selections(run_id)) {
-    if (s.rule != second_view_rule(wanted.rule)) continue;
-    has_some = true;
-    if (s.candidates != ids || s.metric != wanted.metric || s.split != wanted.split) continue;
-    is_found = true;
-    check_choice(*run, s, scored_candidates(experiment.store, candidates, s.metric), findings);
-  }
-  if (has_some && !is_found)
+  const auto found =
+      find_selection(experiment.store, run_id, SelectionKind::kAtEqualEvaluations, wanted, ids);
+  if (found) {
+    check_choice(*run, *found, scored_candidates(experiment.store, candidates, wanted.metric), findings);
+  } else if (std::ranges::count(experiment.store.selections(run_id), SelectionKind::kAtEqualEvaluations,
+                                &StoredSelection::kind) > 0) {
     findings.add("{}: no selection over its {} checkpoints within {:.0f} evaluations", run->name, ids.size(),
                  nfe_total);
+  }
 }
 
 /// The selections within equal evaluations.
@@ -113,7 +106,6 @@ void check_second_view(const CheckedExperiment& experiment, Findings& findings) 
   }
 }
 
-/// When something was said in a log.
 /// Of a job's events of a type; of a damaged log those before the damage, which the rule "database" names.
 std::vector<double> times_of(const CheckedEvaluation& job, const std::string& type) {
   std::vector<double> times;
@@ -159,7 +151,7 @@ void check_allowed(const CheckedExperiment& experiment, const CheckedEvaluation&
 /// The second view of a leaderboard opens the test split for further checkpoints.
 bool is_of_second_view(Store& store, const StoredEvaluation& test) {
   const auto selection = test.selection_id ? store.selection(*test.selection_id) : std::nullopt;
-  return selection && is_second_view_rule(selection->rule);
+  return selection && selection->kind == SelectionKind::kAtEqualEvaluations;
 }
 
 /// Test evaluations of the run on these prompts, whichever experiment asked for them.

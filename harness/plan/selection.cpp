@@ -97,8 +97,16 @@ std::string second_view_rule(const std::string& rule) {
   return rule + " within nfe_total";
 }
 
-bool is_second_view_rule(const std::string& rule) {
-  return rule.ends_with(second_view_rule(""));
+std::optional<StoredSelection> find_selection(Store& store, const std::string& run, SelectionKind kind,
+                                              const SelectionSpec& wanted,
+                                              const std::vector<std::string>& candidates) {
+  for (const auto& selection : store.selections(run)) {
+    if (selection.kind != kind) continue;
+    const bool is_fixed = kind == SelectionKind::kFixed;
+    if (is_fixed || (selection.metric == wanted.metric && selection.candidates == candidates))
+      return selection;
+  }
+  return std::nullopt;
 }
 
 bool EqualCut::is_complete() const {

@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "results/store/records.h"
+#include "harness/spec/table_spec.h"
+#include "results/store/store.h"
 
 namespace harness {
 
@@ -43,10 +44,14 @@ struct Choice {
 /// earlier. A score that failed on one checkpoint counts for none: the means are of the same prompts.
 Choice choose_checkpoint(std::span<const Candidate> candidates);
 
-/// The rule of a selection among the checkpoints within a cut: a table's second view (LeaderboardSpec). A
-/// checkpoint that it alone chose is no selected one elsewhere.
+/// How a selection at equal evaluations is written down: a table's second view (LeaderboardSpec).
 std::string second_view_rule(const std::string& rule);
-bool is_second_view_rule(const std::string& rule);
+
+/// The selection of a kind among those of a run that compared exactly these evaluations by the table's
+/// metric, or nothing. A fixed one compared none.
+std::optional<StoredSelection> find_selection(Store& store, const std::string& run, SelectionKind kind,
+                                              const SelectionSpec& wanted,
+                                              const std::vector<std::string>& candidates);
 
 /// What the checkpoints of a run that are compared on the split that selects had spent, by step.
 using BudgetsOfRun = std::vector<Budget>;

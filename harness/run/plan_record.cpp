@@ -28,6 +28,12 @@ bool can_be_scored(const Job& evaluation) {
          !is_left_out(evaluation.folder, kImagesFolder);
 }
 
+std::vector<std::string> evaluations_of(const Plan& plan, const RunPlan& run, const std::vector<int>& steps) {
+  std::vector<std::string> ids;
+  for (const auto step : steps) ids.push_back(plan.evaluation(run, step, plan.spec.selection.split).id);
+  return ids;
+}
+
 void count_missing(const Plan& plan, const Job& evaluation, Store& store, MissingScores& missing) {
   constexpr auto kSql = R"sql(
     SELECT name, coalesce(reason, ''), count(*) FROM metrics
@@ -84,32 +90,15 @@ std::string reselection_text(const std::string& run, int step, int former) {
 }
 
 std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store) {
-  std::vector<std::string> candidates;
-  if (!run.only_checkpoint()) {
-    for (const auto step : run.checkpoints) candidates.push_back(plan.evaluation(run, step, "validation").id);
-  }
-  const auto& wanted = plan.spec.selection;
-  for (const auto& selection : store.selections(run.job.id)) {
-    if (run.only_checkpoint() && selection.rule == kFixedRule) return selection;
-    if (selection.rule == wanted.rule && selection.metric == wanted.metric &&
-        selection.split == wanted.split && selection.candidates == candidates) {
-      return selection;
-    }
-  }
-  return std::nullopt;
+  const auto kind = run.only_checkpoint() ? SelectionKind::kFixed : SelectionKind::kTable;
+  const auto candidates = evaluations_of(plan, run, run.checkpoints);
+  return find_selection(store, run.job.id, kind, plan.spec.selection, candidates);
 }
 
 std::optional<StoredSelection> recorded_second_view(const Plan& plan, const RunPlan& run,
                                                     const std::vector<int>& steps, Store& store) {
-  const auto& wanted = plan.spec.selection;
-  std::vector<std::string> candidates;
-  for (const auto step : steps) candidates.push_back(plan.evaluation(run, step, wanted.split).id);
-  for (const auto& selection : store.selections(run.job.id)) {
-    if (selection.rule == second_view_rule(wanted.rule) && selection.metric == wanted.metric &&
-        selection.split == wanted.split && selection.candidates == candidates)
-      return selection;
-  }
-  return std::nullopt;
+  return find_selection(store, run.job.id, SelectionKind::kAtEqualEvaluations, plan.spec.selection,
+                        evaluations_of(plan, run, steps));
 }
 
 std::optional<StepLists> second_view_steps(const Plan& plan, Store& store) {

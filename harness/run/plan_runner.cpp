@@ -325,6 +325,20 @@ std::vector<Candidate> PlanRunner::candidates_of(const RunPlan& run) {
   return candidates;
 }
 
+PlanRunner::Selected PlanRunner::record_choice(const RunPlan& run, const Choice& choice,
+                                               const std::vector<Candidate>& candidates,
+                                               const std::string& rule) {
+  SelectionRecord selection{.run_id = run.job.id,
+                            .step = choice.step,
+                            .split = plan_.spec.selection.split,
+                            .metric = plan_.spec.selection.metric,
+                            .rule = rule,
+                            .value = choice.mean,
+                            .evaluation_id = choice.evaluation};
+  for (const auto& candidate : candidates) selection.candidates.push_back(candidate.evaluation);
+  return {static_cast<int>(choice.step), store_.record_selection(selection)};
+}
+
 /// Does nothing until every checkpoint is evaluated. Where too many scores are missing, those that a former
 /// start left are asked for once more. Throws Error (Status::kFailed) where they are missing still.
 void PlanRunner::select(const RunPlan& run) {
@@ -343,15 +357,7 @@ void PlanRunner::select(const RunPlan& run) {
                 run.job.label, "the reasons are in the DB: SELECT name, reason FROM metrics",
                 Status::kFailed);
   }
-  SelectionRecord selection{.run_id = run.job.id,
-                            .step = choice.step,
-                            .split = wanted.split,
-                            .metric = wanted.metric,
-                            .rule = wanted.rule,
-                            .value = choice.mean,
-                            .evaluation_id = choice.evaluation};
-  for (const auto& candidate : candidates) selection.candidates.push_back(candidate.evaluation);
-  selections_[run.job.id] = {static_cast<int>(choice.step), store_.record_selection(selection)};
+  selections_[run.job.id] = record_choice(run, choice, candidates, wanted.rule);
   if (recorded && recorded->step != choice.step)
     notes_.push_back({"note", reselection_text(run.job.label, static_cast<int>(choice.step),
                                                static_cast<int>(recorded->step))});
@@ -374,16 +380,8 @@ void PlanRunner::select_within(const RunPlan& run, const std::vector<int>& steps
                 [&](const Candidate& c) { return std::ranges::count(steps, static_cast<int>(c.step)) == 0; });
   const auto choice = choose_checkpoint(candidates);
   if (!choice.mean) return;
-  const auto& wanted = plan_.spec.selection;
-  SelectionRecord selection{.run_id = run.job.id,
-                            .step = choice.step,
-                            .split = wanted.split,
-                            .metric = wanted.metric,
-                            .rule = second_view_rule(wanted.rule),
-                            .value = choice.mean,
-                            .evaluation_id = choice.evaluation};
-  for (const auto& candidate : candidates) selection.candidates.push_back(candidate.evaluation);
-  second_views_[run.job.id].emplace_back(static_cast<int>(choice.step), store_.record_selection(selection));
+  second_views_[run.job.id].push_back(
+      record_choice(run, choice, candidates, second_view_rule(plan_.spec.selection.rule)));
 }
 
 /// False where all evaluations that lack scores were run by this process, or by those before it as batch

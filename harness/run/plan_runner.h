@@ -57,6 +57,8 @@ class PlanRunner {
   Task prepare_training(const RunPlan& run);
   Task prepare_evaluation(const RunPlan& run, Job job);
   void record_evaluation(const RunPlan& run, const Job& job);
+  using Selected = std::pair<int, std::int64_t>;  ///< step, selection id
+
   void record_run(const RunPlan& run);
   void record_given(const RunPlan& run);
   void catch_up(const RunPlan& run);
@@ -70,6 +72,8 @@ class PlanRunner {
   /// Selects once more within the cuts of the second view; nothing until all runs are selected.
   void select_second_views();
   void select_within(const RunPlan& run, const std::vector<int>& steps);
+  Selected record_choice(const RunPlan& run, const Choice& choice, const std::vector<Candidate>& candidates,
+                         const std::string& rule);
   bool score_again(const RunPlan& run, const Choice& choice);
   [[noreturn]] void refuse_selection(const RunPlan& run, const Choice& choice);
 
@@ -82,7 +86,6 @@ class PlanRunner {
   std::set<std::string> ran_;                          ///< evaluations that were handed out to a worker
   std::map<std::string, std::uint64_t> scored_again_;  ///< finished ones to score again -> their logs' size
   std::set<std::string> asks_all_;  ///< of these, where a selection lacks too many: whatever the reason
-  using Selected = std::pair<int, std::int64_t>;               ///< step, selection id
   std::map<std::string, Selected> selections_;                 ///< by run id
   std::map<std::string, std::vector<Selected>> second_views_;  ///< the same within each of the run's cuts
   bool has_second_views_ = false;                              ///< they were selected

@@ -12,6 +12,7 @@
 #include "core/text.h"
 #include "core/unicode/normal_form.h"
 #include "harness/plan/selection.h"
+#include "results/store/columns.h"
 #include "results/store/rows.h"
 #include "results/table/table_view.h"
 
@@ -35,24 +36,19 @@ const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint
   return found == checkpoints.end() ? nullptr : &*found;
 }
 
-constexpr double kGigabyte = 1e9;
-
+/// The costs under the names that tables have for them, in their units.
 std::map<std::string, double> columns_of(const Budget& budget) {
-  std::map<std::string, double> columns = {{"updates", static_cast<double>(budget.updates)}};
-  const auto add = [&](const char* column, const auto& value, double unit = 1) {
-    if (value) columns[column] = static_cast<double>(*value) / unit;
-  };
-  add("images", budget.images);
-  add("nfe_forward", budget.nfe_forward);
-  add("nfe_backward", budget.nfe_backward);
-  add("nfe_total", budget.nfe_total);
-  add("seconds", budget.seconds);
-  add("scorer_seconds", budget.scorer_seconds);
-  add("core_seconds", budget.core_seconds);
-  constexpr double kPercent = 0.01;
-  add("gpu_idle", budget.gpu_idle, kPercent);
-  add("peak_memory", budget.peak_bytes, kGigabyte);
-  add("weight_copies", budget.weight_copies);
+  constexpr double kGigabyte = 1e9, kPercent = 0.01;
+  std::map<std::string, double> columns;
+  for_each_field(budget, [&](const std::string& name, const auto& value) {
+    const std::optional<double> number = value;
+    if (!number || name == "checkpoint") return;
+    if (name == "peak_bytes") {
+      columns["peak_memory"] = *number / kGigabyte;
+    } else {
+      columns[name] = name == "gpu_idle" ? *number / kPercent : *number;
+    }
+  });
   return columns;
 }
 
@@ -69,29 +65,6 @@ std::vector<std::string> candidates_of(const Experiment& experiment, const Check
   std::vector<std::string> ids;
   for (const auto& [_, id] : by_step) ids.push_back(id);
   return ids;
-}
-
-std::optional<std::int64_t> chosen_step(Store& store, const Experiment& experiment, const std::string& run,
-                                        const std::string& rule, const std::vector<std::string>& candidates) {
-  for (const auto& s : store.selections(run)) {
-    if (s.rule == rule && s.metric == experiment.table.selection.metric && s.candidates == candidates)
-      return s.step;
-  }
-  return std::nullopt;
-}
-
-/// A checkpoint that only the second view had tested is no selected one.
-void leave_to_second_view(Store& store, const Experiment& experiment, Checkpoints& checkpoints) {
-  std::map<std::string, std::optional<std::int64_t>> chosen;
-  for (auto& c : checkpoints) {
-    if (c.split != "test" || experiment.traits_of(c.method).is_start) continue;
-    if (!chosen.contains(c.run_id)) {
-      const auto candidates = candidates_of(experiment, checkpoints, c.run_id, [](int) { return true; });
-      chosen[c.run_id] =
-          chosen_step(store, experiment, c.run_id, experiment.table.selection.rule, candidates);
-    }
-    if (const auto step = chosen.at(c.run_id)) c.selected = *step == c.step;
-  }
 }
 
 /// How an evaluation begins. Copies have the image or the scores in common.
@@ -179,7 +152,6 @@ SecondView second_view(Store& store, const Experiment& experiment, const Checkpo
     };
     std::erase_if(budgets, [&](const Budget& budget) { return !is_compared(budget); });
   }
-  const auto rule = second_view_rule(experiment.table.selection.rule);
   std::set<std::string> tested_alone;
   for (const auto& [row, cut] : equal_cuts(rows, experiment.effective.baseline)) {
     if (!cut.is_complete()) {
@@ -194,9 +166,10 @@ SecondView second_view(Store& store, const Experiment& experiment, const Checkpo
       tests.runs.push_back(run);
       const auto candidates = candidates_of(experiment, checkpoints, run,
                                             [&](int step) { return std::ranges::count(steps, step) > 0; });
-      const auto step = chosen_step(store, experiment, run, rule, candidates);
+      const auto chosen = find_selection(store, run, SelectionKind::kAtEqualEvaluations,
+                                         experiment.table.selection, candidates);
       for (const auto& c : checkpoints) {
-        if (c.run_id != run || c.split != "test" || c.step != step) continue;
+        if (c.run_id != run || c.split != "test" || !chosen || c.step != chosen->step) continue;
         tests.checkpoints.push_back(c);
         tests.checkpoints.back().selected = true;
         if (!c.selected) tested_alone.insert(c.evaluation_id);
@@ -234,25 +207,16 @@ const std::vector<MetricValue>& ScoreReader::values(const std::string& evaluatio
 }
 
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Experiment& experiment) {
-  // Selected: a test evaluation that a selection allowed; elsewhere the checkpoint that it came from, by the
-  // experiment's own metric: another table may choose another one of the same run's.
   constexpr auto kSql = R"sql(
-    SELECT e.id, r.id, entry.arm, e.split, r.seed, c.step,
-           e.selection_id IS NOT NULL OR EXISTS (
-             SELECT 1 FROM selections s
-             WHERE s.checkpoint_id = c.id AND e.split <> 'test' AND s.evaluation_id = e.id
-               AND (s.rule = ?4 OR (s.metric = ?2 AND s.rule = ?3)))
+    SELECT e.id, r.id, entry.arm, e.split, r.seed, c.step, member.selected
     FROM reproduction_evaluations AS member
     JOIN evaluations AS e ON e.id = member.evaluation_id
     JOIN checkpoints AS c ON c.id = e.checkpoint_id
     JOIN runs AS r ON r.id = c.run_id
     JOIN reproduction_runs AS entry ON entry.reproduction_id = member.reproduction_id AND entry.run_id = r.id
     WHERE member.reproduction_id = ?1)sql";
-  const auto& selection = experiment.table.selection;
-  auto checkpoints =
-      rows_as<EvaluatedCheckpoint, std::string, std::string, std::string, std::string, std::int64_t, int,
-              bool>(store, kSql, experiment.id, selection.metric, selection.rule, kFixedRule);
-  if (experiment.table.has_second_view()) leave_to_second_view(store, experiment, checkpoints);
+  auto checkpoints = rows_as<EvaluatedCheckpoint, std::string, std::string, std::string, std::string,
+                             std::int64_t, int, bool>(store, kSql, experiment.id);
   const auto key = [&](const EvaluatedCheckpoint& c) {
     return std::tuple(rank(experiment, c.method), c.seed, c.split, c.step);
   };

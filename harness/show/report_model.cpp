@@ -177,7 +177,7 @@ std::vector<ReportRun> report_runs(Store& store, const Experiment& experiment) {
     run.build = stored.build.value_or("").substr(0, 12);
     run.finished = readable_time(stored.finished.value_or(""));
     auto selections = store.selections(member.id);
-    std::erase_if(selections, [](const auto& s) { return is_second_view_rule(s.rule); });
+    std::erase_if(selections, [](const auto& s) { return s.kind == SelectionKind::kAtEqualEvaluations; });
     if (!selections.empty()) {
       run.checkpoint = fmt::format("{}", selections.back().step);
       run.selection = selection_text(selections.back());

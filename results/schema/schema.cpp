@@ -29,7 +29,20 @@ constexpr const char* kSchemaVersion11 = R"sql(
 ALTER TABLE checkpoints ADD COLUMN gpu_busy_seconds REAL;
 )sql";
 
-constexpr Migration kMigrations[] = {{9, kSchemaVersion9}, {10, kSchemaVersion10}, {11, kSchemaVersion11}};
+// Version 12. Of which kind a selection is (SelectionKind), and which evaluations of an experiment are
+// selected. The journal's word for a kind is the rule: no other place reads it from there.
+constexpr const char* kSchemaVersion12 = R"sql(
+ALTER TABLE selections ADD COLUMN kind TEXT GENERATED ALWAYS AS (
+  CASE WHEN rule = 'fixed' THEN 'fixed' WHEN rule LIKE '% within nfe_total' THEN 'equal_evaluations' ELSE 'table' END);
+ALTER TABLE reproduction_evaluations ADD COLUMN selected INTEGER CHECK (selected IN (0, 1));
+)sql";
+
+// Version 13 selects for the experiments that were recorded before.
+constexpr Migration kMigrations[] = {{9, kSchemaVersion9},
+                                     {10, kSchemaVersion10},
+                                     {11, kSchemaVersion11},
+                                     {12, kSchemaVersion12},
+                                     {13, kSelectEvaluations}};
 constexpr Schema kCurrent{.migrations = kMigrations, .views = kViews};
 
 void drop_views(SQLite::Database& db) {

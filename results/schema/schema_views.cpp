@@ -66,9 +66,9 @@ SELECT
 FROM v_evaluations
 WHERE latest;
 
--- Selections by a table's own rule: not those of a second view (rule "... within nfe_total").
+-- Selections by a table's own rule, and those that no data has influenced: not those at equal evaluations.
 CREATE VIEW v_selections AS
-SELECT * FROM selections WHERE rule NOT LIKE '% within %';
+SELECT * FROM selections WHERE kind <> 'equal_evaluations';
 
 -- A test evaluation is one of a selected checkpoint if a selection allowed it, other than that of a second view. One on
 -- another split is if its checkpoint was selected from it, or by a rule that looked at no data (the starting weights).
@@ -171,20 +171,7 @@ JOIN evaluations AS evaluation ON evaluation.id = member.evaluation_id AND evalu
 JOIN checkpoints AS checkpoint ON checkpoint.id = evaluation.checkpoint_id
 JOIN runs AS run ON run.id = checkpoint.run_id
 JOIN reproduction_runs AS entry ON entry.reproduction_id = experiment.id AND entry.run_id = run.id
-WHERE evaluation.selection_id IS NOT NULL AND EXISTS (
-    SELECT 1 FROM v_selections AS selection
-    WHERE selection.checkpoint_id = checkpoint.id
-      AND (json_extract(experiment.spec, '$.leaderboard.second_view') IS NULL OR run.method = 'base'
-        OR json_array_length(selection.candidates)
-          = json_array_length(experiment.spec, '$.effective.checkpoints')))
-  OR EXISTS (
-    SELECT 1 FROM v_selections AS selection
-    WHERE selection.checkpoint_id = checkpoint.id AND evaluation.split <> 'test'
-      AND selection.evaluation_id = evaluation.id
-      AND selection.metric = coalesce(
-        json_extract(experiment.spec, '$.backbones."' || experiment.backbone || '".stands_in."'
-          || json_extract(experiment.spec, '$.selection.metric') || '"'),
-        json_extract(experiment.spec, '$.selection.metric'), selection.metric));
+WHERE member.selected;
 
 -- The pairs behind an experiment's comparisons.
 CREATE VIEW v_experiment_pairs AS

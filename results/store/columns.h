@@ -41,7 +41,7 @@ BOOST_DESCRIBE_STRUCT(MetricRow, (), (evaluation_id, name, prompt_id, sample, va
 BOOST_DESCRIBE_STRUCT(MetricValue, (), (prompt_id, position, sample, value, reason))
 BOOST_DESCRIBE_STRUCT(SelectionRecord, (),
                       (run_id, step, split, metric, rule, value, evaluation_id, candidates))
-BOOST_DESCRIBE_STRUCT(StoredSelection, (SelectionRecord), (id, created))
+BOOST_DESCRIBE_STRUCT(StoredSelection, (SelectionRecord), (kind, id, created))
 BOOST_DESCRIBE_STRUCT(JobRecord, (), (id, kind, run_id, evaluation_id, folder))
 BOOST_DESCRIBE_STRUCT(JobStatus, (), (state, log_offset, failure))
 BOOST_DESCRIBE_STRUCT(EventRow, (), (job_id, time, type, level, message, detail))
@@ -111,6 +111,15 @@ std::string insert_sql(const std::string& table, ColumnSql more = {}) {
   }
   for (const auto& [column, value] : more) add(column, value);
   return "INSERT INTO " + table + " (" + columns + ") VALUES (" + values + ")";
+}
+
+/// "id = excluded.id, ...", for the new values of a row that is there.
+template <class Record>
+std::string update_list() {
+  std::string list;
+  for (const auto& column : column_names<Record>())
+    list += (list.empty() ? "" : ", ") + column + " = excluded." + column;
+  return list;
 }
 
 /// "id, c.run_id, ...", for a SELECT.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/sha256.h"
+#include "results/schema/schema_sql.h"
 #include "results/store/columns.h"
 #include "results/store/record_type.h"
 #include "results/store/store_impl.h"
@@ -154,6 +155,7 @@ void put_experiment(Store::Impl& store, const Json& record, const std::string& a
     sql.run("INSERT OR IGNORE INTO reproduction_runs (reproduction_id, run_id, arm) VALUES (?1, ?2, ?3)", id,
             run, arm);
   }
+  sql.run(kSelectEvaluations);
 }
 
 void put_comparisons(Store::Impl& store, const Json& record, const std::string&) {
@@ -271,13 +273,9 @@ void Store::Impl::apply(const Json& record, const std::string& at) {
 }
 
 void Store::Impl::put_checkpoint(const CheckpointRecord& checkpoint) {
-  static const auto kCheckpoint = insert_sql<CheckpointRecord>("checkpoints") + R"sql(
-    ON CONFLICT (run_id, step) DO UPDATE SET
-      path = excluded.path, sha256 = excluded.sha256, lambda_late = excluded.lambda_late,
-      lambda_late_last = excluded.lambda_late_last, clip_fraction = excluded.clip_fraction,
-      seconds = excluded.seconds, scorer_seconds = excluded.scorer_seconds,
-      core_seconds = excluded.core_seconds, gpu_busy_seconds = excluded.gpu_busy_seconds,
-      peak_bytes = excluded.peak_bytes, weight_copies = excluded.weight_copies)sql";
+  static const auto kCheckpoint = insert_sql<CheckpointRecord>("checkpoints") +
+                                  " ON CONFLICT (run_id, step) DO UPDATE SET " +
+                                  update_list<CheckpointRecord>();
   put_record(sql, kCheckpoint, checkpoint);
 }
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "results/store/columns.h"
 #include "results/store/journal.h"
 #include "results/store/record_type.h"
@@ -74,10 +76,12 @@ Json with_id(Json data, std::int64_t id) {
   return data;
 }
 
-/// What a checkpoint says of its training's spending. Checkpoints that nobody trained have none of it, and
-/// neither had any in early versions.
-constexpr const char* kSpentFields[] = {"seconds",          "scorer_seconds", "core_seconds",
-                                        "gpu_busy_seconds", "peak_bytes",     "weight_copies"};
+/// What a checkpoint says of its training's spending: the columns after clip_fraction. Checkpoints that
+/// nobody trained have none of it, and neither had any in early versions.
+std::vector<std::string> spent_fields() {
+  const auto columns = column_names<CheckpointRecord>();
+  return {std::ranges::find(columns, "clip_fraction") + 1, columns.end()};
+}
 
 /// What the journal has under "runs" of a comparison, and the columns for it.
 constexpr std::pair<const char*, const char*> kRunsFields[] = {
@@ -136,7 +140,7 @@ Json journal_record(const RunRecord& run) {
 
 Json journal_record(const CheckpointRecord& checkpoint) {
   auto data = data_of(checkpoint);
-  for (const auto* field : kSpentFields) {
+  for (const auto& field : spent_fields()) {
     if (data.at(field).is_null()) data.erase(field);
   }
   return make("checkpoint", fmt::format("{} {}", checkpoint.run_id, checkpoint.step), checkpoint.run_id,
@@ -211,7 +215,7 @@ template <>
 CheckpointRecord from_journal(const Json& record) {
   auto fields = fields_of(record);
   Json data = record.at("data");
-  for (const auto* field : kSpentFields) {
+  for (const auto& field : spent_fields()) {
     if (!data.contains(field)) data[field] = nullptr;
   }
   return record_of<CheckpointRecord>({data, fields.where()});

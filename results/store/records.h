@@ -124,7 +124,15 @@ struct SelectionRecord {
   std::vector<std::string> candidates = {};       ///< evaluations compared, in order of their checkpoints
 };
 
+enum class SelectionKind {
+  kFixed,              ///< before any data was seen
+  kTable,              ///< by the table's rule, over all checkpoints of a run
+  kAtEqualEvaluations  ///< by the same rule among those within a cut: a leaderboard's second view
+};
+SelectionKind selection_kind_from_name(std::string_view name);
+
 struct StoredSelection : SelectionRecord {
+  SelectionKind kind = SelectionKind::kTable;
   std::int64_t id = 0;
   std::string created = {};
 };

@@ -69,10 +69,6 @@ class Query {
     const auto value = statement_.getColumn(column);
     return value.isNull() ? std::nullopt : std::optional(value.getDouble());
   }
-  std::optional<std::string> optional_text(int column) const {
-    const auto value = statement_.getColumn(column);
-    return value.isNull() ? std::nullopt : std::optional(value.getString());
-  }
 
  private:
   SQLite::Statement& statement_;
@@ -90,6 +86,8 @@ T read_column(const Query& row, int column, const std::string& place = {}) {
     return parse_json(row.text(column), place).template get<T>();
   } else if constexpr (std::is_same_v<T, JobState>) {
     return job_state_from_name(row.text(column));
+  } else if constexpr (std::is_same_v<T, SelectionKind>) {
+    return selection_kind_from_name(row.text(column));
   } else if constexpr (std::is_same_v<T, bool>) {
     return row.integer(column) != 0;
   } else if constexpr (std::is_integral_v<T>) {

@@ -72,6 +72,12 @@ JobState job_state_from_name(std::string_view name) {
   throw Error(fmt::format("unknown state \"{}\"", name), "results database", {}, Status::kFailed);
 }
 
+SelectionKind selection_kind_from_name(std::string_view name) {
+  return name == "fixed"               ? SelectionKind::kFixed
+         : name == "equal_evaluations" ? SelectionKind::kAtEqualEvaluations
+                                       : SelectionKind::kTable;
+}
+
 std::optional<JobStatus> Store::job_state(const std::string& id) {
   return only(
       read<JobStatus>(*impl_, "jobs", "SELECT state, log_offset, failure FROM jobs WHERE id = ?1", id));

@@ -32,14 +32,15 @@ class Schemas : public testing::Test {
   }
 
   /// A DB of an earlier version with a checkpoint, and what `sql` makes of it.
-  void make_with_checkpoint(int version, const std::string& sql) {
+  void make_with_checkpoint(int version, const std::string& set, const char* more = "") {
     const auto steps = static_cast<std::size_t>(version - current_schema().oldest() + 1);
     auto opened = open({.migrations = current_schema().migrations.first(steps), .views = ""});
     opened.db->exec(
         "INSERT INTO runs VALUES ('r', 't', 'dual', 'glyph', 'ocr', 'default', 42, '{}', 'f', 'w', NULL, 'done', "
         "'{}', '{}', 1, 'now', NULL)");
     opened.db->exec("INSERT INTO checkpoints (id, run_id, step) VALUES (1, 'r', 80)");
-    opened.db->exec("UPDATE checkpoints SET " + sql);
+    opened.db->exec("UPDATE checkpoints SET " + set);
+    opened.db->exec(more);
   }
 
   /// A DB of kOldSchema with one run.
@@ -52,7 +53,7 @@ class Schemas : public testing::Test {
 TEST_F(Schemas, MigrationsAreNumberedFromThatOf010WithoutGap) {
   int expected = 8;
   for (const auto& step : current_schema().migrations) EXPECT_EQ(step.version, ++expected);
-  EXPECT_EQ(current_schema().version(), 11);
+  EXPECT_EQ(current_schema().version(), 13);
 }
 
 TEST_F(Schemas, NewDatabaseIsMarkedAsOursStrictAndOfTheCurrentVersion) {
@@ -189,7 +190,7 @@ TEST_F(Refused, WhatIsNoResultsDatabaseOrANewerOneAndSqliteNeverComesNearIt) {
       {"a text", "", "these are my notes, please do not overwrite them\n" + std::string(200, 'x'),
        "is not an SQLite database"},
       {"shorter than a header", "", "SQLite format 3", "is not an SQLite database"},
-      {"newer", "", "", "has schema version 99, this program knows 11"}};
+      {"newer", "", "", "has schema version 99, this program knows 13"}};
   for (const auto& [name, sql, bytes, problem] : cases) {
     SCOPED_TRACE(name);
     std::filesystem::remove(path());
@@ -274,6 +275,40 @@ TEST_F(Schemas, Version11AddsHowLongGpusWereBusyAndReadersOfEarlierVersionsSeeNo
     opened.db->exec("UPDATE checkpoints SET seconds = 12.5, core_seconds = 20, gpu_busy_seconds = 15");
     EXPECT_EQ(seen(*opened.db), "12.5 0.25");
   }
+}
+
+/// A leaderboard of one run: checkpoint 40 is the table's, and 20 was tested at equal evaluations alone.
+/// Selected by another metric: 20.
+constexpr auto kLeaderboard = R"sql(
+  INSERT INTO checkpoints (id, run_id, step) VALUES (2, 'r', 20), (3, 'r', 40);
+  INSERT INTO prompt_sets VALUES (1, 'set', 's', 1, '');
+  INSERT INTO selections VALUES
+    (1, 'r', 3, 'validation', 'own', 'max-mean', 0.5, NULL, '["v20","v40"]', 'now'),
+    (2, 'r', 2, 'validation', 'own', 'max-mean within nfe_total', 0.4, NULL, '["v20"]', 'now'),
+    (3, 'r', 2, 'validation', 'other', 'max-mean', 0.4, NULL, '["v20","v40"]', 'now');
+  INSERT INTO evaluations VALUES
+    ('v20', 2, 'validation', 1, '{}', 'done', '', 1, 's', 1, '{}', '{}', NULL, 0, 'now', 'now'),
+    ('v40', 3, 'validation', 1, '{}', 'done', '', 1, 's', 1, '{}', '{}', NULL, 0, 'now', 'now'),
+    ('t20', 2, 'test', 1, '{}', 'done', '', 1, 's', 1, '{}', '{}', 2, 0, 'now', 'now'),
+    ('t40', 3, 'test', 1, '{}', 'done', '', 1, 's', 1, '{}', '{}', 1, 0, 'now', 'now');
+  UPDATE selections SET evaluation_id = CASE checkpoint_id WHEN 2 THEN 'v20' ELSE 'v40' END;
+  INSERT INTO reproductions VALUES (1, 'd', 't', 'glyph', 'default', '[42]', '["dual"]',
+    '{"selection": {"metric": "first"}, "backbones": {"glyph": {"stands_in": {"first": "own"}}},
+      "leaderboard": {"second_view": {}}}', '', 'now', 1, 1);
+  INSERT INTO reproduction_runs VALUES (1, 'r', 'dual');
+  INSERT INTO reproduction_evaluations VALUES (1, 'v20'), (1, 'v40'), (1, 't20'), (1, 't40'))sql";
+
+TEST_F(Schemas, Version13SelectsTheEvaluationsOfExperimentsThatWereRecordedBefore) {
+  make_with_checkpoint(9, "step = 80", kLeaderboard);
+  auto opened = open_database(path(), OpenMode::kReadWrite);
+  const auto text = [&](const std::string& sql) { return opened.db->execAndGet(sql).getString(); };
+  EXPECT_EQ(text("SELECT group_concat(evaluation_id) FROM v_experiment_evaluations"), "t40,v40");
+  EXPECT_EQ(text("SELECT group_concat(kind) FROM (SELECT kind FROM selections ORDER BY id)"),
+            "table,equal_evaluations,table");
+  EXPECT_EQ(text("SELECT group_concat(id) FROM v_selections"), "1,3");
+  opened.db->exec("UPDATE selections SET checkpoint_id = 2, evaluation_id = 'v20'");
+  EXPECT_EQ(text("SELECT group_concat(evaluation_id) FROM v_experiment_evaluations"), "t40,v40")
+      << "as recorded, whatever is selected later";
 }
 
 TEST_F(Schemas, NameWithSpecialCharactersIsNotAUri) {
