@@ -42,7 +42,7 @@ class Forgotten : public SmokeTest {
 };
 
 TEST_F(Forgotten, AfterFreshEveryExperimentIsExportedAndTheWorkspaceImported) {
-  ok(kSmoke);
+  make();
   ok(smoke({"--fresh"}));
   ok(smoke({"--seeds", "43"}));
   EXPECT_TRUE(types().contains("forget"));
@@ -50,7 +50,7 @@ TEST_F(Forgotten, AfterFreshEveryExperimentIsExportedAndTheWorkspaceImported) {
 }
 
 TEST_F(Forgotten, AfterRmAndImportEveryExperimentIsExportedAndTheWorkspaceImported) {
-  ok(kSmoke);
+  make();
   ok(smoke({"--methods", "ratio-norm"}));
   const std::string dual = entry(place.json({"list", "runs", "--json"}), {{"method", "dual"}}).at("name");
   ok({"runs", "rm", dual, "--force", "--yes"});
@@ -64,7 +64,7 @@ TEST_F(Forgotten, AfterRmAndImportEveryExperimentIsExportedAndTheWorkspaceImport
 }
 
 TEST_F(Forgotten, ADbThatIsBehindForgetsWhatTheJournalForgot) {
-  ok(kSmoke);
+  make();
   ok(smoke({"--methods", "ratio-norm", "--seeds", "43"}));
   const auto old = read_file(db);
   fs::remove(db.string() + "-wal");
@@ -124,7 +124,7 @@ void change_record(const fs::path& journal, const std::string& type,
 }
 
 TEST_F(Forgotten, ARecordThatLacksAFieldIsNamedWithFileLineAndField) {
-  ok(kSmoke);
+  make();
   ok(smoke({"--methods", "dual", "--seeds", "43"}));
   ok(smoke({"--methods", "dual", "--seeds", "43", "--fresh"}));
   const auto whole = read_file(journal);

@@ -371,7 +371,7 @@ TEST_F(CommandLine, SampleHandsItsOptionsToTheWorker) {
 }
 
 TEST_F(CommandLine, AWindowIsRefusedForATableThatHasNone) {
-  ok(kSmoke);
+  make();
   fails(2, {"table", "sd35-ocr", "--window", "epochs"},
         {"--window: table sd35-ocr shows evaluations of checkpoints"});
 }

@@ -10,7 +10,9 @@ namespace {
 /// for "ocr", the second for "glyph-clip".
 class CollectionTest : public SmokeTest {
  protected:
-  CollectionTest() {
+  CollectionTest() { write_tables(place); }
+
+  static void write_tables(const Workplace& place) {
     const Json clipped = {
         {"name", "clipped"}, {"stat", "clip_fraction"}, {"title", "Clipped"}, {"decimals", 3}};
     place.write("reading.json", {{"extends", "sd35-ocr"},
@@ -24,14 +26,24 @@ class CollectionTest : public SmokeTest {
                                  {"reproduces", ""},
                                  {"selection", {{"metric", "exact_match"}}},
                                  {"columns", {{{"name", "exact_match"}}, clipped, {{"name", "cer"}}}}});
-    place.write("both.json", whole_);
+    place.write("both.json", kWhole);
   }
 
-  Words both(const Words& more = {}) const {
+  /// What both() leaves, which is run once for all tests of a process.
+  void make_both() {
+    static Workplace made;
+    if (!fs::exists(made.folder() / "runs")) {
+      write_tables(made);
+      made.ok(both());
+    }
+    copy_runs(made);
+  }
+
+  static Words both(const Words& more = {}) {
     return with({"reproduce", "--table", "both.json", "--scale", "smoke"}, more);
   }
 
-  const Json whole_ = {
+  inline static const Json kWhole = {
       {"id", "both"},
       {"title", "reading and writing"},
       {"tables", {"./reading.json", "./writing.json"}},
@@ -90,7 +102,7 @@ TEST_F(CollectionTest, ItsClaimsAreOneFamily) {
 }
 
 TEST_F(CollectionTest, AColumnOfATrainingStatisticIsItsMeanOverTheWindow) {
-  ok(both());
+  make_both();
   const auto table = place.json({"table", "reading", "--format", "json"});
   for (const auto& row : table.at("rows")) {
     const auto expected =
@@ -110,7 +122,7 @@ TEST_F(CollectionTest, AColumnOfATrainingStatisticIsItsMeanOverTheWindow) {
 }
 
 TEST_F(CollectionTest, CommandsLookAtEachOfItsTables) {
-  ok(both());
+  make_both();
   const auto checked = place.json({"check", "both.json", "--json"});
   EXPECT_EQ(checked.at("parts").size(), 2U);
   EXPECT_EQ(entry(checked.at("rules"), {{"table", "writing"}, {"name", "split"}}).at("passed"), true);
@@ -147,7 +159,7 @@ TEST_F(CollectionTest, IsPlannedAsAWhole) {
 }
 
 TEST_F(CollectionTest, FreshThrowsNothingAwayBeforeEveryTableWasChecked) {
-  ok(both());
+  make_both();
   place.environment["HARNESS_WORKER"] = "/nonexistent";
   place.run(both({"--fresh"}));
   place.environment.erase("HARNESS_WORKER");
@@ -163,7 +175,7 @@ TEST_F(CollectionTest, SeveralSeedsArePooledByTask) {
 }
 
 TEST_F(CollectionTest, TablesOfDifferentSettingsAreNotPutTogether) {
-  ok(both());
+  make_both();
   const auto before = lasting(place.json({"table", "both.json", "--format", "json"}));
   ok({"reproduce", "--table", "reading.json", "--scale", "smoke", "--set", "lr=1e-5"});
   EXPECT_EQ(lasting(place.json({"table", "both.json", "--format", "json"})), before);
@@ -182,7 +194,7 @@ TEST_F(CollectionTest, WhatDoesNotGoTogetherIsRefused) {
                             {"task", "pickscore"},
                             {"backbones", {{"glyph", {{"task", "ocr"}}}}}});
   const auto refuses = [&](const Json& patch, const Words& said) {
-    auto document = whole_;
+    auto document = kWhole;
     document.merge_patch(patch);
     place.write("both.json", document);
     fails(2, both(), said);
@@ -211,7 +223,7 @@ class MixedCollection : public CollectionTest {
                                  {"methods", {"ratio-norm", "dual"}},
                                  {"reproduces", ""},
                                  {"window", {{"last", 4}}}});
-    auto whole = whole_;
+    auto whole = kWhole;
     whole["tables"] = {"./reading.json", "./drawing.json"};
     whole["columns"] = {
         {{"title", "Score"}, {"of", {{"reading", "ocr_reward"}, {"drawing", "geneval_score"}}}}};

@@ -47,7 +47,7 @@ TEST_F(Doctor, SaysWhatTheBuildHasForGpusWhereThereIsNone) {
 }
 
 TEST_F(Doctor, TellsOfTheWorkspaceItsDbAndWhoWorksThere) {
-  ok(kSmoke);
+  make();
   auto document = place.json({"doctor", "--json"});
   EXPECT_THAT(finding(document, "database").at("detail").get<std::string>(), HasSubstr("4 runs"));
   EXPECT_EQ(finding(document, "locks").at("detail"), "none held");

@@ -13,10 +13,19 @@ class Guardrails : public SmokeTest {
  protected:
   Guardrails() { place.let_smoke_judge(); }
 
-  /// The table of trained methods that do what HARNESS_FAKE_HACK says, in three training runs each.
-  Json reproduced(const std::string& hack, const std::string& seeds = "42,43,44") {
-    if (!hack.empty()) place.environment["HARNESS_FAKE_HACK"] = hack;
-    return place.json(smoke({"--seeds", seeds, "--json"}));
+  /// The table of trained methods that do what HARNESS_FAKE_HACK says, in three training runs each. Their
+  /// workspace is made once for all tests of the suite, and copied.
+  Json reproduced(const std::string& hack) {
+    static std::map<std::string, Workplace> places;
+    const auto [found, is_new] = places.try_emplace(hack);
+    auto& made = found->second;
+    if (is_new) {
+      made.let_smoke_judge();
+      if (!hack.empty()) made.environment["HARNESS_FAKE_HACK"] = hack;
+      made.ok(kThree);
+    }
+    copy_runs(made);
+    return place.json({"table", "sd35-ocr", "--json"});
   }
   static std::size_t alarms_of(const Json& table) { return table.at("guardrails").at("alarms").size(); }
   void write_rule(const std::string& rule) {
@@ -24,6 +33,7 @@ class Guardrails : public SmokeTest {
     write_file(place.share() / "rules/guardrails.json", rule);
   }
 
+  const Words kThree = smoke({"--seeds", "42,43,44"});
   const fs::path folder = runs / "sd35-ocr";
 };
 
@@ -54,7 +64,8 @@ TEST_F(Guardrails, ImagesDarkenedToPleaseTheScorerRaiseAnAlarmOfEveryMethod) {
 }
 
 TEST_F(Guardrails, OneTrainingRunAMethodRaisesNoAlarmAndTellsWhatToLookAt) {
-  const auto table = reproduced("darken", "42");
+  place.environment["HARNESS_FAKE_HACK"] = "darken";
+  const auto table = place.json(smoke({"--json"}));
   EXPECT_EQ(alarms_of(table), 0u);
   const auto& watch = table.at("guardrails").at("watch");
   ASSERT_EQ(watch.size(), 3u) << watch.dump();
@@ -123,13 +134,15 @@ TEST_F(Guardrails, AnAlarmThatWasRemovedFromTheDatabaseIsMissed) {
 TEST_F(Guardrails, ARuleOfTheUsersOwnTakesThePlaceOfTheShippedOne) {
   write_rule(
       R"({"version": 2, "metrics": [{"name": "dark_share", "harmful": "higher", "minimal_effect": 0.99}]})");
-  const auto table = reproduced("darken");
+  place.environment["HARNESS_FAKE_HACK"] = "darken";
+  const auto of_three = with(kThree, {"--json"});
+  const auto table = place.json(of_three);
   EXPECT_EQ(table.at("guardrails").at("rule_version"), 2);
   EXPECT_EQ(alarms_of(table), 0u);
   // What another rule says of the same evaluations is another experiment, and runs nothing again.
   fs::remove(place.share() / "rules/guardrails.json");
   place.environment["HARNESS_WORKER"] = "/nonexistent";
-  EXPECT_EQ(alarms_of(reproduced("darken")), 3u);
+  EXPECT_EQ(alarms_of(place.json(of_three)), 3u);
 }
 
 TEST_F(Guardrails, AWrongRuleFileStopsThePlanWithItsPlace) {

@@ -241,7 +241,6 @@ TEST_F(ReportCommand, AGridOfJudgedImagesHasTargetsInWordsAndJudgements) {
 }
 
 TEST_F(ReportCommand, AndOtherOutputsTakeThePlaceOfNoRecord) {
-  ok(kSmoke);
   const auto job = place.rows("SELECT id FROM runs LIMIT 1").at(0).at("id").get<std::string>();
   const auto events = "runs/" + job + "/events.log";
   const auto before = read_file(place.folder() / events);
@@ -255,7 +254,6 @@ TEST_F(ReportCommand, AndOtherOutputsTakeThePlaceOfNoRecord) {
 }
 
 TEST_F(ReportCommand, APictureOfAnotherChoiceOrByAnotherPathLeavesTheRecordedOnesAsTheyAre) {
-  ok(kSmoke);
   const auto folder = place.folder() / "runs/experiments/1-sd35-ocr";
   place.write("names.json", {{"dual", "Ours"}});
   for (const Words& usual : {Words{"grid"}, Words{"grid", "--db", db.string()}, Words{"figure", "grid"},

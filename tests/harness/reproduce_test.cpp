@@ -44,7 +44,7 @@ TEST_F(Reproduce, EndsWithATrueTableAndItsArtifacts) {
 }
 
 TEST_F(Reproduce, SelectsTheHighestValidationMeanAndTestsNothingElse) {
-  ok(kSmoke);
+  make();
   EXPECT_EQ(place.rows(R"sql(
     SELECT method, checkpoint FROM v_results v WHERE split = 'test' AND metric = 'ocr_reward' AND method <> 'base'
     AND mean IS NOT NULL AND checkpoint <> (SELECT checkpoint FROM v_results w WHERE w.method = v.method
@@ -126,7 +126,7 @@ TEST_F(Reproduce, TableCompareAndGridWorkFromTheDbAlone) {
 }
 
 TEST_F(Reproduce, ADryRunAfterItShowsAllDoneAndChangesNoFile) {
-  ok(kSmoke);
+  make();
   // Checksums by path; SQLite's shared-memory and (empty) log files beside the DB come with reading it.
   const auto contents = [&] {
     std::string listing;
@@ -226,7 +226,7 @@ TEST_F(Reproduce, ABaselineIsOneOfTheRows) {
 }
 
 TEST_F(Reproduce, TheTimeOfAPlanLeavesOutTheStartOfWhatWasMeasured) {
-  ok(kSmoke);
+  make();
   // Of 0.5 s the fake worker says that 0.25 s were its start.
   const auto plan = place.json({"reproduce", "sd35-ocr", "--seeds", "7", "--dry-run", "--json"});
   EXPECT_TRUE(plan.at("estimate").at("measured").get<bool>());
@@ -395,7 +395,7 @@ TEST_F(Reproduce, AStatementOfThePaperAboutTheTrainingIsDecidedByItsIntervalOver
 }
 
 TEST_F(Figure, TheLawAuditIsOfTheMethodAskedFor) {
-  ok(kSmoke);
+  make();
   ok({"figure", "law-audit", "--method", "ratio-norm", "-o", "figures"});
   EXPECT_THAT(read_file(place.folder() / "figures/law-audit-ratio-norm.svg"),
               HasSubstr("Path-variance law under RatioNorm, predicted and measured"));
@@ -508,7 +508,7 @@ TEST_F(Reproduce, RowsWhoseNamesBeginAlikeHaveTheirOwnSettingsInEitherOrder) {
 }
 
 TEST_F(Reproduce, NumbersOfExperimentsAreNeverGivenTwice) {
-  ok(kSmoke);
+  make();
   ok(smoke({"--methods", "ratio-norm", "--fresh", "--force", "--yes"}), {}, {"--fresh drops experiment 1"});
   const auto list = place.json({"list", "experiments", "--json"});
   ASSERT_EQ(list.size(), 1u);

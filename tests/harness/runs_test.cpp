@@ -208,8 +208,7 @@ TEST_F(RunsRm, NamesTheRunsThenTheirExperimentsThenWhereTheFoldersAre) {
 
 TEST_F(RunsRm, WhatItRemovedIsToldWhereTheAnswerCannotBeWritten) {
   for (const std::string json : {"", " --json"}) {
-    begin_anew();
-    ok(kSmoke);
+    make();
     const auto [said, status] = shown(place, "runs rm " + id + " --yes --force" + json, "2>&1 >/dev/full");
     EXPECT_EQ(status, 1);
     EXPECT_THAT(said, HasSubstr("removed run " + id + " (dual, seed 42); `harness import " + in_trash + "`"));
@@ -247,8 +246,7 @@ Outcome killed_at(Workplace& place, const std::string& call, const std::string& 
 // Between the rows and the folder.
 TEST_F(RunsRm, KilledBeforeTheFolderMovesCanGoOnEndOrBeUndone) {
   for (const std::string way : {"go on", "end", "undo"}) {
-    begin_anew();
-    ok(kSmoke);
+    make();
     EXPECT_EQ(killed_at(place, "rename", ".trash/" + id, {"runs", "rm", id, "--yes", "--force"}).status,
               1000 + SIGKILL);
     // The rows are gone as a whole, and the folder stands whole under the run's name.
@@ -342,8 +340,7 @@ TEST_F(ImportRemoved, OneThatWasInterruptedCanBeGoneOnWith) {
 // Its rows were made from the logs: without them it would come back as a run that was never begun.
 TEST_F(ImportRemoved, ARunWhoseLogsAreDamagedGoneOrCutShortIsRefusedUntilTheyAreBack) {
   for (const std::string way : {"gone before", "gone since", "cut short", "damaged"}) {
-    begin_anew();
-    ok(kSmoke);
+    make();
     const auto log = runs / id / "events.log", kept = trash / id / "events.log";
     const auto bytes = read_file(log);
     if (way == "gone before") {

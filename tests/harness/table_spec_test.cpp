@@ -115,6 +115,9 @@ TEST(TableSpec, WhatIsWrongIsRefusedWhereItStandsWithTheNearestName) {
       {"/metrics/required",
        {"ocr", "cer"},
        R"(metrics.required[0]: unknown metric "ocr"; did you mean "ocr_reward"?)"},
+      {"/metrics/required",
+       {"ocr_reward", "cer_papre", "cer"},
+       R"(metrics.required[1]: unknown metric "cer_papre"; did you mean "cer_paper"?)"},
       {"/prompts/default", "ocr-dark-generatd",
        "prompts: default: no prompt set \"ocr-dark-generatd\" is part of this program; did you mean "
        "\"ocr-dark-generated\"?"},

@@ -264,6 +264,19 @@ class FinishedRun : public ::testing::Test {
 /// A workplace of its own for each test.
 class SmokeTest : public testing::Test {
  protected:
+  /// Begins anew with a copy of another workplace's workspace.
+  void copy_runs(const Workplace& made) {
+    begin_anew();
+    fs::copy(made.folder() / "runs", runs, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  }
+
+  /// Begins anew with what kSmoke leaves, which is run once for all tests of a process.
+  void make() {
+    static Workplace made;
+    if (!fs::exists(made.folder() / "runs")) made.ok(kSmoke);
+    copy_runs(made);
+  }
+
   Outcome ok(const Words& arguments, const Words& out = {}, const Words& err = {}) {
     return place.ok(arguments, out, err);
   }
@@ -294,10 +307,10 @@ class SmokeTest : public testing::Test {
   const std::map<std::string, std::string> usual_ = place.environment;
 };
 
-/// One in which kSmoke was run.
+/// One with what kSmoke leaves.
 class MadeTest : public SmokeTest {
  protected:
-  MadeTest() { ok(kSmoke); }
+  MadeTest() { make(); }
 };
 
 }  // namespace harness::test

@@ -330,7 +330,7 @@ std::vector<fs::path> some_images(const fs::path& runs) {
 }
 
 TEST_F(LostImages, OfAFinishedExperimentAreSaidWheneverItIsShownAndItsScoresStay) {
-  ok(kSmoke);
+  make();
   const auto rows = place.metric_rows(), table = ok({"table"}).out;
   const auto images = some_images(runs);
   fs::remove(images.at(0));
