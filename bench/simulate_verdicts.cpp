@@ -10,20 +10,18 @@
 #include <random>
 #include <thread>
 
+#include "bench/verdict_simulation.h"
 #include "core/command_line/command_line.h"
 #include "results/statistics/crossed.h"
-#include "results/statistics/numeric.h"
-#include "results/verdict/guardrails.h"
 #include "results/verdict/multiplicity.h"
 
 namespace harness {
 namespace {
 
-constexpr int kPrompts = 762;
-constexpr double kLevel = 0.05;
+constexpr int kPrompts = kSimulatedPrompts;
+constexpr double kLevel = kSimulatedLevel;
 constexpr int kRuns[] = {2, 3, 5, 8};
 const std::vector<std::string> kMetrics = {"ocr_reward", "cer", "exact_match", "clip_score"};
-const std::string kRestated = "cer_paper";  // 1 - ocr_reward
 constexpr int kMethods = 2;
 
 struct Options {
@@ -32,14 +30,6 @@ struct Options {
   int heavy = 4000;      ///< comparisons of a cell with flips
   int panels = 4000;     ///< guardrail panels of a cell
   int threads = 2;
-};
-
-/// The noise of a paired difference: `prompt_se` is the standard error over prompts of one run's mean, a part
-/// `stable` of its variance being the same in all runs.
-struct Noise {
-  double prompt_se = 0, run_sd = 0, stable = 0;
-  double prompt_variance() const { return stable * prompt_se * prompt_se * kPrompts; }
-  double residual_variance() const { return (1 - stable) * prompt_se * prompt_se * kPrompts; }
 };
 
 constexpr std::pair<double, double> kUsualNoise[] = {{.0034, 0},    {.0034, .001}, {.0034, .003},
@@ -57,129 +47,6 @@ std::vector<Noise> noises(std::span<const std::pair<double, double>> errors_and_
 
 std::string percent(std::int64_t count, std::int64_t of, int digits = 1) {
   return fmt::format("{:.{}f}", 100 * static_cast<double>(count) / static_cast<double>(of), digits);
-}
-
-class Random {
- public:
-  explicit Random(std::uint64_t cell) : bits_(20260501 + cell) {}
-  double normal(double variance) { return std::sqrt(variance) * normal_(bits_); }
-  double mean_square(double variance, double freedom) {
-    return variance * std::chi_squared_distribution<double>(freedom)(bits_) / freedom;
-  }
-  double uniform() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
-
- private:
-  std::mt19937_64 bits_;
-  std::normal_distribution<double> normal_;
-};
-
-/// What a simulated comparison is made of. Of normal values, run means and mean squares hold all there is to
-/// know and are independent, so that drawing them is drawing 762 prompts.
-struct Drawn {
-  std::vector<RunDifference> per_run;
-  double prompt_square = 0, residual_square = 0;
-};
-
-/// Run means of one arm: half the variance of a difference.
-std::vector<double> arm_means(const Noise& noise, int runs, Random& random) {
-  const double prompts = random.normal(noise.prompt_variance() / kPrompts / 2);
-  std::vector<double> means;
-  for (int s = 0; s < runs; ++s) {
-    means.push_back(prompts + random.normal(noise.run_sd * noise.run_sd / 2) +
-                    random.normal(noise.residual_variance() / kPrompts / 2));
-  }
-  return means;
-}
-
-Drawn drawn(const Noise& noise, std::span<const double> baseline, std::span<const double> method,
-            Random& random) {
-  const auto runs = static_cast<double>(baseline.size());
-  Drawn result;
-  for (std::size_t s = 0; s < baseline.size(); ++s)
-    result.per_run.push_back({static_cast<std::int64_t>(s), method[s] - baseline[s]});
-  result.prompt_square =
-      random.mean_square(runs * noise.prompt_variance() + noise.residual_variance(), kPrompts - 1);
-  result.residual_square = random.mean_square(noise.residual_variance(), (runs - 1) * (kPrompts - 1));
-  return result;
-}
-
-/// What is fixed in a cell.
-struct Rule {
-  explicit Rule(int runs)
-      : freedom{runs - 1, kPrompts - 1},
-        crossed(freedom, kLevel),
-        prompts(t_critical(kPrompts - 1, kLevel)) {}
-  PartsFreedom freedom;
-  CriticalValue crossed;
-  double prompts;  ///< of the t over prompts alone
-};
-
-/// One comparison by both rules: crossed, and over prompts with the runs as they are.
-struct Estimate {
-  double delta = 0;
-  Interval crossed, prompts;
-  double crossed_p = 1;  ///< 1 where the interval holds 0: Holm's claims at 0.05 do not depend on it there
-  double prompts_p = 1;  ///< likewise
-};
-
-Estimate estimate(const Drawn& drawn, const Rule& rule) {
-  Estimate result;
-  const auto runs = static_cast<double>(drawn.per_run.size());
-  for (const auto& run : drawn.per_run) result.delta += run.delta / runs;
-  const auto around = [&](double half) { return Interval{result.delta - half, result.delta + half}; };
-  const auto parts = variance_parts(drawn.per_run, kPrompts, drawn.prompt_square, drawn.residual_square);
-  const double error = std::sqrt(parts.total());
-  const double prompt_error = std::sqrt(drawn.prompt_square / (runs * kPrompts));
-  result.crossed = around(rule.crossed(parts) * error);
-  result.prompts = around(rule.prompts * prompt_error);
-  if (result.crossed.excludes_zero())
-    result.crossed_p = crossed_p_value(result.delta / error, parts, rule.freedom);
-  if (result.prompts.excludes_zero()) result.prompts_p = t_p_value(result.delta / prompt_error, kPrompts - 1);
-  return result;
-}
-
-/// Counts over the tables of one cell.
-struct Rates {
-  std::int64_t comparisons = 0, covered = 0, tables = 0;
-  std::int64_t claims = 0, tables_with_claim = 0;            ///< crossed, Holm over the table
-  std::int64_t firm_claims = 0, tables_with_firm_claim = 0;  ///< and the checkpoints differ
-  double half_width = 0;                                     ///< sum
-};
-
-/// One table of equal methods: four metrics and a restated one, two methods against one baseline.
-void add_table(const Noise& noise, int runs, const Rule& rule, Random& random, Rates& rates) {
-  std::vector<TableQuestion> questions;
-  std::vector<bool> differ;
-  const auto ask = [&](int method, const std::string& metric, std::optional<double> p, bool checkpoints) {
-    const auto& restates = metric == kRestated ? kMetrics.front() : std::string();
-    questions.push_back({"baseline", fmt::format("method {}", method), metric, p, restates});
-    differ.push_back(checkpoints);
-  };
-  for (const auto& metric : kMetrics) {
-    const auto baseline = arm_means(noise, runs, random);
-    for (int method = 0; method < kMethods; ++method) {
-      const auto c = estimate(drawn(noise, baseline, arm_means(noise, runs, random), random), rule);
-      const bool checkpoints = c.prompts.excludes_zero();
-      ask(method, metric, c.crossed_p, checkpoints);
-      if (metric == kMetrics.front()) ask(method, kRestated, c.crossed_p, checkpoints);
-      ++rates.comparisons;
-      rates.covered += c.crossed.excludes_zero() ? 0 : 1;
-      rates.half_width += (c.crossed.high - c.crossed.low) / 2;
-    }
-  }
-  const auto adjusted = holm_over_table(questions);
-  std::int64_t claims = 0, firm = 0;
-  for (std::size_t i = 0; i < questions.size(); ++i) {
-    if (questions[i].metric == kRestated || runs < kFewestRuns) continue;
-    const bool claim = adjusted[i] && *adjusted[i] < kLevel;
-    claims += claim ? 1 : 0;
-    firm += claim && differ[i] ? 1 : 0;
-  }
-  ++rates.tables;
-  rates.claims += claims;
-  rates.firm_claims += firm;
-  rates.tables_with_claim += claims > 0 ? 1 : 0;
-  rates.tables_with_firm_claim += firm > 0 ? 1 : 0;
 }
 
 struct OldRates {
@@ -279,61 +146,11 @@ Drawn with_flips(const Noise& noise, int runs, Random& random) {
   return result;
 }
 
-constexpr double kMinimalEffect = 0.02;
-constexpr int kGuardrails = 7;
-
-struct Truth {
-  std::string_view text;
-  double reward = 0, guardrail = 0;
-};
 const Truth kTruths[] = {
     {"nothing moved", 0, 0},
     {"reward +0.1, no guardrail moved", 0.1, 0},
     {"reward did not rise, every guardrail harmed twice its minimal effect", 0, -2 * kMinimalEffect},
     {"reward +0.1, every guardrail harmed by exactly its minimal effect", 0.1, -kMinimalEffect}};
-
-GuardrailRule simulated_rule() {
-  GuardrailRule rule;
-  for (int i = 0; i < kGuardrails; ++i) {
-    rule.metrics.push_back({.name = fmt::format("guardrail {}", i),
-                            .title = {},
-                            .better = Better::kUp,
-                            .minimal_effect = kMinimalEffect});
-  }
-  return rule;
-}
-
-/// The intervals and p-values that the panel sees.
-ComparisonRecord record(const std::string& metric, double effect, const Noise& noise, int runs,
-                        bool crossed_rule, const Rule& rule, Random& random) {
-  auto method = arm_means(noise, runs, random);
-  for (auto& mean : method) mean += effect;
-  const auto c = estimate(drawn(noise, arm_means(noise, runs, random), method, random), rule);
-  ComparisonRecord record{.split = "test", .metric = metric, .baseline = "base", .method = "method"};
-  record.result.n = record.result.clusters = kPrompts;
-  record.result.seeds = runs;
-  record.result.baseline_mean = 0.5;
-  record.result.delta = c.delta;
-  record.result.ci = crossed_rule ? c.crossed : c.prompts;
-  record.result.p_value = crossed_rule ? c.crossed_p : c.prompts_p;
-  return record;
-}
-
-double alarm_share(const Truth& truth, const Noise& noise, int runs, bool crossed_rule, int panels,
-                   Random& random) {
-  const auto guardrails = simulated_rule();
-  const Rule rule(runs);
-  const GuardrailQuestion question{.reward = "ocr_reward", .base = "base"};
-  int alarms = 0;
-  for (int i = 0; i < panels; ++i) {
-    std::vector<ComparisonRecord> records = {
-        record("ocr_reward", truth.reward, noise, runs, crossed_rule, rule, random)};
-    for (const auto& metric : guardrails.metrics)
-      records.push_back(record(metric.name, truth.guardrail, noise, runs, crossed_rule, rule, random));
-    alarms += guardrail_panel(guardrails, question, records).alarms.empty() ? 0 : 1;
-  }
-  return 100.0 * alarms / panels;
-}
 
 /// Calls work(0) .. work(count - 1) on several threads.
 void in_parallel(std::size_t count, int threads, const std::function<void(std::size_t)>& work) {
@@ -454,16 +271,17 @@ void report_alarms(const Options& options) {
       "\nGuardrail alarms, {} guardrails, {} panels a cell, half of the prompt noise stable, %: intervals "
       "over "
       "prompts / crossed.\n\n| truth | run sd | 3 runs | 5 runs |\n|---|---|---|---|\n",
-      kGuardrails, options.panels);
+      kSimulatedGuardrails, options.panels);
   std::vector<std::string> lines(std::size(kTruths) * 3);
   in_parallel(lines.size(), options.threads, [&](std::size_t k) {
     const auto& truth = kTruths[k / 3];
     const Noise noise{.0034, std::vector<double>{0, .006, .012}[k % 3], 0.5};
     Random random(k);
-    const auto share = [&](int runs, bool crossed_rule) {
-      return alarm_share(truth, noise, runs, crossed_rule, options.panels, random);
+    const auto share = [&](int runs, Claim claim) {
+      return alarm_share(truth, noise, runs, claim, options.panels, random);
     };
-    const double a = share(3, false), b = share(3, true), c = share(5, false), d = share(5, true);
+    const double a = share(3, Claim::kCheckpoints), b = share(3, Claim::kMethods),
+                 c = share(5, Claim::kCheckpoints), d = share(5, Claim::kMethods);
     lines[k] = fmt::format("| {} | {:.3f} | {:.1f} / {:.1f} | {:.1f} / {:.1f} |\n", truth.text, noise.run_sd,
                            a, b, c, d);
   });
