@@ -16,10 +16,4 @@ inline constexpr const char* kFiles = "<files>";
 /// is known, nothing is offered.
 std::vector<std::string> completions(const Command& program, const std::vector<std::string>& words);
 
-/// harness/completion/, embedded by the build: what each shell runs, which asks `harness __complete
-/// WORDS...`.
-extern const char* const kBashCompletion;
-extern const char* const kZshCompletion;
-extern const char* const kFishCompletion;
-
 }  // namespace harness

@@ -1,4 +1,4 @@
-#include "harness/cli/completion.h"
+#include "harness/commands/completion.h"
 
 #include <memory>
 
