@@ -92,11 +92,13 @@ class Reading {
                  .folder = folder,
                  .experiments = known.experiments}};
     const auto settings = record.config.value("settings", Json::object());
-    const auto number = [&](const char* name, int otherwise = 0) { return settings.value(name, otherwise); };
+    const auto number = [&](const char* name, double otherwise = 0) {
+      return settings.value(name, otherwise);
+    };
     const double images = number("prompts_per_epoch") * number("group_size"),
                  updates_of_epoch = number("updates_per_epoch") * number("inner_epochs", 1);
     if (updates_of_epoch > 0) run.images_of_update = images / updates_of_epoch;
-    if (const int updates = number("updates"); updates > 0) run.updates = updates;
+    if (const auto updates = settings.value("updates", std::int64_t{0}); updates > 0) run.updates = updates;
     if (row_traits(record.method).takes_a_worker)
       run.parts.push_back({.total = run.updates, .id = record.id, .folder = folder});
     add_evaluations(known, run);
