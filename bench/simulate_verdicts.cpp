@@ -21,8 +21,6 @@ namespace {
 constexpr int kPrompts = kSimulatedPrompts;
 constexpr double kLevel = kSimulatedLevel;
 constexpr int kRuns[] = {2, 3, 5, 8};
-const std::vector<std::string> kMetrics = {"ocr_reward", "cer", "exact_match", "clip_score"};
-constexpr int kMethods = 2;
 
 struct Options {
   int tables = 20000;    ///< simulated tables of a cell of the crossed rule
@@ -87,17 +85,17 @@ void add_old_tables(const Noise& noise, int runs, int tables, std::uint32_t seed
   std::vector<PairedMetric> metrics;  // [tables][methods][metrics]
   for (int table = 0; table < tables; ++table) {
     std::vector<Arm> baselines;
-    for (std::size_t i = 0; i < kMetrics.size(); ++i) baselines.push_back(arm(noise, runs, random));
-    for (int method = 0; method < kMethods; ++method) {
+    for (std::size_t i = 0; i < kSimulatedMetrics.size(); ++i) baselines.push_back(arm(noise, runs, random));
+    for (int method = 0; method < kSimulatedMethods; ++method) {
       for (const auto& baseline : baselines) metrics.push_back(pairs_of(baseline, arm(noise, runs, random)));
     }
   }
   const auto results = compare_paired(metrics, {.resamples = 1000, .seed = seed, .threads = 1});
   for (std::size_t table = 0; table < static_cast<std::size_t>(tables); ++table) {
     bool resolved = false, with_runs = false;
-    for (std::size_t method = 0; method < kMethods; ++method) {
-      const auto family =
-          std::span(results).subspan((table * kMethods + method) * kMetrics.size(), kMetrics.size());
+    for (std::size_t method = 0; method < kSimulatedMethods; ++method) {
+      const auto family = std::span(results).subspan(
+          (table * kSimulatedMethods + method) * kSimulatedMetrics.size(), kSimulatedMetrics.size());
       std::vector<std::optional<double>> p_values;
       for (const auto& result : family) p_values.push_back(result.p_value);
       const auto adjusted = holm(p_values);

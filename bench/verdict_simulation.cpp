@@ -10,9 +10,7 @@ namespace harness {
 namespace {
 
 constexpr int kPrompts = kSimulatedPrompts;
-const std::vector<std::string> kMetrics = {"ocr_reward", "cer", "exact_match", "clip_score"};
 const std::string kRestated = "cer_paper";  // 1 - ocr_reward
-constexpr int kMethods = 2;
 
 /// As it would be computed from these prompts.
 PairedComparison comparison_of(const Estimate& estimate, const Drawn& drawn) {
@@ -102,9 +100,9 @@ Estimate estimate(const Drawn& drawn, const Rule& rule) {
 
 void add_table(const Noise& noise, int runs, const Rule& rule, Random& random, Rates& rates) {
   std::vector<TableComparison> table;
-  for (const auto& metric : kMetrics) {
+  for (const auto& metric : kSimulatedMetrics) {
     const auto baseline = arm_means(noise, runs, random);
-    for (int method = 0; method < kMethods; ++method) {
+    for (int method = 0; method < kSimulatedMethods; ++method) {
       const auto difference = drawn(noise, baseline, arm_means(noise, runs, random), random);
       const auto c = estimate(difference, rule);
       table.push_back({.baseline = "baseline",
@@ -116,10 +114,10 @@ void add_table(const Noise& noise, int runs, const Rule& rule, Random& random, R
       rates.half_width += (c.crossed.high - c.crossed.low) / 2;
     }
   }
-  for (int method = 0; method < kMethods; ++method) {
+  for (int method = 0; method < kSimulatedMethods; ++method) {
     table.push_back(table[static_cast<std::size_t>(method)]);
     table.back().metric = kRestated;
-    table.back().restates = kMetrics.front();
+    table.back().restates = kSimulatedMetrics.front();
   }
   adjust_comparisons(table, 1 - kSimulatedLevel);
   std::int64_t claims = 0, firm = 0;

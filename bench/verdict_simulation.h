@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <random>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace harness {
 /// Simulated comparisons of 762 prompts, judged by the functions that judge real ones.
 inline constexpr int kSimulatedPrompts = 762;
 inline constexpr double kSimulatedLevel = 0.05;
+/// Of a table: its metrics, without one that restates the first, and its methods beside the baseline.
+inline const std::vector<std::string> kSimulatedMetrics = {"ocr_reward", "cer", "exact_match", "clip_score"};
+inline constexpr int kSimulatedMethods = 2;
 
 /// The noise of a paired difference: `prompt_se` is the standard error over prompts of one run's mean, a part
 /// `stable` of its variance being the same in all runs.

@@ -110,9 +110,13 @@ Descriptor open_anew(const Descriptor& old, const std::filesystem::path& path) {
 
 }  // namespace
 
+static std::string line_of(std::uint32_t checksum, const std::string& json) {
+  return fmt::format("{:08x} {}\n", checksum, json);
+}
+
 std::string event_line(const Json& event) {
   const auto json = canonical_json(event);
-  return fmt::format("{:08x} {}\n", crc32(json), json);
+  return line_of(crc32(json), json);
 }
 
 EventLogWriter::EventLogWriter(const std::filesystem::path& path, Opening opening)
@@ -136,10 +140,13 @@ LogMark EventLogWriter::append(Json event) {
 
 LogMark EventLogWriter::append_all(std::vector<Json> events) {
   using Seconds = std::chrono::duration<double>;
-  std::string lines, last;
+  std::string lines;
+  std::uint32_t checksum = 0;
   for (auto& event : events) {
     event["time"] = Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
-    lines += last = event_line(event);
+    const auto json = canonical_json(event);
+    checksum = crc32(json);
+    lines += line_of(checksum, json);
   }
   const auto end = ::lseek(file_.get(), 0, SEEK_END);
   if (end < 0) fail("cannot write", path_);
@@ -151,8 +158,7 @@ LogMark EventLogWriter::append_all(std::vector<Json> events) {
     errno = ENOSPC;
     fail("cannot write a complete line", path_);
   }
-  last.pop_back();
-  return {.bytes = static_cast<std::uint64_t>(end) + lines.size(), .checksum = checksum_of(last).value()};
+  return {.bytes = static_cast<std::uint64_t>(end) + lines.size(), .checksum = checksum};
 }
 
 bool EventLogWriter::is_superseded() const {

@@ -18,9 +18,8 @@ struct CheckedRun : StoredRun {
   std::filesystem::path place;  ///< where its files are now
   std::string name;             ///< "dual (seed 42)"
   const RowTraits& traits() const { return row_traits(method); }
-  std::size_t given_checkpoints() const {
-    return config.at(traits().given).size();
-  }  ///< of a row from outside
+  /// Of a row that is given.
+  std::size_t given_checkpoints() const { return config.at(traits().given).size(); }
   bool has_only_one() const { return traits().is_start || (!traits().draws && given_checkpoints() == 1); }
 };
 

@@ -55,16 +55,16 @@ void check_selection_of(const CheckedExperiment& experiment, const CheckedRun& r
   std::vector<std::string> ids;
   for (const auto* candidate : candidates) ids.push_back(candidate->id);
   const auto kind = run.has_only_one() ? SelectionKind::kFixed : SelectionKind::kTable;
-  const auto found = find_selection(experiment.store, run.id, kind, wanted, ids);
-  if (!found) {
-    return findings.add("{}: 0 selections by the table's rule over its {} checkpoints", run.name,
-                        candidates.size());
+  const auto found = find_selections(experiment.store, run.id, kind, wanted, ids);
+  if (found.size() != 1) {
+    return findings.add("{}: {} selections by the table's rule over its {} checkpoints", run.name,
+                        found.size(), candidates.size());
   }
   if (run.has_only_one()) return;
   const auto steps = run.traits().trains ? experiment.effective.checkpoints.size() : run.given_checkpoints();
   if (candidates.size() != steps)
     findings.add("{}: {} of {} checkpoints were compared", run.name, candidates.size(), steps);
-  check_choice(run, *found, scored_candidates(experiment.store, candidates, wanted.metric), findings);
+  check_choice(run, found.front(), scored_candidates(experiment.store, candidates, wanted.metric), findings);
 }
 
 /// The selection of a run within a cut, made again.
@@ -83,11 +83,11 @@ void check_chosen_within(const CheckedExperiment& experiment, const std::string&
   }
   // An experiment of before there was a second view has none of these.
   const auto found =
-      find_selection(experiment.store, run_id, SelectionKind::kAtEqualEvaluations, wanted, ids);
-  if (found) {
-    check_choice(*run, *found, scored_candidates(experiment.store, candidates, wanted.metric), findings);
-  } else if (std::ranges::count(experiment.store.selections(run_id), SelectionKind::kAtEqualEvaluations,
-                                &StoredSelection::kind) > 0) {
+      find_selections(experiment.store, run_id, SelectionKind::kAtEqualEvaluations, wanted, ids);
+  for (const auto& selection : found)
+    check_choice(*run, selection, scored_candidates(experiment.store, candidates, wanted.metric), findings);
+  if (found.empty() && std::ranges::count(experiment.store.selections(run_id),
+                                          SelectionKind::kAtEqualEvaluations, &StoredSelection::kind) > 0) {
     findings.add("{}: no selection over its {} checkpoints within {:.0f} evaluations", run->name, ids.size(),
                  nfe_total);
   }

@@ -93,20 +93,30 @@ Choice choose_checkpoint(std::span<const Candidate> candidates) {
   return choice;
 }
 
-std::string second_view_rule(const std::string& rule) {
-  return rule + " within nfe_total";
+std::string rule_of(SelectionKind kind, const SelectionSpec& wanted) {
+  if (kind == SelectionKind::kFixed) return kFixedRule;
+  return kind == SelectionKind::kTable ? wanted.rule : wanted.rule + " within nfe_total";
+}
+
+std::vector<StoredSelection> find_selections(Store& store, const std::string& run, SelectionKind kind,
+                                             const SelectionSpec& wanted,
+                                             const std::vector<std::string>& candidates) {
+  const auto rule = rule_of(kind, wanted);
+  auto selections = store.selections(run);
+  std::erase_if(selections, [&](const StoredSelection& selection) {
+    if (selection.rule != rule) return true;
+    return kind != SelectionKind::kFixed &&
+           (selection.metric != wanted.metric || selection.split != wanted.split ||
+            selection.candidates != candidates);
+  });
+  return selections;
 }
 
 std::optional<StoredSelection> find_selection(Store& store, const std::string& run, SelectionKind kind,
                                               const SelectionSpec& wanted,
                                               const std::vector<std::string>& candidates) {
-  for (const auto& selection : store.selections(run)) {
-    if (selection.kind != kind) continue;
-    const bool is_fixed = kind == SelectionKind::kFixed;
-    if (is_fixed || (selection.metric == wanted.metric && selection.candidates == candidates))
-      return selection;
-  }
-  return std::nullopt;
+  auto found = find_selections(store, run, kind, wanted, candidates);
+  return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
 }
 
 bool EqualCut::is_complete() const {

@@ -44,11 +44,15 @@ struct Choice {
 /// earlier. A score that failed on one checkpoint counts for none: the means are of the same prompts.
 Choice choose_checkpoint(std::span<const Candidate> candidates);
 
-/// How a selection at equal evaluations is written down: a table's second view (LeaderboardSpec).
-std::string second_view_rule(const std::string& rule);
+/// What a selection of a kind has as its rule in a table that selects so.
+std::string rule_of(SelectionKind kind, const SelectionSpec& wanted);
 
-/// The selection of a kind among those of a run that compared exactly these evaluations by the table's
-/// metric, or nothing. A fixed one compared none.
+/// The selections of a kind among those of a run that compared exactly these evaluations as the table wants
+/// it. A fixed one compared none.
+std::vector<StoredSelection> find_selections(Store& store, const std::string& run, SelectionKind kind,
+                                             const SelectionSpec& wanted,
+                                             const std::vector<std::string>& candidates);
+/// The first of them.
 std::optional<StoredSelection> find_selection(Store& store, const std::string& run, SelectionKind kind,
                                               const SelectionSpec& wanted,
                                               const std::vector<std::string>& candidates);

@@ -326,13 +326,12 @@ std::vector<Candidate> PlanRunner::candidates_of(const RunPlan& run) {
 }
 
 PlanRunner::Selected PlanRunner::record_choice(const RunPlan& run, const Choice& choice,
-                                               const std::vector<Candidate>& candidates,
-                                               const std::string& rule) {
+                                               const std::vector<Candidate>& candidates, SelectionKind kind) {
   SelectionRecord selection{.run_id = run.job.id,
                             .step = choice.step,
                             .split = plan_.spec.selection.split,
                             .metric = plan_.spec.selection.metric,
-                            .rule = rule,
+                            .rule = rule_of(kind, plan_.spec.selection),
                             .value = choice.mean,
                             .evaluation_id = choice.evaluation};
   for (const auto& candidate : candidates) selection.candidates.push_back(candidate.evaluation);
@@ -357,7 +356,7 @@ void PlanRunner::select(const RunPlan& run) {
                 run.job.label, "the reasons are in the DB: SELECT name, reason FROM metrics",
                 Status::kFailed);
   }
-  selections_[run.job.id] = record_choice(run, choice, candidates, wanted.rule);
+  selections_[run.job.id] = record_choice(run, choice, candidates, SelectionKind::kTable);
   if (recorded && recorded->step != choice.step)
     notes_.push_back({"note", reselection_text(run.job.label, static_cast<int>(choice.step),
                                                static_cast<int>(recorded->step))});
@@ -381,7 +380,7 @@ void PlanRunner::select_within(const RunPlan& run, const std::vector<int>& steps
   const auto choice = choose_checkpoint(candidates);
   if (!choice.mean) return;
   second_views_[run.job.id].push_back(
-      record_choice(run, choice, candidates, second_view_rule(plan_.spec.selection.rule)));
+      record_choice(run, choice, candidates, SelectionKind::kAtEqualEvaluations));
 }
 
 /// False where all evaluations that lack scores were run by this process, or by those before it as batch

@@ -73,7 +73,7 @@ class PlanRunner {
   void select_second_views();
   void select_within(const RunPlan& run, const std::vector<int>& steps);
   Selected record_choice(const RunPlan& run, const Choice& choice, const std::vector<Candidate>& candidates,
-                         const std::string& rule);
+                         SelectionKind kind);
   bool score_again(const RunPlan& run, const Choice& choice);
   [[noreturn]] void refuse_selection(const RunPlan& run, const Choice& choice);
 

@@ -162,7 +162,9 @@ Experiment::Experiment(StoredReproduction record)
 }
 
 const RowTraits& Experiment::traits_of(const std::string& row) const {
-  return row == kBaseMethod && table.has_base ? row_traits(kBaseMethod) : table.arm(row).traits();
+  const auto arm = table.arms.find(row);
+  if (arm == table.arms.end() || (row == kBaseMethod && table.has_base)) return row_traits(row);
+  return arm->second.traits();
 }
 
 std::string Experiment::shown_split() const {

@@ -14,14 +14,18 @@ ReadLog read_job_log(const std::filesystem::path& log, bool is_training) {
   if (!std::filesystem::exists(log)) return {};
   // Asked first: a worker that ends meanwhile has left its last word by now.
   auto holder = lock_holder(log);
-  const auto last = last_event(log);
-  const bool is_over = last && last->at("type") == "job_completed";
-  const auto tail = tail_of_log(log, is_training ? kUpdates : kEnd);
+  const auto is_completed = [&] {
+    const auto last = last_event(log);
+    return last && last->at("type") == "job_completed";
+  };
+  const auto from_byte = is_training      ? tail_of_log(log, kUpdates)
+                         : is_completed() ? tail_of_log(log, kEnd)
+                                          : 0;
   ReadLog job{.state = ReadLog::kStopped};
   std::set<std::pair<std::int64_t, std::int64_t>> images;
   std::optional<double> begin;      // of what is measured: the last start, or the first update that is read
   std::int64_t from = 0, made = 0;  // updates by then, and images since
-  for (const auto& event : Events(log, is_training || is_over ? tail : 0)) {
+  for (const auto& event : Events(log, from_byte)) {
     const auto type = event.value("type", std::string());
     const double time = event.value("time", 0.0);
     job.last_event = std::max(job.last_event, time);

@@ -19,6 +19,7 @@
 #include "harness/show/training_table.h"
 #include "harness/spec/registry.h"
 #include "results/paper/paper_audit.h"
+#include "results/query/saved_query.h"
 #include "results/store/rows.h"
 #include "results/table/table_view.h"
 #include "results/verdict/multiplicity.h"
@@ -97,13 +98,11 @@ void add_training(Store& store, const EvaluatedCheckpoint& evaluated, TableRow& 
 /// Values of a metric by the tag of their prompt's record; a prompt without one does not count.
 std::map<std::string, Summary> tag_summaries(Store& store, const std::string& evaluation_id,
                                              const std::string& metric) {
-  constexpr auto kSql = R"sql(
-    SELECT (SELECT json_extract(prompts.target, '$.tag') FROM prompt_sets
-          WHERE id = prompts.prompt_set_id AND prompt_sets.name LIKE 'geneval-%'), value
+  static const auto kSql = "SELECT " + kGenevalTag + R"sql(, value
     FROM metrics JOIN prompts ON prompts.id = prompt_id WHERE evaluation_id = ?1 AND name = ?2)sql";
   std::map<std::string, std::vector<std::optional<double>>> values;
-  for (const auto& [tag, value] :
-       rows_of<std::optional<std::string>, std::optional<double>>(store, kSql, evaluation_id, metric)) {
+  for (const auto& [tag, value] : rows_of<std::optional<std::string>, std::optional<double>>(
+           store, kSql.c_str(), evaluation_id, metric)) {
     if (tag) values[*tag].push_back(value);
   }
   std::map<std::string, Summary> summaries;

@@ -10,10 +10,10 @@ const SavedParam kTable{"table", "", "default: that of the experiment"};
 
 // An image whose scorer failed is one of `images` and not of `judged`. The benchmark's overall score weighs
 // its tags alike; its share of prompts is over all of them.
-constexpr auto kTags = R"sql(
+const std::string kTags = R"sql(
 WITH image AS (
-  SELECT samples.evaluation_id, (SELECT json_extract(prompts.target, '$.tag') FROM prompt_sets
-          WHERE id = prompts.prompt_set_id AND prompt_sets.name LIKE 'geneval-%') AS tag,
+  SELECT samples.evaluation_id, )sql" +
+                          kGenevalTag + R"sql( AS tag,
          prompts.text,
          samples.judgement = '' AS correct, graded.value AS graded, strict.value AS strict
   FROM reproduction_evaluations AS member
@@ -96,11 +96,11 @@ ORDER BY ranked.method = 'base' DESC, ranked.method, place
 )sql";
 
 // `correct` is 1 where the rule found nothing wrong; reasons are joined by "; ".
-constexpr auto kJudged = R"sql(
+const std::string kJudged = R"sql(
 WITH judged AS (
   SELECT part.arm AS method, runs.seed, checkpoints.step AS checkpoint, evaluations.split, prompts.position, samples.sample,
-         (SELECT json_extract(prompts.target, '$.tag') FROM prompt_sets
-          WHERE id = prompts.prompt_set_id AND prompt_sets.name LIKE 'geneval-%') AS tag, prompts.text AS prompt,
+         )sql" + kGenevalTag +
+                            R"sql( AS tag, prompts.text AS prompt,
          samples.judgement = '' AS correct, replace(samples.judgement, char(10), '; ') AS judgement, graded.value AS graded,
          evaluations.folder || '/' || samples.path AS image, samples.evaluation_id
   FROM reproduction_evaluations AS member

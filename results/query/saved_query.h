@@ -35,4 +35,8 @@ WITH named AS (
   FROM runs
 ))sql";
 
+/// The tag of a prompt that is a record of GenEval; NULL of any other.
+inline const std::string kGenevalTag = R"sql((SELECT json_extract(prompts.target, '$.tag') FROM prompt_sets
+          WHERE id = prompts.prompt_set_id AND prompt_sets.name LIKE 'geneval-%'))sql";
+
 }  // namespace harness

@@ -78,9 +78,13 @@ Json with_id(Json data, std::int64_t id) {
 
 /// What a checkpoint says of its training's spending: the columns after clip_fraction. Checkpoints that
 /// nobody trained have none of it, and neither had any in early versions.
-std::vector<std::string> spent_fields() {
-  const auto columns = column_names<CheckpointRecord>();
-  return {std::ranges::find(columns, "clip_fraction") + 1, columns.end()};
+const std::vector<std::string>& spent_fields() {
+  static const auto fields = [] {
+    auto columns = column_names<CheckpointRecord>();
+    columns.erase(columns.begin(), std::ranges::find(columns, "clip_fraction") + 1);
+    return columns;
+  }();
+  return fields;
 }
 
 /// What the journal has under "runs" of a comparison, and the columns for it.
