@@ -83,16 +83,17 @@ double gradient_error(const ForwardMethod& method, const ForwardStats& stats) {
   return relative_error(numeric, exact);
 }
 
-/// Calls body(name, method) with every method on the forward process; how many there are.
+/// Calls body(name, method) with every method on the forward process, in this context; how many there are.
 template <class Body>
 int for_each_forward(const Body& body, const MethodContext& context = kContext) {
   int found = 0;
   for (const auto& [name, info] : methods()) {
+    const auto usual = make_method(name, Json::object(), kContext, "test").method;
+    if (dynamic_cast<const ForwardMethod*>(usual.get()) == nullptr)
+      continue;  // others may refuse the context
     const auto method = make_method(name, Json::object(), context, "test").method;
-    const auto* forward = dynamic_cast<const ForwardMethod*>(method.get());
-    if (forward == nullptr) continue;
     ++found;
-    body(name, *forward);
+    body(name, dynamic_cast<const ForwardMethod&>(*method));
   }
   return found;
 }

@@ -128,7 +128,7 @@ TEST(MethodSettings, AreRefusedWhereUnknownUnusedOrWithoutAValue) {
            {"lambda-controlled", {{"kapa", 0.1}}, "did you mean \"kappa\"?"},
            {"ratio-norm", {{"clip", 1e-5}}, "setting clip has no effect"},
            {"flow-grpo", {{"q", 0.9}}, "setting q has no effect"},
-           {"lambda-norm-t", {{"kappa", 0.1}, {"eps_lambda", 1e-8}}, "setting kappa is given but"},
+           {"lambda-norm-t", {{"kappa", 0.1}, {"eps_lambda", 1e-8}}, "setting kappa has no effect"},
            {"dual", {{"nu_rule", "log"}}, "setting nu_rule has no effect"},
            {"flow-grpo", {{"clip_rule", "absolute"}}, "setting clip has no default here"},
            {"ratio-norm", kNothing, "\"jpeg\"", {"jpeg", 1152, 5}},
