@@ -32,25 +32,40 @@ target_link_options(harness_libtorch INTERFACE
 target_link_libraries(harness_libtorch INTERFACE torch_torch_cpu torch_c10 Threads::Threads)
 # The kernels of this project's own (trainers/, models/) are written for the vector width found at run time.
 
-# One precompiled header for all that includes LibTorch: 20 s once instead of 10 a file.
-add_library(harness_torch_pch STATIC ${CMAKE_BINARY_DIR}/pch.cpp)
-# The header is only valid for targets with the same warning flags.
-# The wheel's folder holds headers of another fmt than the system's, without its library.
-target_link_libraries(harness_torch_pch PUBLIC harness_libtorch fmt::fmt-header-only PRIVATE harness_warnings)
-target_include_directories(harness_torch_pch PRIVATE ${CMAKE_SOURCE_DIR})
-target_compile_options(harness_torch_pch PUBLIC -fpch-preprocess)
-target_precompile_headers(harness_torch_pch PRIVATE ${CMAKE_SOURCE_DIR}/models/nn/torch.h <nlohmann/json.hpp>)
-harness_compiles_fast(harness_torch_pch)
+# One precompiled header for all that includes LibTorch: it is read once instead of in every file.
+# The header is only valid for targets with the same warning flags and level of optimisation.
+function(harness_torch_header name)
+  add_library(${name} STATIC ${CMAKE_BINARY_DIR}/pch.cpp)
+  # The wheel's folder holds headers of another fmt than the system's, without its library.
+  target_link_libraries(${name} PUBLIC harness_libtorch fmt::fmt-header-only PRIVATE harness_warnings)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_options(${name} PUBLIC -fpch-preprocess)
+  target_precompile_headers(${name} PRIVATE ${CMAKE_SOURCE_DIR}/models/nn/torch.h <nlohmann/json.hpp> ${ARGN})
+  harness_compiles_fast(${name})
+endfunction()
+harness_torch_header(harness_torch_pch)
+if(HARNESS_TESTS)
+  harness_torch_header(harness_torch_tests_pch <gtest/gtest.h> <gmock/gmock.h>)
+  target_link_libraries(harness_torch_tests_pch PRIVATE GTest::gtest GTest::gmock)
+  harness_compiles_as_tests_do(harness_torch_tests_pch)
+endif()
 
-# harness_use_torch(target): links LibTorch and reuses the precompiled header, at its level of optimisation: the tensors' arithmetic is in
-# the library, and GCC 12 cannot read the header at another level than it was made with.
+# harness_use_torch(target [harness_torch_tests_pch]): links LibTorch and reuses the precompiled header, at its level of optimisation: the
+# tensors' arithmetic is in the library, and GCC 12 cannot read the header at another level than it was made with.
 function(harness_use_torch target)
+  set(header harness_torch_pch)
+  if(ARGN)
+    set(header ${ARGN})
+  endif()
   harness_compiles_fast(${target})
-  target_link_libraries(${target} PUBLIC harness_torch_pch)
-  target_precompile_headers(${target} REUSE_FROM harness_torch_pch)
+  if(header STREQUAL "harness_torch_tests_pch")
+    harness_compiles_as_tests_do(${target})
+  endif()
+  target_link_libraries(${target} PUBLIC ${header})
+  target_precompile_headers(${target} REUSE_FROM ${header})
 endfunction()
 
 # harness_without_torch(FILES): those of such a target that include nothing of LibTorch and are quicker without its header.
 function(harness_without_torch)
-  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -33,6 +33,15 @@ function(harness_hot)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
+# harness_plug_ins(target): every file of the target registers what it holds under the name kRegistered, which a unity build makes another
+# one in each. harness_alone(FILES): those that have further names in common, or are replaced in a test: compiled one by one.
+function(harness_plug_ins target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_UNIQUE_ID kRegistered)
+endfunction()
+function(harness_alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # harness_tests(core harness_core ...): one test program from tests/core/*_test.cpp, every suite a test of CTest.
 function(harness_tests folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cpp)
@@ -48,7 +57,11 @@ function(harness_tests folder)
   set(without_torch ${ARGN})
   list(REMOVE_ITEM without_torch ${with_torch})
   if(NOT "${without_torch}" STREQUAL "${ARGN}")
-    harness_use_torch(${folder}_test_objects)
+    set(header harness_torch_tests_pch)
+    if(folder STREQUAL "gpu_twin")  # its kernels are loops of its own
+      set(header harness_torch_pch)
+    endif()
+    harness_use_torch(${folder}_test_objects ${header})
   else()
     harness_shares_header(${folder}_test_objects harness_tests_pch)
   endif()

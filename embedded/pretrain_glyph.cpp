@@ -7,7 +7,7 @@ namespace harness {
 namespace {
 
 constexpr int kStepsB = 1648, kStepsC = 382;
-constexpr double kFadedShare = 0.6;  // of stage C's data
+constexpr double kStageCFaded = 0.6;  // of stage C's data
 
 Sd3Config transformer_config() {
   Sd3Config c;
@@ -38,13 +38,13 @@ void pretrain_glyph(const PretrainOptions& options) {
   };
   stages.train_autoencoder();
   train({"B", 2, kStepsB, 4, 16, 200, 1e-3, false, 0.01, true}, {});
-  train({"C", 3, kStepsC, 4, 16, 50, 6e-4, false, 0.01, true}, {kFadedShare, 0.1, 0.5});
+  train({"C", 3, kStepsC, 4, 16, 50, 6e-4, false, 0.01, true}, {kStageCFaded, 0.1, 0.5});
   stages.train_decoder();
   save_sd3_transformer(options.out / "transformer", transformer, torch::kFloat16);
   stages.save(
       "glyph", {{"_class_name", "GlyphPipeline"}, {"transformer", {"diffusers", "SD3Transformer2DModel"}}},
       {{"steps", {{"A", FlowStages::kStepsA}, {"B", kStepsB}, {"C", kStepsC}, {"D", FlowStages::kStepsD}}},
-       {"faded_share", kFadedShare}});
+       {"faded_share", kStageCFaded}});
 }
 
 }  // namespace harness

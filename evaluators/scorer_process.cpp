@@ -28,7 +28,7 @@ ScorerProcess::ScorerProcess(const ScorerPoolSettings& options, int stop_fd)
                                  .environment = options.environment,
                                  .in = kPipe,
                                  .out = kPipe,
-                                 .err = options.confined ? kPipe : kOurs,
+                                 .err = options.confined ? kPipe : kInherited,
                                  .own_group = true,
                                  .confined = options.confined,
                                  .hint = "check the scorer's path and that it may be executed"}),

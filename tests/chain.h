@@ -26,7 +26,7 @@
 namespace harness {
 
 inline const std::filesystem::path kTree = HARNESS_SOURCE_DIR;
-inline const std::string kHarness = std::string(HARNESS_BINARY_DIR) + "/harness";
+inline const std::string kProgram = std::string(HARNESS_BINARY_DIR) + "/harness";
 
 /// That two answers of thousands of rows are equal; where they are not, the first lines that differ.
 inline void expect_equal_rows(const std::string& a, const std::string& b) {
@@ -57,7 +57,7 @@ class Chain : public testing::Test {
   }
 
   std::string reproduce(const std::string& out, const std::string& more = {}) const {
-    return fmt::format("{} reproduce --table {} --scale smoke --out {} {}", kHarness,
+    return fmt::format("{} reproduce --table {} --scale smoke --out {} {}", kProgram,
                        (root_ / "chain.json").string(), (root_ / out).string(), more);
   }
 
@@ -74,7 +74,7 @@ class Chain : public testing::Test {
   }
 
   std::string query(const std::string& out, const std::string& sql, const std::string& format = "csv") const {
-    const auto answer = shell(fmt::format("{} query \"{}\" --db {} --format {} 2>&1", kHarness, sql,
+    const auto answer = shell(fmt::format("{} query \"{}\" --db {} --format {} 2>&1", kProgram, sql,
                                           (root_ / out / "results.sqlite").string(), format));
     EXPECT_EQ(answer.status, 0) << answer.out;
     return answer.out;
@@ -108,7 +108,7 @@ class Chain : public testing::Test {
   /// What a command that works from the database alone prints; it must succeed.
   std::string on(const std::string& command, const std::string& out) const {
     const auto done = shell(
-        fmt::format("{} {} --db {} 2>&1", kHarness, command, (root_ / out / "results.sqlite").string()));
+        fmt::format("{} {} --db {} 2>&1", kProgram, command, (root_ / out / "results.sqlite").string()));
     EXPECT_EQ(done.status, 0) << done.out;
     return done.out;
   }
@@ -122,7 +122,7 @@ class Chain : public testing::Test {
     return done.out;
   }
   static std::string output_of(const std::string& command, int status = 0) {
-    return ended(kHarness + " " + command, status);
+    return ended(kProgram + " " + command, status);
   }
 
   /// Each image is stored with the `metric` that `value_of` finds in it; mean rewards are between 0 and 1.

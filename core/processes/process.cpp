@@ -107,12 +107,12 @@ struct SpawnPlan {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
 
-  /// files: what the child has as its descriptors from 0 on; kOurs: what we have there.
+  /// files: what the child has as its descriptors from 0 on; kInherited: what we have there.
   SpawnPlan(std::span<const int> files, const ProcessOptions& options) {
     ::posix_spawn_file_actions_init(&actions);
     int next = 0;
     for (const int file : files) {
-      if (file != kOurs) ::posix_spawn_file_actions_adddup2(&actions, file, next);
+      if (file != kInherited) ::posix_spawn_file_actions_adddup2(&actions, file, next);
       ++next;
     }
     // Whatever else is open here, above all a locked event log, must not live on in a child.

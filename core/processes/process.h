@@ -23,12 +23,12 @@ struct ExitStatus {
 };
 
 /// In the place of a descriptor: our own stream, or a pipe whose other end we keep.
-inline constexpr int kOurs = -1, kPipe = -2;
+inline constexpr int kInherited = -1, kPipe = -2;
 
 struct ProcessOptions {
-  std::filesystem::path folder = {};                    ///< it works in; empty: ours
-  std::map<std::string, std::string> environment = {};  ///< laid over ours
-  int in = kOurs, out = kOurs, err = kOurs;             ///< a descriptor, kOurs or kPipe
+  std::filesystem::path folder = {};                        ///< it works in; empty: ours
+  std::map<std::string, std::string> environment = {};      ///< laid over ours
+  int in = kInherited, out = kInherited, err = kInherited;  ///< a descriptor, kInherited or kPipe
   bool own_group = false;  ///< a process group of its own: a Ctrl-C at the terminal does not reach it
   /// For programs of other authors: it runs under a harness-keeper (keeper/main.cpp), so that
   /// when it ends, or we do, so does every process that it started.

@@ -28,7 +28,7 @@ namespace {
 constexpr const char* kScratch = ".importing-";
 
 /// What a record says, whenever it was said and whatever number its selection has.
-std::string words_of(Json record) {
+std::string sum_of_words(Json record) {
   record.erase("at");
   record.erase("time");
   const auto type = type_of(record);
@@ -68,7 +68,7 @@ class TakingIn {
   TakingIn(Store& store, const Workspace& workspace, const Incoming& incoming)
       : store_(store), workspace_(workspace), incoming_(incoming), last_number_(last_number()) {
     for (const auto& entry : history_of(read_journal(workspace.journal()).records).entries)
-      said_.insert(words_of(entry.record));
+      said_.insert(sum_of_words(entry.record));
   }
 
   Taken carry_out() {
@@ -118,7 +118,7 @@ class TakingIn {
       return;
     }
     localise(record);
-    if (said_.contains(words_of(record))) return;
+    if (said_.contains(sum_of_words(record))) return;
     if (record.contains("run")) touched_.insert(record.at("run").get<std::string>());
     records_.push_back(std::move(record));
   }

@@ -129,7 +129,7 @@ class Batch {
   /// Runs one of its commands to its end; what a terminal signals to us does not reach it. Throws Error
   /// (status 2) where it is not on PATH. `in`: its standard input, as of ProcessOptions; `without`: variables
   /// of the environment.
-  Finished run(const std::vector<std::string>& command, int in = kOurs,
+  Finished run(const std::vector<std::string>& command, int in = kInherited,
                const std::vector<std::string>& without = {}) const;
   void cancel(const std::string& id) const { run({names.cancel, id}); }
   /// The words that `run` starts, for a process of one's own.

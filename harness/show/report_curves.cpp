@@ -198,11 +198,11 @@ std::vector<LawStep> law_steps(Store& store, const Experiment& experiment, const
 
 constexpr std::size_t kPredicted = 0, kMeasured = 1;
 
-using Number = std::function<std::optional<double>(const LawStep&)>;
+using NumberOfStep = std::function<std::optional<double>(const LawStep&)>;
 
 /// With bars of two errors; a step without a value has no place.
 ChartSeries law_series(const char* label, std::size_t color, const std::vector<LawStep>& steps,
-                       const Number& value, const Number& error = {}) {
+                       const NumberOfStep& value, const NumberOfStep& error = {}) {
   ChartSeries series{
       .label = label, .color = color, .look = color == kPredicted ? ChartLook::kLine : ChartLook::kMarks};
   for (const auto& step : steps) {

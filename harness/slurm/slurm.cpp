@@ -247,7 +247,7 @@ exit $status
     std::string why;
     // Once more where a limit was reached: those that filled it may have ended by now.
     for (int attempt = 0; attempt < 2; ++attempt) {
-      const auto sent = run(command, kOurs, overruling);
+      const auto sent = run(command, kInherited, overruling);
       if (sent.status.ok()) return {.job = number_of_job(sent.out, script)};
       why = error_text(sent.err);
       if (sent.status.signal != 0)

@@ -11,9 +11,6 @@ namespace {
 
 using torch::Tensor;
 
-constexpr std::int64_t kLevels = 3;
-constexpr double kEps = 1e-5;
-
 /// softmax(q k^T / sqrt(d)) v; `allowed` [B,1,Q,S] bool or undefined.
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, std::int64_t heads, const Tensor& allowed) {
   const auto split = [heads](const Tensor& x) { return x.unflatten(-1, {heads, -1}).transpose(1, 2); };
@@ -68,12 +65,12 @@ class DecoderLayer : public torch::nn::Module {
   explicit DecoderLayer(const Mask2FormerConfig& config) {
     const auto c = config.hidden_dim, heads = config.num_attention_heads;
     cross_ = register_module("cross_attn", std::make_shared<CrossAttention>(c, heads));
-    cross_norm_ = register_module("cross_attn_layer_norm", LayerNorm(c, kEps));
+    cross_norm_ = register_module("cross_attn_layer_norm", LayerNorm(c, kDecoderEps));
     self_ = register_module("self_attn", std::make_shared<SelfAttention>(c, heads));
-    self_norm_ = register_module("self_attn_layer_norm", LayerNorm(c, kEps));
+    self_norm_ = register_module("self_attn_layer_norm", LayerNorm(c, kDecoderEps));
     up_ = register_module("fc1", Dense(c, config.dim_feedforward));
     down_ = register_module("fc2", Dense(config.dim_feedforward, c));
-    norm_ = register_module("final_layer_norm", LayerNorm(c, kEps));
+    norm_ = register_module("final_layer_norm", LayerNorm(c, kDecoderEps));
   }
 
   /// x, positions [B,Q,C]; features, places [B,S,C]; allowed [B,1,Q,S].
@@ -107,16 +104,16 @@ class MaskedDecoder : public torch::nn::Module {
     const auto c = config.hidden_dim;
     positions_ = register_module("queries_embedder", Embedding(config.num_queries, c));
     features_ = register_module("queries_features", Embedding(config.num_queries, c));
-    level_embed_ = register_module("level_embed", Embedding(kLevels, c));
+    level_embed_ = register_module("level_embed", Embedding(kDecoderLevels, c));
     if (config.feature_size != c) {
-      for (std::int64_t i = 0; i < kLevels; ++i)
+      for (std::int64_t i = 0; i < kDecoderLevels; ++i)
         inputs_.push_back(
             register_path(*this, fmt::format("input_projections.{}", i), Conv(config.feature_size, c, 1)));
     }
     for (std::int64_t i = 0; i + 1 < config.decoder_layers; ++i)
       layers_.push_back(
           register_path(*this, fmt::format("decoder.layers.{}", i), std::make_shared<DecoderLayer>(config)));
-    norm_ = register_path(*this, "decoder.layernorm", LayerNorm(c, kEps));
+    norm_ = register_path(*this, "decoder.layernorm", LayerNorm(c, kDecoderEps));
     const auto out = config.mask_feature_size;
     for (const auto& [i, width] : {std::pair(0, c), std::pair(1, c), std::pair(2, out)})
       mask_embedder_.push_back(

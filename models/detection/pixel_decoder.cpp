@@ -13,8 +13,7 @@ namespace {
 
 using torch::Tensor;
 
-constexpr std::int64_t kLevels = 3, kPoints = 4, kGroups = 32;
-constexpr double kEps = 1e-5;
+constexpr std::int64_t kPoints = 4, kGroups = 32;
 
 /// Rows and columns of a level.
 struct Grid {
@@ -52,14 +51,14 @@ Tensor looked_up(const Tensor& values, const Tensor& reference, const Tensor& of
   const auto* by = offsets.const_data_ptr<float>();
   const auto* weigh = weights.const_data_ptr<float>();
   auto* to = out.mutable_data_ptr<float>();
-  const auto c = values.size(2), looks = heads * kLevels * kPoints;
+  const auto c = values.size(2), looks = heads * kDecoderLevels * kPoints;
   constexpr std::int64_t kGrain = 256;
   for (std::int64_t image = 0; image < b; ++image) {
     at::parallel_for(0, s, kGrain, [&](std::int64_t begin, std::int64_t end) {
       const auto row = image * s + begin;
       kernels::deformable_attention(in + image * s * c, at + 2 * begin, by + 2 * row * looks,
-                                    weigh + row * looks, to + row * c, pyramid.data(), kLevels, kPoints,
-                                    end - begin, heads, c / heads);
+                                    weigh + row * looks, to + row * c, pyramid.data(), kDecoderLevels,
+                                    kPoints, end - begin, heads, c / heads);
     });
   }
   return out;
@@ -73,7 +72,7 @@ Tensor sampled(const Tensor& values, const Tensor& reference, const Tensor& offs
   const auto here = 2 * reference.view({1, s, 1, 1, 2}) - 1;
   Tensor sum;
   std::int64_t first = 0;
-  for (std::int64_t level = 0; level < kLevels; ++level) {
+  for (std::int64_t level = 0; level < kDecoderLevels; ++level) {
     const auto& grid = grids[static_cast<std::size_t>(level)];
     const auto step = 2 / torch::tensor({static_cast<float>(grid.columns), static_cast<float>(grid.rows)},
                                         values.options());
@@ -94,7 +93,7 @@ Tensor sampled(const Tensor& values, const Tensor& reference, const Tensor& offs
 class DeformableAttention : public torch::nn::Module {
  public:
   DeformableAttention(std::int64_t channels, std::int64_t heads) : heads_(heads) {
-    const auto looks = heads * kLevels * kPoints;
+    const auto looks = heads * kDecoderLevels * kPoints;
     offsets_ = register_module("sampling_offsets", Dense(channels, 2 * looks));
     weights_ = register_module("attention_weights", Dense(channels, looks));
     value_ = register_module("value_proj", Dense(channels, channels));
@@ -106,11 +105,11 @@ class DeformableAttention : public torch::nn::Module {
                  const std::vector<Grid>& grids) {
     const auto b = x.size(0), s = x.size(1);
     const auto query = x + positions;
-    const auto offsets = offsets_(query).view({b, s, heads_, kLevels, kPoints, 2});
+    const auto offsets = offsets_(query).view({b, s, heads_, kDecoderLevels, kPoints, 2});
     const auto weights = weights_(query)
-                             .view({b, s, heads_, kLevels * kPoints})
+                             .view({b, s, heads_, kDecoderLevels * kPoints})
                              .softmax(-1)
-                             .view({b, s, heads_, kLevels, kPoints});
+                             .view({b, s, heads_, kDecoderLevels, kPoints});
     const auto values = value_(x);
     const bool takes_own_kernel = values.is_cpu() && values.scalar_type() == torch::kFloat32;
     return out_(takes_own_kernel ? looked_up(values, reference, offsets, weights, grids)
@@ -122,7 +121,7 @@ class DeformableAttention : public torch::nn::Module {
   Dense offsets_{nullptr}, weights_{nullptr}, value_{nullptr}, out_{nullptr};
 };
 
-Tensor resized(const Tensor& x, std::int64_t rows, std::int64_t columns) {
+Tensor upsampled(const Tensor& x, std::int64_t rows, std::int64_t columns) {
   return torch::upsample_bilinear2d(x, {rows, columns}, /*align_corners=*/false);
 }
 
@@ -139,10 +138,10 @@ class DeformableLayer : public torch::nn::Module {
     const auto c = config.feature_size;
     attention_ =
         register_module("self_attn", std::make_shared<DeformableAttention>(c, config.num_attention_heads));
-    attention_norm_ = register_module("self_attn_layer_norm", LayerNorm(c, kEps));
+    attention_norm_ = register_module("self_attn_layer_norm", LayerNorm(c, kDecoderEps));
     up_ = register_module("fc1", Dense(c, config.encoder_feedforward_dim));
     down_ = register_module("fc2", Dense(config.encoder_feedforward_dim, c));
-    norm_ = register_module("final_layer_norm", LayerNorm(c, kEps));
+    norm_ = register_module("final_layer_norm", LayerNorm(c, kDecoderEps));
   }
 
   Tensor forward(const Tensor& x, const Tensor& positions, const Tensor& reference,
@@ -162,7 +161,7 @@ class ConvNorm : public torch::nn::Module {
  public:
   ConvNorm(std::int64_t in, std::int64_t out, std::int64_t size, bool with_bias) {
     conv_ = register_module("0", Conv(in, out, size, 1, size / 2, with_bias));
-    norm_ = register_module("1", GroupNorm(kGroups, out, kEps));
+    norm_ = register_module("1", GroupNorm(kGroups, out, kDecoderEps));
   }
 
   Tensor forward(const Tensor& x) { return norm_(conv_(x)); }
@@ -193,12 +192,12 @@ Tensor sine_positions(std::int64_t channels, std::int64_t rows, std::int64_t col
 
 PixelDecoderImpl::PixelDecoderImpl(const Mask2FormerConfig& config) : channels_(config.feature_size) {
   const auto& backbone = config.backbone;
-  for (std::int64_t level = 0; level < kLevels; ++level) {
-    const auto in = backbone.channels(static_cast<std::size_t>(kLevels - level));
+  for (std::int64_t level = 0; level < kDecoderLevels; ++level) {
+    const auto in = backbone.channels(static_cast<std::size_t>(kDecoderLevels - level));
     inputs_.push_back(register_path(*this, fmt::format("input_projections.{}", level),
                                     std::make_shared<ConvNorm>(in, channels_, 1, true)));
   }
-  level_embed_ = register_parameter("level_embed", new_parameter({kLevels, channels_}));
+  level_embed_ = register_parameter("level_embed", new_parameter({kDecoderLevels, channels_}));
   for (std::int64_t i = 0; i < config.encoder_layers; ++i) {
     layers_.push_back(
         register_path(*this, fmt::format("encoder.layers.{}", i), std::make_shared<DeformableLayer>(config)));
@@ -232,7 +231,7 @@ PixelFeatures PixelDecoderImpl::forward(const std::vector<Tensor>& stages) {
     features.levels.push_back(part.transpose(1, 2).reshape({x.size(0), channels_, grid.rows, grid.columns}));
   }
   const auto finest = lateral_->forward(stages[0]);
-  const auto up = resized(features.levels.back(), finest.size(2), finest.size(3));
+  const auto up = upsampled(features.levels.back(), finest.size(2), finest.size(3));
   features.mask_features = mask_projection_(torch::relu(output_->forward(finest + up)));
   return features;
 }

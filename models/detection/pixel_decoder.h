@@ -9,6 +9,10 @@
 
 namespace harness {
 
+/// What the checkpoints of Mask2Former have in common.
+inline constexpr std::int64_t kDecoderLevels = 3;
+inline constexpr double kDecoderEps = 1e-5;
+
 class DeformableLayer;  // models/detection/pixel_decoder.cpp
 class ConvNorm;
 

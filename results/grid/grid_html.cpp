@@ -9,11 +9,11 @@ namespace {
 /// Of an image that is shown larger than it is, as pixels.
 constexpr int kSmallSide = 200;
 
-constexpr TranscriptMarks kMarks{.escaped = html_text,
-                                 .whole = "<span>{}</span>",
-                                 .wrong = "<span class=\"wrong\">{}</span>",
-                                 .missing = "<span class=\"missing\" title=\"missing: {}\">\u2038</span>",
-                                 .failed = "<span class=\"none\">{}</span>"};
+constexpr TranscriptMarks kHtmlMarks{.escaped = html_text,
+                                     .whole = "<span>{}</span>",
+                                     .wrong = "<span class=\"wrong\">{}</span>",
+                                     .missing = "<span class=\"missing\" title=\"missing: {}\">\u2038</span>",
+                                     .failed = "<span class=\"none\">{}</span>"};
 
 std::string name_html(const GridColumn& column) {
   return fmt::format("{}<small>{}</small>", html_text(column.title), html_text(column.subtitle));
@@ -28,7 +28,7 @@ std::string cell_html(const Grid& grid, const GridRow& row, std::size_t column,
       "<div class=\"read\">{}<span>{}</span></div></td>",
       name_html(grid.columns[column]), picture.uri, picture.width, picture.height,
       picture.width < kSmallSide ? " class=\"small\"" : "", html_text(row.target),
-      text_beneath(cell, row, kMarks),
+      text_beneath(cell, row, kHtmlMarks),
       cell.score ? fmt::format("{:.{}f}", *cell.score, grid.score_decimals) : "\u2014");
 }
 

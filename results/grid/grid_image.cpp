@@ -87,7 +87,7 @@ Placement place(const GridLook& look, const Image& image) {
   return {image.width * zoom, look.whole_factors ? std::round(height) : height};
 }
 
-constexpr TranscriptMarks kMarks{
+constexpr TranscriptMarks kImageMarks{
     .escaped = markup_text,
     .whole = "{}",
     .wrong = "<span foreground=\"#b3261e\" background=\"#fbdcd8\">{}</span>",
@@ -148,7 +148,8 @@ double draw_cell(GridCanvas& canvas, const GridLook& look, const Grid& grid, con
   const double room = score_width(look, grid);
   auto text_style = look.style(row.is_judged ? look.judgement : look.transcript);
   text_style.max_lines = row.is_judged ? 3 : 1;
-  const double used = canvas.text(text_beneath(cell, row, kMarks), x, below, look.cell - room, text_style);
+  const double used =
+      canvas.text(text_beneath(cell, row, kImageMarks), x, below, look.cell - room, text_style);
   const auto score = cell.score ? fmt::format("{:.{}f}", *cell.score, grid.score_decimals) : "\u2014";
   auto score_style = look.style(look.of_score);
   score_style.align = PANGO_ALIGN_RIGHT;

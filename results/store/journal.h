@@ -115,6 +115,8 @@ Json journal_forget(const std::string& run_id);
 template <class Record>
 Record from_journal(const Json& record);
 template <>
+CheckpointRecord from_journal(const Json& record);
+template <>
 PromptSet from_journal(const Json& record);
 template <>
 std::vector<ComparisonRecord> from_journal(const Json& record);

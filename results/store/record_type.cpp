@@ -7,14 +7,12 @@
 
 namespace harness {
 
-static constexpr const char* kWhere = "journal";
-
 const RecordKind& record_kind(const Json& record) {
-  Fields fields(record, kWhere);
+  Fields fields(record, "journal");
   const auto name = fields.required<std::string>("type");
   const auto* found = std::ranges::find(kRecordTypes, name, &RecordKind::name);
   if (found == kRecordTypes.end())
-    throw Error("unknown record " + in_quotes(name), kWhere,
+    throw Error("unknown record " + in_quotes(name), "journal",
                 "it was not written by harness, or by a newer version of it");
   return *found;
 }

@@ -114,7 +114,7 @@ TEST_F(InAnAllocation, AWorkerStartedByHandWithSrunIsOneOfTwoRanks) {
   fs::copy(folder / "job.json", by_hand / "job.json");
   const auto ran =
       shell(fmt::format("HARNESS_DETACHED=1 srun --quiet --ntasks=2 {}-worker run {} 2>&1 </dev/null",
-                        kHarness, by_hand.string()));
+                        kProgram, by_hand.string()));
   EXPECT_EQ(ran.status, 0) << ran.out;
   for (const char* step : {"2", "4"}) {
     EXPECT_EQ(read_file(by_hand / "checkpoints" / step / "manifest.json"),
@@ -138,7 +138,7 @@ TEST_F(Srun, ThatWaitsForRoomWhenItsAllocationEndsWasInterrupted) {
 
 TEST_F(Srun, IsRefusedOutsideAnAllocation) {
   const auto refused =
-      shell("env -u SLURM_JOB_ID " + kHarness + " reproduce --table sd35-ocr --executor srun --dry-run 2>&1");
+      shell("env -u SLURM_JOB_ID " + kProgram + " reproduce --table sd35-ocr --executor srun --dry-run 2>&1");
   EXPECT_EQ(refused.status, 2);
   EXPECT_PROBLEM(refused.out, "--executor srun: this is not inside an allocation of Slurm");
 }

@@ -77,7 +77,7 @@ TEST_F(ByBatchJobs, ADetachedTableIsFinishedWithNobodyThereThoughAJobHadToSave) 
   ASSERT_EQ(left.status, 0) << left.out;
   EXPECT_PROBLEM(left.out, "goes on with the table when one of them has ended");
   const auto folder = training("detached", "lambda-controlled");
-  const auto shown = shell(fmt::format("{} status --out {}/detached", kHarness, root_.string())).out;
+  const auto shown = shell(fmt::format("{} status --out {}/detached", kProgram, root_.string())).out;
   EXPECT_PROBLEM(shown, "with Slurm");
   ASSERT_TRUE(wait_until([&] { return has_begun(folder); }));
   shell("scancel --signal=TERM " + job_of(folder));
@@ -120,7 +120,7 @@ TEST_F(ByBatchJobs, AnInterruptedCommandAndRunsCancelLeaveNothingInTheQueue) {
   // A command that goes on may work while the next one waits for its turn.
   const auto name = read_json(root_ / "stopped/submission.json").at("name").get<std::string>();
   EXPECT_EQ(shell(fmt::format("sbatch --job-name={} --output=/dev/null --wrap 'sleep 300'", name)).status, 0);
-  const auto cancelled = shell(fmt::format("{} runs cancel --out {}/stopped 2>&1", kHarness, root_.string()));
+  const auto cancelled = shell(fmt::format("{} runs cancel --out {}/stopped 2>&1", kProgram, root_.string()));
   EXPECT_EQ(cancelled.status, 0) << cancelled.out;
   EXPECT_PROBLEM(cancelled.out, "taken out of the queue");
   EXPECT_TRUE(wait_until([&] { return queue().empty(); })) << queue();
@@ -155,7 +155,7 @@ TEST_F(ByBatchJobs, RunsCancelEndsTheCommandThatWorksThereToo) {
     };
     ASSERT_TRUE(wait_until(begun, 120));
     const auto cancelled =
-        shell(fmt::format("{} runs cancel --out {} 2>&1", kHarness, (root_ / out).string()));
+        shell(fmt::format("{} runs cancel --out {} 2>&1", kProgram, (root_ / out).string()));
     EXPECT_EQ(cancelled.status, 0) << cancelled.out;
     EXPECT_PROBLEM(cancelled.out, "the command that works here (pid ");
     ASSERT_TRUE(harness.ends_within(std::chrono::minutes(1)));
@@ -169,7 +169,7 @@ TEST_F(ByBatchJobs, RanksAutoTakesTheGpusOfANodeForFluxAndOneForOthers) {
     return shell(
         fmt::format("{} reproduce --scale smoke --executor slurm --device cuda --ranks auto --dry-run "
                     "--out {}/none {} 2>&1",
-                    kHarness, root_.string(), more));
+                    kProgram, root_.string(), more));
   };
   const auto flux = "--table flux-ocr --backbone flux-dev --weights " +
                     (kTree / "tests/data/parity/flux_pipeline/model").string();
@@ -223,7 +223,7 @@ TEST_F(ByBatchJobs, AWorkspaceThatTheNodesDoNotSeeIsNamed) {
   };
   if (with_it("true").status != 0) GTEST_SKIP() << "this machine gives no file system of one's own";
   EXPECT_PROBLEM(
-      with_it(fmt::format("{} doctor --executor slurm --out {}/a", kHarness, here_alone.string())).out,
+      with_it(fmt::format("{} doctor --executor slurm --out {}/a", kProgram, here_alone.string())).out,
       "nothing that it wrote in the workspace is here");
   const auto table = with_it(by_slurm("unseen/a"));
   EXPECT_EQ(table.status, 1) << table.out;
@@ -232,20 +232,20 @@ TEST_F(ByBatchJobs, AWorkspaceThatTheNodesDoNotSeeIsNamed) {
 
 TEST_F(ByBatchJobs, DoctorProvesTheNodesByAJob) {
   const auto proved =
-      shell(fmt::format("{} doctor --executor slurm --out {}/none 2>&1", kHarness, root_.string()));
+      shell(fmt::format("{} doctor --executor slurm --out {}/none 2>&1", kProgram, root_.string()));
   EXPECT_PROBLEM(proved.out, "found program, LibTorch and workspace");
   const auto refused = shell(fmt::format(
-      "{} doctor --executor slurm --slurm --partition=nowhere --out {} 2>&1", kHarness, root_.string()));
+      "{} doctor --executor slurm --slurm --partition=nowhere --out {} 2>&1", kProgram, root_.string()));
   EXPECT_EQ(refused.status, 1);
   EXPECT_PROBLEM(refused.out, "invalid partition specified: nowhere");
 }
 
 TEST(Slurm, IsRefusedWithoutItsCommands) {
   const auto refused =
-      shell("PATH=/usr/bin/none " + kHarness + " reproduce --table sd35-ocr --executor slurm --dry-run 2>&1");
+      shell("PATH=/usr/bin/none " + kProgram + " reproduce --table sd35-ocr --executor slurm --dry-run 2>&1");
   EXPECT_EQ(refused.status, 2);
   EXPECT_PROBLEM(refused.out, "the command sbatch cannot be started");
-  const auto alone = shell(kHarness + " reproduce --table sd35-ocr --detach --dry-run 2>&1");
+  const auto alone = shell(kProgram + " reproduce --table sd35-ocr --detach --dry-run 2>&1");
   EXPECT_EQ(alone.status, 2);
   EXPECT_PROBLEM(alone.out, "add --executor slurm");
 }

@@ -64,17 +64,17 @@ void expect_within_a_tenth(std::int64_t estimate, std::int64_t counted) {
   EXPECT_LT(ratio, 1.1) << estimate << " bytes, counted " << counted;
 }
 
-constexpr std::int64_t kImages = 2, kSide = 32, kTextTokens = 61;
+constexpr std::int64_t kTwinImages = 2, kTwinSide = 32, kTwinTextTokens = 61;
 
 Tensor normal(at::IntArrayRef shape) {
   return torch::randn(shape).to(torch::kBFloat16);
 }
 
 StreamSize stream_of(const auto& config) {
-  return {.tokens = kSide / 2 * kSide / 2 + kTextTokens,
+  return {.tokens = kTwinSide / 2 * kTwinSide / 2 + kTwinTextTokens,
           .width = config.width(),
           .heads = config.num_attention_heads,
-          .text_tokens = kTextTokens,
+          .text_tokens = kTwinTextTokens,
           .dtype = torch::kBFloat16,
           .is_fused = true};
 }
@@ -84,7 +84,7 @@ template <class Network>
 struct Trained {
   Network network;
   LoraAdapter adapter;
-  Tensor text = normal({kImages, kTextTokens, 64}), pooled = normal({kImages, 64});
+  Tensor text = normal({kTwinImages, kTwinTextTokens, 64}), pooled = normal({kTwinImages, 64});
 
   explicit Trained(Network of) : network(in_bfloat16(of)), adapter(*network, {}, "test") {
     adapter.initialise(1);
@@ -101,8 +101,8 @@ struct Trained {
     for (const bool recompute : {false, true}) {
       network->set_recompute(recompute);
       SCOPED_TRACE(recompute ? "recomputed" : "kept");
-      expect_within_a_tenth(training_kept(network->config(), stream, kImages, recompute) +
-                                kImages * adapter_inputs(adapter, stream, false, recompute),
+      expect_within_a_tenth(training_kept(network->config(), stream, kTwinImages, recompute) +
+                                kTwinImages * adapter_inputs(adapter, stream, false, recompute),
                             peak_of_training(adapter, forward));
     }
   }
@@ -110,26 +110,27 @@ struct Trained {
 
 TEST(GpuMemory, OfStableDiffusion3IsWithinATenthOfTheEstimate) {
   torch::manual_seed(1);
-  const auto c = small_sd3(4, 4, kSide);
+  const auto c = small_sd3(4, 4, kTwinSide);
   Trained of{Sd3Transformer(c)};
-  const auto x = normal({kImages, c.in_channels, kSide, kSide});
+  const auto x = normal({kTwinImages, c.in_channels, kTwinSide, kTwinSide});
   const auto forward = [&] {
-    return of.network->forward(x, of.text, of.pooled, torch::full({kImages}, 500.0F));
+    return of.network->forward(x, of.text, of.pooled, torch::full({kTwinImages}, 500.0F));
   };
   forward();  // weights are put together then
   const auto counted = bytes_kept(forward);
   const auto stream = stream_of(c);
   const auto blocks = 2 * kept_by_joint_block(stream, true) + 2 * kept_by_joint_block(stream, false);
-  expect_within_a_tenth(kImages * (blocks + adapter_inputs(of.adapter, stream, false, false)), counted);
+  expect_within_a_tenth(kTwinImages * (blocks + adapter_inputs(of.adapter, stream, false, false)), counted);
 }
 
 TEST(GpuMemory, OfATrainingStepIsAtItsPeakWithinATenthOfTheEstimateRecomputedAndKept) {
   torch::manual_seed(1);
-  const auto c = small_sd3(8, 4, kSide);
+  const auto c = small_sd3(8, 4, kTwinSide);
   Trained of{Sd3Transformer(c)};
-  const auto x = normal({kImages, c.in_channels, kSide, kSide});
-  of.expect_peaks([&] { return of.network->forward(x, of.text, of.pooled, torch::full({kImages}, 500.0F)); },
-                  sd3_training_kept);
+  const auto x = normal({kTwinImages, c.in_channels, kTwinSide, kTwinSide});
+  of.expect_peaks(
+      [&] { return of.network->forward(x, of.text, of.pooled, torch::full({kTwinImages}, 500.0F)); },
+      sd3_training_kept);
 }
 
 TEST(GpuMemory, OfFluxIsAtItsPeakWithinATenthOfTheEstimateRecomputedAndKept) {
@@ -143,7 +144,8 @@ TEST(GpuMemory, OfFluxIsAtItsPeakWithinATenthOfTheEstimateRecomputedAndKept) {
   c.joint_attention_dim = c.pooled_projection_dim = 64;
   c.axes_dims_rope = {16, 24, 24};
   Trained of{FluxTransformer(c)};
-  const auto x = torch::randn({kImages, 4, kSide, kSide}), sigma = torch::full({kImages}, 0.5F);
+  const auto x = torch::randn({kTwinImages, 4, kTwinSide, kTwinSide}),
+             sigma = torch::full({kTwinImages}, 0.5F);
   of.expect_peaks([&] { return of.network->velocity(x, of.text, of.pooled, sigma, {}); }, flux_training_kept);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using torch::Tensor;
 
-constexpr auto kCase = "mask2former_swin";
+constexpr auto kDetectorCase = "mask2former_swin";
 
 Image striped(int width, int height) {
   return painted(width, height, [](int x, int y) {
@@ -127,7 +127,7 @@ TEST(DetectedObjects, OfAFilledUpInputAreThoseOfItsPartWithThePicture) {
 }
 
 TEST(Mask2Former, MissingWeightsAreNamedAndTransformersOwnProcessorIsRefused) {
-  const ModelCopy copy(kCase);
+  const ModelCopy copy(kDetectorCase);
   auto weights = load_tensors(copy.folder() / "model.safetensors");
   weights.erase("class_predictor.bias");
   save_tensors(copy.folder() / "model.safetensors", weights);
@@ -148,7 +148,7 @@ TEST(Mask2Former, MissingWeightsAreNamedAndTransformersOwnProcessorIsRefused) {
 }
 
 TEST(Mask2Former, ConfigurationsSurviveBeingWritten) {
-  const auto folder = case_folder(kCase) / "model";
+  const auto folder = case_folder(kDetectorCase) / "model";
   const auto config = Mask2FormerConfig::from_json(read_json(folder / "config.json"), "config.json");
   const auto again = Mask2FormerConfig::from_json(config.to_json(), "again");
   EXPECT_EQ(again.to_json(), config.to_json());

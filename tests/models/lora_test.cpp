@@ -24,12 +24,12 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using torch::Tensor;
 
-const fs::path kCase = case_folder("lora_sd3");
+const fs::path kLoraCase = case_folder("lora_sd3");
 
 /// Of the case's configuration.
 Sd3Transformer small_transformer() {
   torch::set_num_threads(1);
-  const auto file = kCase / "model/config.json";
+  const auto file = kLoraCase / "model/config.json";
   Sd3Transformer model(Sd3Config::from_json(read_json(file), file.string()));
   initialise_uniform(*model, 5);
   return model;
@@ -307,7 +307,7 @@ TEST(LoraFiles, ReadBackWhatWasWrittenInBothForms) {
 
 TEST(LoraFiles, RefuseEveryFieldThatPlainLoraDoesNotHave) {
   const auto refusal = [](const std::string& changes) {
-    auto document = read_json(kCase / "adapter/adapter_config.json");
+    auto document = read_json(kLoraCase / "adapter/adapter_config.json");
     document.update(Json::parse(changes));
     return message_of([&] { LoraConfig::from_json(document, "c"); });
   };
@@ -347,10 +347,10 @@ TEST(LoraFiles, RefuseEveryFieldThatPlainLoraDoesNotHave) {
 std::string loading_with(const std::function<void(TensorMap&)>& change) {
   const TemporaryFolder scratch;
   const auto& folder = scratch.path();
-  auto tensors = load_tensors(kCase / "adapter/adapter_model.safetensors");
+  auto tensors = load_tensors(kLoraCase / "adapter/adapter_model.safetensors");
   change(tensors);
   save_tensors(folder / "adapter_model.safetensors", tensors);
-  fs::copy_file(kCase / "adapter/adapter_config.json", folder / "adapter_config.json");
+  fs::copy_file(kLoraCase / "adapter/adapter_config.json", folder / "adapter_config.json");
   auto model = small_transformer();
   return message_of([&] { load_lora(folder, *model); });
 }
@@ -571,8 +571,8 @@ struct RanksCase {
                           inputs.at("pooled_projections"), inputs.at("timestep"));
   }
 
-  Sd3Transformer model = load_sd3_transformer(kCase / "model", {});
-  TensorMap inputs = load_tensors(kCase / "inputs.safetensors");
+  Sd3Transformer model = load_sd3_transformer(kLoraCase / "model", {});
+  TensorMap inputs = load_tensors(kLoraCase / "inputs.safetensors");
   TensorMap recorded = load_tensors(kRanks / "outputs.safetensors");
 };
 
@@ -681,7 +681,7 @@ TEST(LoraRanks, OfTheFirstKeyInOrderCount) {
 TEST(LoraFiles, ThatArePickledAreNamed) {
   const TemporaryFolder scratch;
   auto model = small_transformer();
-  fs::copy_file(kCase / "adapter/adapter_config.json", scratch.path() / "adapter_config.json");
+  fs::copy_file(kLoraCase / "adapter/adapter_config.json", scratch.path() / "adapter_config.json");
   const auto pickle = scratch.path() / "adapter_model.bin";
   write_file_atomically(pickle, "");
   for (const auto& place : {scratch.path(), pickle})

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kManyPrompts = 1'000'000'000;
 
-double t_critical(double freedom, double level) {
+double two_sided_t(double freedom, double level) {
   return quantile(complement(boost::math::students_t(freedom), level / 2));
 }
 
@@ -32,8 +32,8 @@ TEST(CriticalValue, WeightsThePromptsAsAnIndependentQuadratureFinds) {
 }
 
 TEST(CriticalValue, IsStudentsTWhereOnePartIsAll) {
-  EXPECT_DOUBLE_EQ(CriticalValue({2, 761}, 0.05)({1, 0}), t_critical(2, 0.05));
-  EXPECT_DOUBLE_EQ(CriticalValue({2, 761}, 0.05)({0, 1}), t_critical(761, 0.05));
+  EXPECT_DOUBLE_EQ(CriticalValue({2, 761}, 0.05)({1, 0}), two_sided_t(2, 0.05));
+  EXPECT_DOUBLE_EQ(CriticalValue({2, 761}, 0.05)({0, 1}), two_sided_t(761, 0.05));
 }
 
 TEST(CriticalValue, RisesWithTheShareOfTheRuns) {
@@ -66,7 +66,7 @@ TEST(FalseDifferencesOfSatterthwaite, AreTooMany) {
     const double w = std::exp(y), runs = share * w, total = runs + 1 - share;
     const double freedom = 2 * total * total / (runs * runs);
     const double density = std::exp(y - w);
-    rate += density * std::erfc(t_critical(std::min(freedom, 1e9), 0.05) * std::sqrt(total / 2));
+    rate += density * std::erfc(two_sided_t(std::min(freedom, 1e9), 0.05) * std::sqrt(total / 2));
     weight += density;
   }
   EXPECT_NEAR(rate / weight, 0.078, 0.001);

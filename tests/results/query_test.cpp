@@ -535,7 +535,7 @@ TEST_F(PairedQueries, ComparisonsAreThoseOfTheExperiment) {
     expect_columns({{std::string("comparisons") + params, "method", {"dual"}}});
 }
 
-constexpr const char* kMixed =
+constexpr const char* kMixedText =
     "SELECT 'a|b' AS name, 1 AS n, 1.0 / 3 AS x, NULL AS gap UNION ALL SELECT 'é \"q\", 50% & _x_', 22, 2.0, "
     "''";
 
@@ -556,18 +556,18 @@ TEST_F(Queries, AreWrittenInEveryFormat) {
       {QueryFormat::kTable, "SELECT 'a' || char(10) || char(27) || '[2J' AS t",
        "t\n------------\na\\n\\u001b[2J\n"},
       // Empty text is told from NULL.
-      {QueryFormat::kCsv, kMixed,
+      {QueryFormat::kCsv, kMixedText,
        "name,n,x,gap\n"
        "a|b,1,0.3333333333333333,\n"
        "\"é \"\"q\"\", 50% & _x_\",22,2,\"\"\n"},
       {QueryFormat::kCsv, "SELECT 1 AS a, 2 AS a", "a,a\n1,2\n"},
-      {QueryFormat::kJson, kMixed,
+      {QueryFormat::kJson, kMixedText,
        "[\n {\"name\":\"a|b\",\"n\":1,\"x\":0.3333333333333333,\"gap\":null},\n"
        " {\"name\":\"é \\\"q\\\", 50% & _x_\",\"n\":22,\"x\":2.0,\"gap\":\"\"}\n]\n"},
       {QueryFormat::kJson, none, "[]\n"},
       {QueryFormat::kJsonl, "SELECT 1 AS a UNION ALL SELECT x'00ff'", "{\"a\":1}\n{\"a\":\"00ff\"}\n"},
       {QueryFormat::kJsonl, none, ""},
-      {QueryFormat::kMarkdown, kMixed,
+      {QueryFormat::kMarkdown, kMixedText,
        "| name               |   n |        x | gap |\n"
        "| ------------------ | --: | -------: | --- |\n"
        "| a\\|b               |   1 | 0.333333 |     |\n"

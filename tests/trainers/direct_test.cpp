@@ -17,9 +17,9 @@ namespace {
 using ::testing::HasSubstr;
 using torch::Tensor;
 
-constexpr std::int64_t kImages = 3, kLatent = 4;
+constexpr std::int64_t kImages = 3, kLatentSize = 4;
 
-Tensor normals(std::uint32_t sample, torch::IntArrayRef shape) {
+Tensor wide_normals(std::uint32_t sample, torch::IntArrayRef shape) {
   return normal(sample, shape, 5).to(torch::kFloat64);
 }
 
@@ -41,27 +41,28 @@ class SmallSampling : public DirectSampling {
   int drawn(int which, int low, int high) const override { return std::min(high, low + 1 + 40 * which); }
 
   /// What sampling without gradient goes by, however the weights are moved.
-  static Tensor weights() { return 0.5 * normals(1, {2 * kLatent * kLatent + kLatent}); }
+  static Tensor weights() { return 0.5 * wide_normals(1, {2 * kLatentSize * kLatentSize + kLatentSize}); }
 
  private:
   static Tensor network(const Tensor& weights, const Tensor& x, double sigma) {
-    const auto parts = weights.split_with_sizes({kLatent * kLatent, kLatent * kLatent, kLatent});
+    const auto parts =
+        weights.split_with_sizes({kLatentSize * kLatentSize, kLatentSize * kLatentSize, kLatentSize});
     const auto hidden =
-        torch::tanh(x.flatten(1).matmul(parts[0].view({kLatent, kLatent})) + sigma * parts[2]);
-    return hidden.matmul(parts[1].view({kLatent, kLatent})).view_as(x);
+        torch::tanh(x.flatten(1).matmul(parts[0].view({kLatentSize, kLatentSize})) + sigma * parts[2]);
+    return hidden.matmul(parts[1].view({kLatentSize, kLatentSize})).view_as(x);
   }
 
   Tensor weights_, held_ = weights();
   std::vector<float> sigmas_ = {1.0F, 0.8F, 0.6F, 0.4F, 0.2F, 0.0F};
-  Tensor noise_ = normals(2, {kImages, 1, 2, 2});
+  Tensor noise_ = wide_normals(2, {kImages, 1, 2, 2});
 };
 
 /// The method's loss through a decoder and a scorer of two layers.
 Tensor loss_of(const DirectMethod& method, const SmallSampling& sampling) {
   Tensor sum = torch::zeros({}, torch::kFloat64);
   for (const auto& images : method.images(sampling)) {
-    const auto decoded = torch::tanh(images.clean.flatten(1).matmul(normals(3, {kLatent, 6})));
-    const auto scores = decoded.matmul(normals(4, {6, 1})).squeeze(1);
+    const auto decoded = torch::tanh(images.clean.flatten(1).matmul(wide_normals(3, {kLatentSize, 6})));
+    const auto scores = decoded.matmul(wide_normals(4, {6, 1})).squeeze(1);
     Tensor reward = torch::zeros({kImages}, torch::kFloat64);
     for (const auto& term : images.terms)
       reward = reward + term.weight * (1 + 0.1 * static_cast<double>(term.words.size())) * scores;
@@ -111,7 +112,7 @@ TEST(DirectMethods, TheGradientIsTheDerivativeWithOtherSettingsToo) {
 }
 
 TEST(DirectMethods, AVelocityOfTheFlowItselfLeavesEachImageWhereItIs) {
-  const auto x0 = normals(6, {2, 1, 2, 2}), eps = normals(7, {2, 1, 2, 2});
+  const auto x0 = wide_normals(6, {2, 1, 2, 2}), eps = wide_normals(7, {2, 1, 2, 2});
   const auto t = doubles_of({0.6, 0.3}), t_to = doubles_of({0.2, 0.5});
   const auto x_t = noised(x0, t, eps), v = eps - x0;
   EXPECT_TRUE(one_step_clean(x_t, t, v).allclose(x0, 0, 1e-14));

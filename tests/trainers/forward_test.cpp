@@ -425,7 +425,7 @@ ForwardPlan plan_of(TimeRule rule, DrawScope scope = DrawScope::kSample, int tim
   return {.times = times, .rule = rule, .time_scope = scope, .noise_scope = scope};
 }
 
-const std::vector<TimeRule> kRules = {
+const std::vector<TimeRule> kTimeRules = {
     {.kind = TimeRule::Kind::kRolloutSubset, .low = 2, .high = 9},
     {.kind = TimeRule::Kind::kRolloutStrata, .low = 1, .high = 9, .least = 0.25},
     {.kind = TimeRule::Kind::kLogitNormal},
@@ -435,13 +435,13 @@ const std::vector<TimeRule> kRules = {
 
 TEST(ForwardTimes, LieWhereTheirRuleSays) {
   for (std::uint32_t epoch = 1; epoch < 30; ++epoch) {
-    for (const auto& rule : kRules) {
+    for (const auto& rule : kTimeRules) {
       const auto t = forward_times(plan_of(rule), 42, epoch, kRows, kSigmas);
       ASSERT_EQ(t.sizes(), torch::IntArrayRef({4, 4}));
       EXPECT_GT(t.min().item<double>(), 0);
       EXPECT_LE(t.max().item<double>(), 1);
     }
-    const auto subset = forward_times(plan_of(kRules[0]), 42, epoch, kRows, kSigmas);
+    const auto subset = forward_times(plan_of(kTimeRules[0]), 42, epoch, kRows, kSigmas);
     for (std::int64_t i = 0; i < 4; ++i) {
       std::set<double> distinct;
       for (std::int64_t m = 0; m < 4; ++m) distinct.insert(subset[m][i].item<double>());
@@ -449,15 +449,15 @@ TEST(ForwardTimes, LieWhereTheirRuleSays) {
     }
     EXPECT_LE(subset.max().item<double>(), kSigmas[2]);
     EXPECT_GE(subset.min().item<double>(), kSigmas[8]);
-    const auto strata = forward_times(plan_of(kRules[1]), 42, epoch, kRows, kSigmas);
+    const auto strata = forward_times(plan_of(kTimeRules[1]), 42, epoch, kRows, kSigmas);
     EXPECT_GE(strata.min().item<double>(), 0.25);
     EXPECT_TRUE((strata[0] > strata[3]).all().item<bool>());
-    EXPECT_LE(forward_times(plan_of(kRules[5]), 42, epoch, kRows, kSigmas).max().item<double>(), 0.7);
+    EXPECT_LE(forward_times(plan_of(kTimeRules[5]), 42, epoch, kRows, kSigmas).max().item<double>(), 0.7);
   }
 }
 
 TEST(ForwardTimes, AndNoiseAreSharedAsTheirScopeSays) {
-  for (const auto& rule : kRules) {
+  for (const auto& rule : kTimeRules) {
     for (const auto scope : {DrawScope::kSample, DrawScope::kPrompt, DrawScope::kAll}) {
       const auto plan = plan_of(rule, scope);
       const auto t = forward_times(plan, 42, 1, kRows, kSigmas);
@@ -476,7 +476,7 @@ TEST(ForwardTimes, AndNoiseAreSharedAsTheirScopeSays) {
 
 TEST(ForwardTimes, AndNoiseFollowFromTheAddressWhateverTheShard) {
   const std::vector<SampleAddress> one = {kRows[2]};
-  for (const auto& rule : kRules) {
+  for (const auto& rule : kTimeRules) {
     const auto plan = plan_of(rule);
     EXPECT_TRUE(forward_times(plan, 42, 1, kRows, kSigmas)
                     .select(1, 2)
@@ -489,7 +489,7 @@ TEST(ForwardTimes, AndNoiseFollowFromTheAddressWhateverTheShard) {
 }
 
 TEST(ForwardTimes, DrawsMayShareOneNoise) {
-  auto plan = plan_of(kRules[0]);
+  auto plan = plan_of(kTimeRules[0]);
   plan.one_noise = true;
   const auto eps = forward_noise(plan, 42, 1, 0, 3, kRows, kLatent, torch::kCPU);
   EXPECT_TRUE(eps[0].equal(eps[2]));
@@ -499,7 +499,7 @@ TEST(ForwardTimes, DrawsMayShareOneNoise) {
 
 TEST(ForwardTimes, RefuseARolloutWithTooFewNoiseLevels) {
   const auto error =
-      error_of([] { forward_times(plan_of(kRules[1], DrawScope::kSample, 8), 42, 1, kRows, kSigmas); });
+      error_of([] { forward_times(plan_of(kTimeRules[1], DrawScope::kSample, 8), 42, 1, kRows, kSigmas); });
   EXPECT_THAT(error.what(), HasSubstr("setting times is 8, but the rollout has 7 noise levels"));
 }
 

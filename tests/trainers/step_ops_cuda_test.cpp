@@ -16,8 +16,8 @@ namespace {
 using torch::equal;
 
 // One chunk of the kernels' sums and less, several with a rest, many samples, SD3 at 512 px.
-const std::vector<std::int64_t> kShapes[] = {{3, 7},         {16, 16, 6, 12}, {2, 4096},      {4, 4097},
-                                             {300, 2, 3, 5}, {8, 16, 32, 32}, {2, 16, 64, 64}};
+const std::vector<std::int64_t> kShapesOnGpu[] = {{3, 7},         {16, 16, 6, 12}, {2, 4096},      {4, 4097},
+                                                  {300, 2, 3, 5}, {8, 16, 32, 32}, {2, 16, 64, 64}};
 
 class StepOpsCuda : public ::testing::Test {
  protected:
@@ -34,7 +34,7 @@ class StepOpsCuda : public ::testing::Test {
 };
 
 TEST_F(StepOpsCuda, MeansAndNextLatentsHaveTheBitsOfTheCpu) {
-  for (const auto& shape : kShapes) {
+  for (const auto& shape : kShapesOnGpu) {
     for (const auto type : {torch::kFloat32, torch::kBFloat16}) {
       StepInputs in(shape);
       in.velocity = in.velocity.to(type);
@@ -52,7 +52,7 @@ TEST_F(StepOpsCuda, MeansAndNextLatentsHaveTheBitsOfTheCpu) {
 }
 
 TEST_F(StepOpsCuda, LawAndGradientFollowFloat64) {
-  for (const auto& shape : kShapes) {
+  for (const auto& shape : kShapesOnGpu) {
     const StepInputs in(shape);
     const auto step = test_step(6);
     const StepResults here(step, in), there(step, in.to(device_));
@@ -88,7 +88,7 @@ TEST_F(StepOpsCuda, EachTermHasItsOwnGradient) {
 }
 
 TEST_F(StepOpsCuda, TrainingFindsTheMeanOfTheRolloutAndAZeroLogRatio) {
-  for (const auto& shape : kShapes) {
+  for (const auto& shape : kShapesOnGpu) {
     auto in = StepInputs(shape).to(device_);
     expect_zero_on_policy(in, test_step(2));
     in.velocity = in.velocity.to(torch::kBFloat16);
@@ -129,7 +129,7 @@ TEST_F(StepOpsCuda, NumbersThatAreNotFiniteShow) {
 // What the kernels promise beyond LibTorch's operators.
 TEST_F(StepOpsCuda, ASampleDoesNotDependOnItsBatchNorOnTheRun) {
   if (!kKernelsAreBuilt) GTEST_SKIP() << "this build has no CUDA kernels: use the cuda preset";
-  for (const auto& shape : kShapes) {
+  for (const auto& shape : kShapesOnGpu) {
     const auto in = StepInputs(shape).to(device_);
     if (shape[0] < 100) expect_rows_alone_equal(in, test_step(3));
     const auto first = StepResults(test_step(3), in).all(), again = StepResults(test_step(3), in).all();

@@ -104,7 +104,7 @@ class ToyPlugIns : public Chain {
   }
 
   std::string harness() const {
-    return fmt::format("HARNESS_WORKER={} HARNESS_PATH={} {} ", worker_, at("share"), kHarness);
+    return fmt::format("HARNESS_WORKER={} HARNESS_PATH={} {} ", worker_, at("share"), kProgram);
   }
   /// The rows of the table, by method.
   std::map<std::string, Json> reproduced() const {
@@ -172,7 +172,7 @@ TEST_F(ToyPlugIns, AnEvaluatorIsOneFileThatScoresRewardsAndGuardsWithoutAnyOther
 TEST_F(Chain, EachSeedOfTheDebugBackboneHasWeightsOfItsOwnAndReusedSamplesAreToldApart) {
   write_file_atomically(root_ / "tiny.json", tiny_table({"flow-grpo"}).dump());
   const auto reproduce = fmt::format("{} reproduce --table {} --seeds 1,2 --json 2>/dev/null --out {}",
-                                     kHarness, at("tiny.json"), at("tiny"));
+                                     kProgram, at("tiny.json"), at("tiny"));
   const auto first = shell(reproduce);
   ASSERT_EQ(first.status, 0);
   const auto rows = parse_json(first.out, "stdout").at("rows");
@@ -263,7 +263,7 @@ TEST_F(Chain, ARankThatIsAskedToStopIsNoLossAndAllOfThemSaveAndEnd) {
 
 // What a batch script asks of a worker.
 TEST_F(Chain, AJobIsNotDoneTwiceNorGoneOnWithOnAnotherKindOfMachineAndTheOneThatIsTakenOverEnds) {
-  const auto worker = kHarness + "-worker ";
+  const auto worker = kProgram + "-worker ";
   const auto outcome_of = [](const std::string& line) { return shell(line + " 2>&1 </dev/null"); };
   patch_table({{"scales", {{"smoke", {{"checkpoints", {4, 12}}, {"settings", {{"updates", 12}}}}}}}});
   expect_reproduced("a", "--methods ratio-norm");
@@ -416,7 +416,7 @@ TEST_F(Chain, AJobWhoseWeightsOrDeviceAreNotThePlannedOnesDrawsNothing) {
       const auto folder = root_ / "job" / name;
       fs::create_directories(folder);
       write_file_atomically(folder / "job.json", job.dump());
-      const auto done = shell(fmt::format("{}-worker run {} </dev/zero 2>&1", kHarness, folder.string()));
+      const auto done = shell(fmt::format("{}-worker run {} </dev/zero 2>&1", kProgram, folder.string()));
       EXPECT_EQ(done.status, status) << done.out;
       EXPECT_PROBLEM(done.out, problem);
       EXPECT_FALSE(fs::exists(folder / "images"));
@@ -446,20 +446,20 @@ using SampleCommand = Chain;
 TEST_F(SampleCommand, DrawsTheSameImageForTheSameSeed) {
   const auto draw = [&](const std::string& name, int seed) {
     const auto answer = shell(fmt::format(
-        "{} sample 'a sign reading \"OPEN\"' -o {} --seed {} --json 2>/dev/null", kHarness, at(name), seed));
+        "{} sample 'a sign reading \"OPEN\"' -o {} --seed {} --json 2>/dev/null", kProgram, at(name), seed));
     EXPECT_EQ(answer.status, 0);
     return parse_json(answer.out, "stdout").at("sha256").get<std::string>();
   };
   EXPECT_EQ(draw("a.png", 1), draw("b.png", 1));
   EXPECT_NE(draw("a.png", 1), draw("c.png", 2));
-  EXPECT_EQ(shell(fmt::format("{} sample 'no quotes' -o {} 2>&1", kHarness, at("d.png"))).status, 2);
+  EXPECT_EQ(shell(fmt::format("{} sample 'no quotes' -o {} 2>&1", kProgram, at("d.png"))).status, 2);
 }
 
 TEST_F(SampleCommand, RefusesWeightsThatAreNotFiniteAndWritesNoPictureOfThem) {
   const auto image = root_ / "image.png";
   const auto draw = [&](const std::string& tensors, std::uint16_t number) {
     copy_weights_with(root_ / "weights", "vae", tensors, number);
-    return shell(fmt::format("{} sample 'a sign reading \"OPEN\"' -o {} --weights {} 2>&1", kHarness,
+    return shell(fmt::format("{} sample 'a sign reading \"OPEN\"' -o {} --weights {} 2>&1", kProgram,
                              image.string(), at("weights")));
   };
   for (const auto& [tensors, number] : std::vector<std::pair<std::string, std::uint16_t>>{
@@ -481,13 +481,13 @@ using ParityCommand = Chain;
 // --variant 6 (quick_gelu, image processor) and 5 (gelu) without the largest images.
 TEST_F(ParityCommand, OwnCasesPassAndAnUnknownKindIsReportedWithStatusOne) {
   const auto cases = kTree / "tests/data/parity";
-  const auto good = shell(fmt::format("{} parity {}/* --json", kHarness, cases.string()));
+  const auto good = shell(fmt::format("{} parity {}/* --json", kProgram, cases.string()));
   EXPECT_EQ(good.status, 0);
   const auto reports = parse_json(good.out, "stdout").at("cases");
   EXPECT_GE(reports.size(), 31U);
   for (const auto& report : reports) EXPECT_TRUE(report.at("passed").get<bool>()) << report;
   write_file_atomically(root_ / "case.json", R"({"name": "x", "kind": "hologram"})");
-  const auto unknown = shell(fmt::format("{} parity {} --json 2>/dev/null", kHarness, root_.string()));
+  const auto unknown = shell(fmt::format("{} parity {} --json 2>/dev/null", kProgram, root_.string()));
   EXPECT_EQ(unknown.status, 1);
   EXPECT_PROBLEM(unknown.out, "does not know the kind");
   fs::copy(cases / "lora_sd3", root_, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
@@ -495,7 +495,7 @@ TEST_F(ParityCommand, OwnCasesPassAndAnUnknownKindIsReportedWithStatusOne) {
   other["params"]["backbone"] = "hologram";
   write_file_atomically(root_ / "case.json", other.dump());
   const auto table = shell(
-      fmt::format("{} parity {} {} 2>/dev/null", kHarness, root_.string(), (cases / "sde_step").string()));
+      fmt::format("{} parity {} {} 2>/dev/null", kProgram, root_.string(), (cases / "sde_step").string()));
   EXPECT_EQ(table.status, 1);
   EXPECT_PROBLEM(table.out, "unknown\n");
   EXPECT_PROBLEM(table.out, "no backbone \"hologram\"");
@@ -509,7 +509,7 @@ TEST_F(ParityCommand, AModelsUnknownKeyIsAWarningAndOneThatSpeaksOfItsComputatio
     auto document = read_json(file);
     document.update(more);
     write_file_atomically(file, document.dump());
-    return shell(fmt::format("{} parity {} 2>&1", kHarness, root_.string()));
+    return shell(fmt::format("{} parity {} 2>&1", kProgram, root_.string()));
   };
   const auto warned = outcome_with({{"colour", "red"}});
   EXPECT_EQ(warned.status, 0) << warned.out;
@@ -558,7 +558,7 @@ struct FolderModels : Chain {
 
   Outcome drawn(const fs::path& folder, const fs::path& lora) const {
     return shell(fmt::format(
-        "{} sample 'a sign reading \"OPEN\"' --weights {} --steps 3 --image-size 64 {} -o {} 2>&1", kHarness,
+        "{} sample 'a sign reading \"OPEN\"' --weights {} --steps 3 --image-size 64 {} -o {} 2>&1", kProgram,
         folder.string(), lora.empty() ? "" : "--lora " + lora.string(), at("one.png")));
   }
 
@@ -609,7 +609,7 @@ TEST_F(FolderModels, WhatAPlanRefusesNoImageIsDrawnWithEither) {
     const auto drawing = drawn(folder, "");
     const auto planned =
         shell(fmt::format("{} reproduce sd35-ocr --scale smoke --weights {} --out {} --dry-run 2>&1",
-                          kHarness, folder.string(), at("work")));
+                          kProgram, folder.string(), at("work")));
     for (const auto& outcome : {drawing, planned}) {
       EXPECT_EQ(outcome.status, 2) << outcome.out;
       EXPECT_PROBLEM(outcome.out, why);

@@ -41,7 +41,7 @@ class ImageVerdicts : public Chain {
   }
   /// The same of any rows.
   Json document_of(const std::string& rows, const std::string& out) const {
-    const auto run = shell(fmt::format("{} score {} --prompts {} --out {} --json 2>&1 1>{}", kHarness, rows,
+    const auto run = shell(fmt::format("{} score {} --prompts {} --out {} --json 2>&1 1>{}", kProgram, rows,
                                        at("p.txt"), at(out), at("document")));
     EXPECT_EQ(run.status, 0) << run.out;
     return read_json(root_ / "document");
@@ -106,7 +106,7 @@ TEST_F(ImageVerdicts, CountWinsByPromptWhicheverSampleStandsBesideWhichAndCallNo
   EXPECT_EQ(text.find("reward"), std::string::npos) << text;
   EXPECT_TRUE(straight.value("guardrails", Json()).is_null()) << straight.at("guardrails");
   const auto compared = shell(
-      fmt::format("{} compare a b --metric jpeg_kb --json --out {}/t 2>/dev/null", kHarness, root_.string()));
+      fmt::format("{} compare a b --metric jpeg_kb --json --out {}/t 2>/dev/null", kProgram, root_.string()));
   EXPECT_EQ(parse_json(compared.out, "stdout").at("comparisons").at(0).at("wins"), outcomes(turned)[0]);
   EXPECT_PROBLEM(on("check images", "t"), "rules hold;");
 
@@ -115,7 +115,7 @@ TEST_F(ImageVerdicts, CountWinsByPromptWhicheverSampleStandsBesideWhichAndCallNo
     const auto done = shell(fmt::format(
         "python3 -c \"import sqlite3; d = sqlite3.connect('{0}/t/results.sqlite'); d.executescript('{1}')\" && "
         "{2} check images --out {0}/t 2>&1",
-        root_.string(), sql, kHarness));
+        root_.string(), sql, kProgram));
     EXPECT_EQ(done.status, 1) << "the journal has other rows";
     return done.out;
   };
@@ -145,7 +145,7 @@ TEST_F(ImageVerdicts, OfRunsThatLackImagesTheOrderOfTheFoldersChangesNothing) {
     EXPECT_EQ(c.at("runs").at("clusters_left_out"), 16);
     EXPECT_EQ(c.at("wins").get<int>() + c.at("ties").get<int>() + c.at("losses").get<int>(), 16);
     const auto compared = shell(fmt::format("{} compare a b --metric jpeg_kb --json --out {}/{} 2>/dev/null",
-                                            kHarness, root_.string(), out));
+                                            kProgram, root_.string(), out));
     EXPECT_EQ(parse_json(compared.out, "stdout").at("comparisons").at(0).at("n"), 3 * 16);
     EXPECT_PROBLEM(on("check images", out), "rules hold;");
     return c;

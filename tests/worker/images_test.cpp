@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 class GivenRows : public Chain {
  protected:
   std::string score(const std::string& out, const std::string& rest) const {
-    return fmt::format("{} score --out {} {}", kHarness, (root_ / out).string(), rest);
+    return fmt::format("{} score --out {} {}", kProgram, (root_ / out).string(), rest);
   }
 
   void expect_scored_rows(const std::string& out, const std::string& rest) const {
@@ -180,7 +180,7 @@ TEST_F(GivenRows, ACopiedRunIsImportedWithItsScores) {
   fs::create_directories(root_ / "copies");
   fs::copy(root_ / "o" / id, copy, fs::copy_options::recursive);
   const auto import = [&] {
-    return shell(fmt::format("{} import {} --out {} --json", kHarness, copy.string(), at("there")));
+    return shell(fmt::format("{} import {} --out {} --json", kProgram, copy.string(), at("there")));
   };
   const auto whole = read_file(list);
   write_file(list, whole.substr(whole.find('\n') + 1));

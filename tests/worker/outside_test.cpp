@@ -253,7 +253,7 @@ class ByTensors : public FromOutside {
                     const std::string& more = {}) const {
     const auto image = root_ / "drawn.png";
     const auto done =
-        shell(fmt::format("{} sample 'a sign \"A\"' --weights {} --steps 2 {} {} -o {} 2>&1", kHarness,
+        shell(fmt::format("{} sample 'a sign \"A\"' --weights {} --steps 2 {} {} -o {} 2>&1", kProgram,
                           weights, lora.empty() ? "" : "--lora '" + lora + "'", more, image.string()));
     return done.status == 0 ? read_file(image) : done.out;
   }
@@ -539,7 +539,7 @@ TEST_F(ByTensors, NothingSpeaksOfTrainingWhereNothingIsTrained) {
   EXPECT_EQ(table("own").at("signature").get<std::string>().find("ema weights"), std::string::npos)
       << table("own").at("signature");
   const auto figure = shell(
-      fmt::format("{} figure training --db {} -o {} 2>&1", kHarness, at("own/results.sqlite"), at("figure")));
+      fmt::format("{} figure training --db {} -o {} 2>&1", kProgram, at("own/results.sqlite"), at("figure")));
   EXPECT_NE(figure.status, 0);
   EXPECT_PROBLEM(figure.out, "nothing is known of the training of checkpoints and images from outside");
 }

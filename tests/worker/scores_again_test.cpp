@@ -65,7 +65,7 @@ class ScoresAgain : public Chain {
 
   std::string score(const std::string& out, const std::string& more = {}) const {
     return fmt::format(
-        "{} score a={} b={} --prompts {} --scorers {} --metric level --metric weight --out {} {}", kHarness,
+        "{} score a={} b={} --prompts {} --scorers {} --metric level --metric weight --out {} {}", kProgram,
         at("a"), at("b"), at("p.txt"), at("scorers"), at(out), more);
   }
 
@@ -222,7 +222,7 @@ TEST_F(ScoresAgain, AScorerWithoutARequiredValueOfTheTestImageStopsThePlan) {
   tell("level", {{"else", 1}, {"test image", "Connection refused"}});
   EXPECT_PROBLEM(ends(2, score("o")).err,
                  "gives no level of a test image: the scorer reports: Connection refused");
-  const auto findings = shell(fmt::format("{} doctor --scorers {}", kHarness, at("scorers")));
+  const auto findings = shell(fmt::format("{} doctor --scorers {}", kProgram, at("scorers")));
   EXPECT_PROBLEM(findings.out, "gives no level of a test image: the scorer reports: Connection refused");
   EXPECT_EQ(asked("level"), 0);
   // One that needs a picture of its own kind brings it.

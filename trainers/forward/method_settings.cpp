@@ -57,8 +57,8 @@ const Names<Preset>& presets() {
   return names;
 }
 
-using Kind = TimeRule::Kind;
-const Names<Kind>& time_rules() {
+const Names<TimeRule::Kind>& time_rules() {
+  using Kind = TimeRule::Kind;
   static const Names<Kind> names = {{"rollout-subset", Kind::kRolloutSubset},
                                     {"rollout-strata", Kind::kRolloutStrata},
                                     {"logit-normal", Kind::kLogitNormal},
@@ -102,10 +102,10 @@ void read_levels(Settings& settings, int steps, ForwardPlan& plan) {
 void read_rule(Settings& settings, const MethodContext& context, ForwardPlan& plan) {
   auto& rule = plan.rule;
   rule.kind = named_or(settings, "time_rule", time_rules(), rule.kind);
-  if (rule.kind == Kind::kRolloutSubset || rule.kind == Kind::kRolloutStrata)
+  if (rule.kind == TimeRule::Kind::kRolloutSubset || rule.kind == TimeRule::Kind::kRolloutStrata)
     return read_levels(settings, context.sampling_steps, plan);
   plan.times = whole_or(settings, "times", plan.times);
-  if (rule.kind != Kind::kUniformStrata) {
+  if (rule.kind != TimeRule::Kind::kUniformStrata) {
     rule.shift = number_or(settings, "time_shift", rule.shift);
     return;
   }

@@ -1,3 +1,5 @@
+#include "worker/program/program.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -190,7 +192,7 @@ int run_command(int count, char** words) {
               "sample|pretrain|parity|check|check-scorers|check-texts --request FILE");
 }
 
-int run_program(int count, char** words) {
+int status_of(int count, char** words) {
   prepare_streams();
   try {
     return finished_status(run_command(count, words));
@@ -214,8 +216,9 @@ int run_program(int count, char** words) {
 }
 
 }  // namespace
-}  // namespace harness
 
-int main(int count, char** words) {
-  harness::end_process(harness::run_program(count, words));
+void run_program(int count, char** words) {
+  end_process(status_of(count, words));
 }
+
+}  // namespace harness
