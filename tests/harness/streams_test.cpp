@@ -294,7 +294,7 @@ TEST_F(Answers, DrawnWhereThereAreNoFontsEndInWords) {
 /// The most memory that a query took, with its answer thrown away.
 struct Taken {
   int status;
-  double megabytes, seconds;
+  double megabytes;
 };
 Taken query(ShellPlace& place, const std::string& sql, const std::string& format) {
   const pid_t pid = ::fork();
@@ -311,8 +311,7 @@ Taken query(ShellPlace& place, const std::string& sql, const std::string& format
   rusage usage{};
   ::wait4(pid, &raw, 0, &usage);
   return {WIFSIGNALED(raw) ? 1000 + WTERMSIG(raw) : WEXITSTATUS(raw),
-          static_cast<double>(usage.ru_maxrss) / 1024,
-          static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)};
+          static_cast<double>(usage.ru_maxrss) / 1024};
 }
 
 std::string rows_of(int count, const std::string& columns) {
@@ -333,7 +332,6 @@ TEST_P(LargeAnswers, StayWithinTheBudgetOfMemory) {
     const auto taken = query(place(), GetParam().sql, format);
     EXPECT_TRUE(taken.status == 0 || taken.status == 1) << format << ": " << taken.status;
     EXPECT_LT(taken.megabytes, 400) << format;
-    EXPECT_LT(taken.seconds, 15) << format;
   }
 }
 

@@ -21,9 +21,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr const char* kFailure = "failure";  ///< key: the first failure
-constexpr const char* kLeft = "left";        ///< key: how many guests have left
-constexpr milliseconds kLeaveTimeout{3000};  ///< of the host, for its guests
+constexpr const char* kFailure = "failure";       ///< key: the first failure
+constexpr const char* kLeft = "left";             ///< key: how many guests have left
+constexpr std::chrono::seconds kHostTimeout{60};  ///< of its connection to its own store
+constexpr milliseconds kLeaveTimeout{3000};       ///< of the host, for its guests
 constexpr milliseconds kExchangeTimeout = std::chrono::minutes(60);
 constexpr milliseconds kGpuExchangeTimeout =
     std::chrono::minutes(20);  ///< NCCL does not notice ended processes
@@ -46,7 +47,8 @@ c10::intrusive_ptr<c10d::TCPStore> open_store(const RankPlace& place, std::chron
   options.port = place.port;
   options.isServer = place.is_root() && !place.launcher_hosts;
   options.waitWorkers = false;
-  options.timeout = wait;
+  // The host's own connection to its store waits for nobody: it is slow on a busy machine alone.
+  options.timeout = options.isServer ? std::max<std::chrono::seconds>(wait, kHostTimeout) : wait;
   // c10d would retry beyond the timeout.
   if (!options.isServer && !answers(place.host, place.port, wait)) {
     fail_rendezvous(
@@ -87,6 +89,7 @@ Ranks::Ranks(const RankPlace& place, const std::string& name, std::chrono::secon
     rendezvous_->group = open_gloo(rendezvous_->store, place.host, rank_, size_, wait);
     rendezvous_->group->setTimeout(kExchangeTimeout);
   } catch (const std::exception& error) {
+    if (const auto failure = published_failure(); !failure.empty()) fail(failure);  // after it had joined
     throw Error(
         fmt::format("not all {} processes of the run joined within {} s: {}", size_, wait.count(),
                     first_line(error.what())),
@@ -144,7 +147,7 @@ torch::Tensor Ranks::gather(const torch::Tensor& own) const {
     auto into = all, from = mine;  // c10d takes references that it may change
     (gpus != nullptr ? gpus : rendezvous_->group.get())->_allgather_base(into, from)->wait();
   } catch (const std::exception& error) {
-    fail(first_line(error.what()));
+    fail_exchange(first_line(error.what()));
   }
   auto sizes = own.sizes().vec();
   sizes.insert(sizes.begin(), size_);
@@ -199,22 +202,27 @@ void Ranks::report_failure(const std::string& reason) const noexcept {
   }
 }
 
-void Ranks::fail(const std::string& what) const {
-  // Without the source location at the start of Gloo's messages.
-  const auto shown = what.starts_with('[') ? what.substr(std::min(what.size(), what.find("] ") + 2)) : what;
-  std::string reason = "it was killed, or its machine is lost (" + shown + ")";
+std::string Ranks::published_failure() const {
+  constexpr int kPolls = 20;  // a process that was killed publishes nothing
   try {
-    // A process that was killed publishes no reason.
-    constexpr int kPolls = 20;
     for (int poll = 0; poll < kPolls && !rendezvous_->store->check({kFailure}); ++poll)
       std::this_thread::sleep_for(milliseconds(10));
-    if (rendezvous_->store->check({kFailure})) {
-      const auto published = rendezvous_->store->get(kFailure);
-      reason.assign(published.begin(), published.end());
-    }
+    if (!rendezvous_->store->check({kFailure})) return {};
+    const auto published = rendezvous_->store->get(kFailure);
+    return {published.begin(), published.end()};
   } catch (const std::exception&) {
-    reason = "rank 0 has ended";
+    return "rank 0 has ended";
   }
+}
+
+void Ranks::fail_exchange(const std::string& what) const {
+  if (const auto failure = published_failure(); !failure.empty()) fail(failure);
+  // Without the source location at the start of Gloo's messages.
+  const auto shown = what.starts_with('[') ? what.substr(std::min(what.size(), what.find("] ") + 2)) : what;
+  fail("it was killed, or its machine is lost (" + shown + ")");
+}
+
+void Ranks::fail(const std::string& reason) const {
   throw Error(
       "another process of the run has ended: " + reason, fmt::format("rank {} of {}", rank_, size_),
       "see worker.log, and worker.RANK.log of the others, in the run's folder; repeat the command to continue",

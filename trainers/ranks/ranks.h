@@ -77,7 +77,10 @@ class Ranks {
   struct Rendezvous;
   /// The process group of all GPUs, or null.
   c10d::Backend* group_of_gpus(int gpu) const;
-  [[noreturn]] void fail(const std::string& what) const;
+  /// Why a process of the run has failed; empty: none has said so.
+  std::string published_failure() const;
+  [[noreturn]] void fail_exchange(const std::string& what) const;
+  [[noreturn]] void fail(const std::string& reason) const;
 
   int rank_ = 0, size_ = 1;
   std::unique_ptr<Rendezvous> rendezvous_;
