@@ -15,6 +15,7 @@
 #include "core/command_line/command_line.h"
 #include "core/error.h"
 #include "results/table/table.h"
+#include "results/table/table_judgement.h"
 #include "results/verdict/multiplicity.h"
 
 namespace harness {
@@ -76,7 +77,8 @@ std::vector<Run> runs_of(const Options& options) {
 std::vector<TableComparison> table_of(const std::vector<const Run*>& runs, std::size_t size,
                                       const Options& options) {
   std::vector<PairedMetric> parts;
-  std::vector<TableComparison> comparisons;
+  TableModel table;
+  auto& comparisons = table.comparisons;
   for (const auto& metric : options.metrics) {
     auto& part = parts.emplace_back();
     for (std::size_t i = 0; i < size; ++i) {
@@ -96,8 +98,8 @@ std::vector<TableComparison> table_of(const std::vector<const Run*>& runs, std::
   }
   auto results = compare_paired(parts);
   for (std::size_t i = 0; i < comparisons.size(); ++i) comparisons[i].values = std::move(results[i]);
-  adjust_comparisons(comparisons, 0.95);
-  return comparisons;
+  judge_comparisons(table);
+  return std::move(comparisons);
 }
 
 /// Which of them the rule over prompts alone called resolved: the bootstrap's interval excludes 0, and so
@@ -107,11 +109,11 @@ std::vector<bool> called_over_prompts(const std::vector<TableComparison>& compar
   for (const auto& c : comparisons)
     questions.push_back(
         {c.baseline, c.method, c.metric, p_value_of(c.values, Claim::kCheckpoints), c.restates});
-  const auto adjusted = holm_over_table(questions);
+  const Family family("prompts alone", std::move(questions));
   std::vector<bool> called;
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
     const auto interval = interval_of(comparisons[i].values, Claim::kCheckpoints);
-    called.push_back(interval && interval->excludes_zero() && adjusted[i] && *adjusted[i] < 0.05);
+    called.push_back(interval && interval->excludes_zero() && family.at(i).p.value_or(1) < 0.05);
   }
   return called;
 }
@@ -123,7 +125,7 @@ struct Count {
 
 void add(const std::vector<TableComparison>& comparisons, Count& count) {
   const auto over_prompts = called_over_prompts(comparisons);
-  const auto resolved = [](const TableComparison& c) { return c.resolved(); };
+  const auto resolved = [](const TableComparison& c) { return c.judgement.resolved(); };
   const auto better = static_cast<int>(std::ranges::count_if(comparisons, resolved));
   const auto old = static_cast<int>(std::ranges::count(over_prompts, true));
   count.comparisons += static_cast<int>(comparisons.size());

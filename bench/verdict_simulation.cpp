@@ -4,6 +4,7 @@
 
 #include "results/statistics/crossed.h"
 #include "results/table/table.h"
+#include "results/table/table_judgement.h"
 #include "results/verdict/guardrails.h"
 
 namespace harness {
@@ -99,7 +100,9 @@ Estimate estimate(const Drawn& drawn, const Rule& rule) {
 }
 
 void add_table(const Noise& noise, int runs, const Rule& rule, Random& random, Rates& rates) {
-  std::vector<TableComparison> table;
+  TableModel model;
+  model.confidence = 1 - kSimulatedLevel;
+  auto& table = model.comparisons;
   for (const auto& metric : kSimulatedMetrics) {
     const auto baseline = arm_means(noise, runs, random);
     for (int method = 0; method < kSimulatedMethods; ++method) {
@@ -119,12 +122,12 @@ void add_table(const Noise& noise, int runs, const Rule& rule, Random& random, R
     table.back().metric = kRestated;
     table.back().restates = kSimulatedMetrics.front();
   }
-  adjust_comparisons(table, 1 - kSimulatedLevel);
+  judge_comparisons(model);
   std::int64_t claims = 0, firm = 0;
   for (const auto& c : table) {
-    if (!c.restates.empty() || c.claim != Claim::kMethods) continue;
-    claims += c.adjusted_p.value_or(1) < kSimulatedLevel ? 1 : 0;
-    firm += c.resolved() ? 1 : 0;
+    if (!c.restates.empty() || !c.judgement.of_methods()) continue;
+    claims += c.judgement.adjusted.p.value_or(1) < kSimulatedLevel ? 1 : 0;
+    firm += c.judgement.resolved() ? 1 : 0;
   }
   ++rates.tables;
   rates.claims += claims;

@@ -103,7 +103,7 @@ std::size_t check_table(const CheckedExperiment& experiment, Findings& findings)
   const auto model = make_table_model(experiment.store, experiment);
   for (const auto& c : model.comparisons) {
     check_verdict(experiment,
-                  {c.baseline, c.method, c.metric, verdict_text(model, c), c.values.delta.value_or(0),
+                  {c.baseline, c.method, c.metric, c.judgement.text, c.values.delta.value_or(0),
                    c.values.wins, c.values.losses},
                   "", findings);
   }

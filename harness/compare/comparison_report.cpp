@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <set>
 #include <span>
 
@@ -53,7 +54,7 @@ std::string win_rate_text(const std::optional<WinRate>& win_rate) {
 }
 
 bool is_of_methods(const ComparedMetric& metric) {
-  return metric.verdict.claim == Claim::kMethods;
+  return metric.judgement.of_methods();
 }
 
 /// True if it rests on two training runs or more.
@@ -91,15 +92,11 @@ std::string in_its_words(const ComparisonReport& report, std::string text) {
 /// "better in", "these checkpoints differ in": the group of a sentence that a metric belongs to.
 /// `of_methods`: the sentence begins with their names alone.
 std::string group_of(const ComparedMetric& metric, bool of_methods) {
-  const auto& r = metric.record.result;
-  if (!r.delta) return "no complete pair in";
-  if (!metric.board_verdict.empty()) return metric.board_verdict + " in";
-  if (is_of_methods(metric)) return metric.verdict.differs ? metric.verdict.text + " in" : "not resolved in";
-  if (metric.verdict.text.starts_with("not judged")) return "not judged in";
-  if (of_methods)
-    return metric.verdict.differs ? "these checkpoints differ in"
-                                  : "no difference shown between these checkpoints in";
-  return metric.verdict.differs ? "differ in" : "no difference shown in";
+  const auto& judgement = metric.judgement;
+  if (judgement.word.empty()) return "no complete pair in";
+  if (judgement.of_methods() || judgement.word == "not judged") return judgement.word + " in";
+  if (judgement.differs) return of_methods ? judgement.word + " in" : "differ in";
+  return judgement.word + (of_methods ? " between these checkpoints in" : " in");
 }
 
 /// What was found of one method: "dual against ratio-norm: better in ocr_reward (+0.0219 [+0.0106, +0.0332]);
@@ -109,7 +106,7 @@ std::string sentence_of(Metrics metrics, const ComparisonReport& report) {
   std::vector<std::string> groups, parts;
   for (const bool differs : {true, false}) {
     for (const auto& metric : metrics) {
-      if (metric.verdict.differs == differs) groups.push_back(group_of(metric, of_methods));
+      if (metric.judgement.differs == differs) groups.push_back(group_of(metric, of_methods));
     }
   }
   for (const auto& group : distinct_of(groups, std::identity())) {
@@ -117,10 +114,11 @@ std::string sentence_of(Metrics metrics, const ComparisonReport& report) {
     for (const auto& metric : metrics) {
       if (group_of(metric, of_methods) != group) continue;
       const MetricNumbers numbers(metric.record.result);
-      const bool with_numbers = metric.record.result.delta && (metric.verdict.differs || metrics.size() == 1);
+      const bool with_numbers =
+          metric.record.result.delta && (metric.judgement.differs || metrics.size() == 1);
       names.push_back(with_numbers ? fmt::format("{} ({} {})", metric.record.metric,
                                                  numbers.difference(metric.record.result.delta),
-                                                 numbers.interval(interval_of(metric.record.result)))
+                                                 numbers.interval(metric.judgement.interval))
                                    : metric.record.metric);
     }
     parts.push_back(group + " " + join(names, ", "));
@@ -154,12 +152,12 @@ void print_differences(Metrics metrics, const ComparisonReport& report) {
                     {report.baseline, numbers.value(r.baseline_mean)},
                     {method, numbers.value(r.method_mean)},
                     {"difference", numbers.difference(r.delta)},
-                    {level, numbers.interval(interval_of(r))},
+                    {level, numbers.interval(compared.judgement.interval)},
                     {"validation", numbers.difference(compared.validation_delta)},
-                    {"p", format_p_value(p_value_of(r))},
+                    {"p", format_p_value(compared.judgement.p)},
                     {"test", short_test_name(compared)},
-                    {"Holm", format_p_value(compared.adjusted_p)},
-                    {"verdict", compared.verdict_text()}});
+                    {"Holm", format_p_value(compared.judgement.adjusted.p)},
+                    {"verdict", compared.judgement.text}});
   }
   print_rows(rows, columns);
 }
@@ -288,28 +286,26 @@ std::string sizes_text(const std::set<std::size_t>& sizes) {
 std::string family_text(const ComparisonReport& report) {
   const auto &of_table = report.families.table, &leaderboard = report.families.leaderboard;
   if (report.table.empty()) {
-    const auto differences = static_cast<std::int64_t>(family_size(of_table));
+    const auto differences = static_cast<std::int64_t>(of_table.size());
     return fmt::format("Holm: over the {} asked for here; what other commands compare is not counted.",
                        differences == 1 ? "one difference" : counted(differences, "difference"));
   }
   auto text = fmt::format(
       "Holm: over all {} differences of table {}, shown here or not, as in the table (cer_paper "
       "= 1 - ocr_reward counts once with it).",
-      family_size(of_table), report.table);
+      of_table.size(), report.table);
   if (!leaderboard.empty()) {
     text += fmt::format(" Those with {} in {} are judged over their own {}, as in the leaderboard.",
-                        leaderboard.front().baseline, leaderboard.front().metric, family_size(leaderboard));
+                        leaderboard.questions().front().baseline, leaderboard.questions().front().metric,
+                        leaderboard.size());
   }
-  std::set<std::size_t> of_panel, of_letters, of_pairs, of_others;
+  std::map<std::string, std::set<std::size_t>> sizes;  // by the family's name
   for (const auto& compared : report.compared) {
-    const auto question = question_of(compared.record);
-    if (holds(of_table, question)) continue;
-    auto& sizes = holds(report.families.panel, question)   ? of_panel
-                  : holds(report.families.pairs, question) ? of_letters
-                  : report.families.are_rows_of(question)  ? of_pairs
-                                                           : of_others;
-    sizes.insert(compared.adjusted_over);
+    const auto& adjusted = compared.judgement.adjusted;
+    sizes[adjusted.family].insert(adjusted.over);
   }
+  const auto &of_panel = sizes["panel"], &of_letters = sizes["pairs"], &of_pairs = sizes["rows"],
+             &of_others = sizes["asked"];
   if (!of_panel.empty())
     text += fmt::format(" Those of the guardrails are judged over their own {}, as in the table's panel.",
                         sizes_text(of_panel));
@@ -385,7 +381,7 @@ std::vector<std::string> cautions(const ComparisonReport& report) {
   for (const auto& compared : report.compared) {
     const auto& r = compared.record.result;
     const auto name = fmt::format("{} of {}", compared.record.metric, compared.record.method);
-    if (const auto few = few_that_carry(r); few && compared.verdict.differs && report.unit == "prompts")
+    if (const auto few = few_that_carry(r); few && compared.judgement.differs && report.unit == "prompts")
       texts.push_back(fmt::format("{}: {} of {} {} carry more than half of the difference.", name, *few,
                                   r.clusters, report.unit));
     if (const auto other = disagreement(r.tests); other.any())
@@ -439,18 +435,15 @@ void add_comparisons(const std::vector<ComparisonRecord>& records, const std::ve
                      ComparisonReport& report) {
   report.families.asked = questions_of(records);
   for (std::size_t i = 0; i < records.size(); ++i) {
-    const auto family = family_of(report.families.asked[i], report.families);
-    ComparedMetric metric{.record = records[i],
-                          .adjusted_p = family.adjusted_p(),
-                          .adjusted_over = family.size(),
-                          .family = family.name};
+    ComparedMetric metric{.record = records[i]};
     const auto other = std::ranges::find_if(
         report.validation, [&](const auto& record) { return is_same_question(record, records[i]); });
     if (other != report.validation.end()) metric.validation_delta = other->result.delta;
-    metric.verdict = verdict_of(
-        records[i].result, better[i],
-        {.confidence = report.bootstrap.confidence, .adjusted_p = metric.adjusted_p, .unit = report.unit});
-    metric.verdict.text = in_its_words(report, std::move(metric.verdict.text));
+    metric.judgement = judge(records[i].result, better[i],
+                             {.confidence = report.bootstrap.confidence,
+                              .adjusted = report.families.adjusted(report.families.asked[i]),
+                              .unit = report.unit,
+                              .of_images = report.images_only});
     add_power(report, metric);
     report.compared.push_back(std::move(metric));
   }

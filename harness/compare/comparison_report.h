@@ -17,19 +17,12 @@ namespace harness {
 struct ComparedMetric {
   ComparisonRecord record;
   std::optional<double> validation_delta = {};  ///< nothing where that split is shown
-  std::optional<double> adjusted_p = {};        ///< Holm
-  std::size_t adjusted_over = 0;                ///< as many differences
-  std::string family = {};                      ///< Family::name
   std::optional<double> detectable = {};        ///< smallest true difference found, of the claim that is made
   /// The same with more training runs; from two runs on.
   std::vector<DetectableAtRuns> at_runs = {};
   std::optional<std::int64_t> needed_prompts = {};  ///< for --effect between these checkpoints
   std::optional<std::int64_t> needed_runs = {};     ///< for --effect between the methods; like at_runs
-  Verdict verdict = {};
-  std::string board_verdict = {};  ///< of a leaderboard, where it says less than better or worse; else empty
-
-  bool resolved() const { return verdict.resolved() && board_verdict.empty(); }
-  const std::string& verdict_text() const { return board_verdict.empty() ? verdict.text : board_verdict; }
+  Judgement judgement = {};
 };
 
 /// What `harness compare` says.
@@ -59,7 +52,7 @@ struct ComparisonReport {
 std::vector<TableQuestion> questions_of(const std::vector<ComparisonRecord>& records);
 
 /// Adds records[i], those of a method together, with the direction better[i], each judged in its family
-/// (family_of).
+/// (Families::adjusted).
 void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,
                      ComparisonReport& report);
 

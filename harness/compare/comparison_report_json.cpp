@@ -23,50 +23,39 @@ Json tests_json(const PairedTests& tests) {
 Json metric_json(const ComparedMetric& compared, const ComparisonReport& report) {
   const auto& record = compared.record;
   const auto& r = record.result;
+  const auto& judgement = compared.judgement;
   Json win_rate;
   if (r.win_rate) {
     win_rate = {{"rate", r.win_rate->rate}, {"ci95", r.win_rate->ci}, {"ties", "half"}};
   }
   Json at_runs = Json::array();
   for (const auto& [runs, effect] : compared.at_runs) at_runs.push_back({{"runs", runs}, {"effect", effect}});
-  Json json = {{"baseline", record.baseline},
+  auto json = numbers_json(r);
+  json.update({{"baseline", record.baseline},
                {"method", record.method},
                {"metric", record.metric},
                {"split", record.split},
-               {"n", r.n},
-               {"n_missing", r.n_missing},
-               {"clusters", r.clusters},
                {"seeds", r.seeds},
-               {"baseline_mean", or_null(r.baseline_mean)},
-               {"method_mean", or_null(r.method_mean)},
-               {"delta", or_null(r.delta)},
                {"validation_delta", or_null(compared.validation_delta)},
                {"standard_error", or_null(r.standard_error)},
                {"ci95", or_null(r.ci)},
                {"ci95_seeds", or_null(r.ci_seeds)},
                {"runs", runs_json(r.crossed)},
-               {"wins", r.wins},
-               {"ties", r.ties},
-               {"losses", r.losses},
                {"win_rate", std::move(win_rate)},
-               {"t", or_null(r.t)},
-               {"p_value", or_null(r.p_value)},
-               {"test", r.test},
-               {"p_holm", or_null(compared.adjusted_p)},
-               {"holm_over", compared.adjusted_over},
-               {"holm_of", compared.family},
+               {"p_holm", or_null(judgement.adjusted.p)},
+               {"holm_over", judgement.adjusted.over},
+               {"holm_of", judgement.adjusted.family},
                {"tests", tests_json(r.tests)},
                {"detectable", or_null(compared.detectable)},
                {"detectable_at_runs", std::move(at_runs)},
-               {"claim", claim_name(compared.verdict.claim)},
-               {"differs", compared.verdict.differs},
-               {"resolved", compared.resolved()},
-               {"verdict", compared.verdict_text()},
-               {"note", or_null(record.note)}};
+               {"claim", claim_name(judgement.claim)},
+               {"differs", judgement.differs},
+               {"resolved", judgement.resolved()},
+               {"verdict", judgement.text},
+               {"note", or_null(record.note)}});
   if (report.effect) {
     // What prompts alone would take says nothing of methods.
-    const bool of_methods = compared.verdict.claim == Claim::kMethods;
-    json["n_needed_for_effect"] = of_methods ? Json() : or_null(compared.needed_prompts);
+    json["n_needed_for_effect"] = judgement.of_methods() ? Json() : or_null(compared.needed_prompts);
     json["runs_needed_for_effect"] = or_null(compared.needed_runs);
   }
   return json;
@@ -76,7 +65,7 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
 
 Json report_json(const ComparisonReport& report) {
   Json comparisons = Json::array(), family = Json::array();
-  for (const auto& q : report.families.table)
+  for (const auto& q : report.families.table.questions())
     family.push_back({{"baseline", q.baseline}, {"method", q.method}, {"metric", q.metric}});
   for (const auto& metric : report.compared) comparisons.push_back(metric_json(metric, report));
   Json document = {{"baseline", report.baseline},

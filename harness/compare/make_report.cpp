@@ -113,14 +113,13 @@ ComparedSide side_of(const Store& store, const ComparedRow& row) {
 /// says so, too. prefix: of the rows' names there.
 void heed_leaderboard(ScoreReader& scores, const Experiment& experiment, const std::string& prefix,
                       ComparisonReport& report) {
-  const auto& questions = report.families.leaderboard;
   for (auto& metric : report.compared) {
+    if (!metric.judgement.resolved() || metric.judgement.adjusted.family != "leaderboard") continue;
     auto record = metric.record;
-    if (!metric.verdict.resolved() || !holds(questions, {record.baseline, record.method, record.metric, {}}))
-      continue;
     record.baseline.erase(0, prefix.size());
     record.method.erase(0, prefix.size());
-    metric.board_verdict = leaderboard_split(scores, experiment, record, metric.adjusted_p);
+    const auto text = leaderboard_split(scores, experiment, record, metric.judgement);
+    if (!text.empty()) say_less(text, metric.judgement);
   }
 }
 
@@ -139,10 +138,10 @@ Families table_families(ScoreReader& scores, const Experiment& experiment,
         std::back_inserter(records));
   }
   if (of_checkpoints) claim_checkpoints_only(records);
-  Families families{.table = questions_of(records), .rows = row_names(experiment)};
+  Families families{.table = {"table", questions_of(records)}, .rows = row_names(experiment)};
   if (split == experiment.shown_split())
     families.leaderboard =
-        leaderboard_questions(experiment.table, experiment.effective.baseline, families.table);
+        leaderboard_family(experiment.table, experiment.effective.baseline, families.table);
   return families;
 }
 
@@ -154,12 +153,12 @@ void add_other_families(ScoreReader& scores, const Experiment& experiment,
   if (experiment.is_training() || split != experiment.shown_split()) return;
   const auto is_row = [&](const std::string& name) { return holds(experiment.methods, name); };
   for (const auto& question : asked) {
-    if (holds(families.table, question)) continue;
+    if (families.table.find(question)) continue;
     if (families.panel.empty() && !experiment.table.names(question.metric))
-      families.panel = panel_questions(scores, experiment, split, of_checkpoints);
+      families.panel = {"panel", panel_questions(scores, experiment, split, of_checkpoints)};
     if (!of_checkpoints && families.pairs.empty() && question.metric == experiment.table.selection.metric &&
         is_row(question.baseline) && is_row(question.method))
-      families.pairs = letter_questions(scores, experiment, checkpoints, split);
+      families.pairs = {"pairs", letter_questions(scores, experiment, checkpoints, split)};
   }
 }
 
@@ -184,12 +183,8 @@ Families families_here(ScoreReader& scores, const MeasuredExperiment& of, const 
     question.method.erase(0, prefix.size());
   }
   add_other_families(scores, of.experiment, of.checkpoints, split, own, of_checkpoints, families);
-  for (auto* questions : {&families.table, &families.leaderboard, &families.panel, &families.pairs}) {
-    for (auto& question : *questions) {
-      question.baseline.insert(0, prefix);
-      question.method.insert(0, prefix);
-    }
-  }
+  for (auto* family : {&families.table, &families.leaderboard, &families.panel, &families.pairs})
+    family->prefix_rows(prefix);
   for (auto& row : families.rows) row.insert(0, prefix);
   return families;
 }
@@ -276,7 +271,7 @@ std::vector<ComparisonRecord> compare_asked(ScoreReader& scores, const std::vect
   const bool of_checkpoints = question.claim == claim_name(Claim::kCheckpoints);
   if (of_checkpoints) claim_checkpoints_only(asked);
   if (report.table.empty())
-    report.families.table = questions_of(asked);
+    report.families.table = {"table", questions_of(asked)};
   else
     report.families =
         families_here(scores, *baseline.of, prefix_of(baseline), asked, report.split, of_checkpoints);

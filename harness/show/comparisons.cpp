@@ -147,18 +147,9 @@ void complete_comparisons(ScoreReader& scores, const Experiment& experiment, con
         compare_methods(scores, experiment, checkpoints, arm.first, arm.second, split, metrics, of_arm);
     for (std::size_t i = 0; i < metrics.size(); ++i) {
       auto& values = comparisons[i]->values;
-      const auto& computed = records[i].result;
-      values.seeds = computed.seeds;
-      values.ci_seeds = computed.ci_seeds;
-      values.crossed = computed.crossed;
-      values.tests = computed.tests;
-      values.standard_error = computed.standard_error;
-      values.carried_by = computed.carried_by;
-      if (has_copies || lacks_images) values = computed;
-      if (paired) continue;
-      values.wins = computed.wins;
-      values.ties = computed.ties;
-      values.losses = computed.losses;
+      const auto stored = values.ci;
+      values = records[i].result;
+      if (!has_copies && !lacks_images) values.ci = stored;
     }
   }
 }
@@ -273,13 +264,13 @@ std::vector<std::pair<std::string, std::string>> compared_arms(const TableSpec& 
   return arms_of(baseline, methods, spec.has_base);
 }
 
-std::vector<TableQuestion> leaderboard_questions(const TableSpec& spec, const std::string& baseline,
-                                                 std::vector<TableQuestion> of_table) {
+Family leaderboard_family(const TableSpec& spec, const std::string& baseline, const Family& of_table) {
   if (!spec.leaderboard) return {};
-  std::erase_if(of_table, [&](const TableQuestion& q) {
+  auto questions = of_table.questions();
+  std::erase_if(questions, [&](const TableQuestion& q) {
     return q.baseline != baseline || q.hypothesis() != spec.selection.metric;
   });
-  return of_table;
+  return {"leaderboard", std::move(questions)};
 }
 
 std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experiment, Outcomes outcomes) {

@@ -25,8 +25,7 @@ std::vector<std::pair<std::string, std::string>> compared_arms(const TableSpec& 
 
 /// Of a table's comparisons on the split that it shows those that its leaderboard judges by itself: with the
 /// baseline in the metric of selection. Empty for a table that has none.
-std::vector<TableQuestion> leaderboard_questions(const TableSpec& spec, const std::string& baseline,
-                                                 std::vector<TableQuestion> of_table);
+Family leaderboard_family(const TableSpec& spec, const std::string& baseline, const Family& of_table);
 
 /// How far a row's runs moved, means over runs; nothing of the starting weights.
 struct Movement {

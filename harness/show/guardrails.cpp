@@ -5,23 +5,14 @@
 namespace harness {
 namespace {
 
-/// The verdicts of the table on those metrics that it names.
-std::vector<JudgedDifference> judged_by_table(const TableSpec& spec,
-                                              std::span<const ComparisonRecord> comparisons) {
-  std::vector<TableComparison> shown;
+/// The table's own family: those metrics that it names.
+Family family_of_table(const TableSpec& spec, std::span<const ComparisonRecord> comparisons) {
+  std::vector<TableQuestion> questions;
   for (const auto& c : comparisons) {
     if (spec.names(c.metric))
-      shown.push_back({.baseline = c.baseline,
-                       .method = c.method,
-                       .metric = c.metric,
-                       .restates = restated_by(c.metric),
-                       .values = c.result});
+      questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result), restated_by(c.metric)});
   }
-  adjust_comparisons(shown, GuardrailQuestion{}.confidence);
-  std::vector<JudgedDifference> judged;
-  for (const auto& c : shown)
-    judged.push_back({c.baseline, c.method, c.metric, c.adjusted_p, c.differs, c.claim});
-  return judged;
+  return {"table", std::move(questions)};
 }
 
 }  // namespace
@@ -34,13 +25,14 @@ std::optional<GuardrailPanel> guardrail_panel_of(const Experiment& experiment,
   const auto& reward = spec.selection.metric;
   GuardrailQuestion question{.reward = reward,
                              .better = experiment.better(reward),
-                             .base = spec.has_base ? kBaseMethod : experiment.effective.baseline};
+                             .base = spec.has_base ? kBaseMethod : experiment.effective.baseline,
+                             .of_table = family_of_table(spec, comparisons)};
   // What has no good direction is no reward: beside it nothing can be hacked.
   if (question.better == Better::kNone) return std::nullopt;
   for (const auto& metric : built_in_catalogue().names()) {
     if (const auto other = restated_by(metric); !other.empty()) question.restates[metric] = other;
   }
-  return guardrail_panel(*rule, question, comparisons, judged_by_table(spec, comparisons));
+  return guardrail_panel(*rule, question, comparisons);
 }
 
 std::vector<TableQuestion> panel_questions(ScoreReader& scores, const Experiment& experiment,

@@ -118,14 +118,16 @@ std::vector<std::string> notes_of(const Experiment& experiment, const TableModel
 class Comparer {
  public:
   /// metric: that of selection, or one that restates it.
-  Comparer(ScoreReader& scores, const Experiment& experiment, const TableModel& model, SecondView second,
-           std::string metric)
+  Comparer(ScoreReader& scores, const Experiment& experiment, std::string split, std::string metric)
       : scores_(scores),
         metric_(std::move(metric)),
         experiment_(experiment),
-        model_(model),
-        checkpoints_(evaluated_checkpoints(scores.store(), experiment)),
-        second_(std::move(second)) {}
+        split_(std::move(split)),
+        checkpoints_(evaluated_checkpoints(scores.store(), experiment)) {
+    if (experiment.table.has_second_view()) second_ = second_view(scores.store(), experiment, checkpoints_);
+  }
+
+  const SecondView& view() const { return second_; }
 
   /// Where it and the baseline are cut; null where they are not.
   const SecondView::Cut* cut(const std::string& method) const {
@@ -134,13 +136,11 @@ class Comparer {
   }
 
   /// At equal evaluations, against the baseline; nothing unless every seed of both was tested there.
-  std::optional<PairedComparison> second(const std::string& method) {
-    return second(model_.baseline, method);
-  }
+  std::optional<PairedComparison> second(const std::string& method) { return second(baseline(), method); }
 
   /// The same of two rows, one of which is the baseline.
   std::optional<PairedComparison> second(const std::string& first, const std::string& other) {
-    const auto* cut = second_cut(other == model_.baseline ? first : other);
+    const auto* cut = second_cut(other == baseline() ? first : other);
     if (cut == nullptr) return std::nullopt;
     return compare(cut->checkpoints, first, other, 0);
   }
@@ -163,37 +163,40 @@ class Comparer {
   /// All pairs of rows. The bootstrap over prompts is made where Holm leaves something to decide alone.
   std::vector<LeaderboardPair> pairs(const std::vector<std::string>& rows) {
     std::vector<LeaderboardPair> pairs;
-    std::vector<std::optional<double>> p_values;
+    std::vector<TableQuestion> questions;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       for (std::size_t j = i + 1; j < rows.size(); ++j) {
         const auto values = compare(checkpoints_, rows[i], rows[j], 0);
         // Of methods alone: checkpoints that differ form no groups.
         if (claim_of(values) != Claim::kMethods) return {};
         pairs.push_back({.first = i, .second = j});
-        p_values.push_back(p_value_of(values));
+        questions.push_back({rows[i], rows[j], metric_, p_value_of(values)});
       }
     }
-    const auto adjusted = holm(p_values);
+    const Family family("pairs", std::move(questions));
+    const JudgeSettings settings;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (adjusted[i].value_or(1) >= 1 - model_.confidence) continue;
+      if (family.at(i).p.value_or(1) >= 1 - settings.confidence) continue;
       const auto values =
           compare(checkpoints_, rows[pairs[i].first], rows[pairs[i].second], BootstrapSettings{}.resamples);
-      pairs[i].differs = verdict_of(values, experiment_.better(metric_),
-                                    {.confidence = model_.confidence, .adjusted_p = adjusted[i]})
-                             .differs;
+      pairs[i].differs = judge(values, experiment_.better(metric_), {.adjusted = family.at(i)}).differs;
     }
     return pairs;
   }
 
  private:
+  const std::string& baseline() const { return experiment_.effective.baseline; }
+
   const SecondView::Cut* second_cut(const std::string& method) const {
     const auto* found = cut(method);
     if (found == nullptr) return nullptr;
-    for (const auto& row : {method, model_.baseline}) {
+    for (const auto& row : {method, baseline()}) {
       const auto is_of_row = [&](const auto& of) { return of.method == row; };
-      const auto tested = std::ranges::count_if(found->checkpoints, is_of_row);
-      if (tested !=
-          std::ranges::count_if(model_.rows, [&](const TableRow& r) { return is_of_row(r) && r.selected; }))
+      const auto is_selected = [&](const auto& of) {
+        return is_of_row(of) && of.split == split_ && of.selected;
+      };
+      if (std::ranges::count_if(found->checkpoints, is_of_row) !=
+          std::ranges::count_if(checkpoints_, is_selected))
         return nullptr;
     }
     return found;
@@ -203,7 +206,7 @@ class Comparer {
                            const std::string& method, std::uint32_t resamples) {
     BootstrapSettings settings;
     settings.resamples = resamples;
-    auto values = compare_paired(paired_values(scores_, checkpoints, baseline, method, model_.split, metric_),
+    auto values = compare_paired(paired_values(scores_, checkpoints, baseline, method, split_, metric_),
                                  experiment_.better(metric_), settings);
     values.judges_methods = experiment_.judges_methods();
     return values;
@@ -212,7 +215,7 @@ class Comparer {
   ScoreReader& scores_;
   std::string metric_;
   const Experiment& experiment_;
-  const TableModel& model_;
+  std::string split_;
   std::vector<EvaluatedCheckpoint> checkpoints_;
   SecondView second_;
 };
@@ -220,26 +223,12 @@ class Comparer {
 }  // namespace
 
 std::string leaderboard_split(ScoreReader& scores, const Experiment& experiment,
-                              const ComparisonRecord& record, std::optional<double> adjusted_p) {
-  const auto checkpoints = evaluated_checkpoints(scores.store(), experiment);
-  TableModel model;
-  model.baseline = experiment.effective.baseline;
-  model.split = record.split;
-  for (const auto& c : checkpoints) {
-    if (c.split != record.split || !c.selected) continue;
-    TableRow row;
-    row.method = c.method;
-    row.seed = c.seed;
-    row.selected = true;
-    model.rows.push_back(std::move(row));
-  }
-  auto second = experiment.table.has_second_view() ? second_view(scores.store(), experiment, checkpoints)
-                                                   : SecondView();
-  Comparer compare(scores, experiment, model, std::move(second), record.metric);
+                              const ComparisonRecord& record, const Judgement& judgement) {
+  Comparer compare(scores, experiment, record.split, record.metric);
   return split_verdict({.method = record.method,
                         .at_images = record.result,
                         .at_evaluations = compare.second(record.baseline, record.method)},
-                       adjusted_p, experiment.better(record.metric), model.confidence);
+                       judgement, experiment.better(record.metric));
 }
 
 std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment& experiment,
@@ -249,14 +238,12 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
   if (!spec.leaderboard) return std::nullopt;
   const auto& metric = spec.selection.metric;
   Leaderboard board{.metric = metric, .baseline = model.baseline, .better = experiment.better(metric)};
-  SecondView second;
+  Comparer compare(scores, experiment, model.split, metric);
   if (spec.has_second_view()) {
-    second = second_view(scores.store(), experiment, evaluated_checkpoints(scores.store(), experiment));
     board.has_second_view = true;
-    board.cut_too_early = second.cut_too_early;
-    board.second_tests = second.tested_alone;
+    board.cut_too_early = compare.view().cut_too_early;
+    board.second_tests = compare.view().tested_alone;
   }
-  Comparer compare(scores, experiment, model, std::move(second), metric);
   std::vector<LeaderboardEvidence> evidence;
   const auto rows = methods_of(model);
   const auto of_baseline = Training::of(scores.store(), experiment, model.baseline);

@@ -18,7 +18,7 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
 /// What it says of one difference to its baseline, or of the baseline to a row, where that is less than
 /// better or worse (split_verdict); else empty. The record is of its metric, or of one that restates it.
 std::string leaderboard_split(ScoreReader& scores, const Experiment& experiment,
-                              const ComparisonRecord& record, std::optional<double> adjusted_p);
+                              const ComparisonRecord& record, const Judgement& judgement);
 
 /// What the checkpoints of learning curves are placed by.
 enum class CurveAxis { kImages, kEvaluations, kSeconds };

@@ -21,6 +21,7 @@
 #include "results/paper/paper_audit.h"
 #include "results/query/saved_query.h"
 #include "results/store/rows.h"
+#include "results/table/table_judgement.h"
 #include "results/table/table_view.h"
 #include "results/verdict/multiplicity.h"
 
@@ -399,8 +400,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
     keep_named_metrics(experiment, model.comparisons);
     add_validation(store, experiment, model);
   }
-  adjust_comparisons(model.comparisons, model.confidence);
-  heed_leaderboard(model);
+  judge_comparisons(model);
   load_paper(spec, model);
   for (const auto& [name, path] : rows_of<std::string, std::string>(
            store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1", experiment.id))

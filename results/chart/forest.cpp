@@ -111,14 +111,15 @@ std::optional<double> printed_delta(const TableModel& model, const TableComparis
 
 ForestRow row_of(const TableModel& model, const TableComparison& comparison, const TableColumn& column) {
   const auto& values = comparison.values;
+  const auto& judgement = comparison.judgement;
   const auto printed = printed_delta(model, comparison, column);
   return {.name = comparison.method + (comparison.unequal_movement ? kUnequalMovementMark : ""),
-          .numbers = format_delta(values.delta, column) + " " + format_interval(interval_of(values), column),
-          .look = look_of(comparison, column.better),
+          .numbers = format_delta(values.delta, column) + " " + format_interval(judgement.interval, column),
+          .look = judgement.look(),
           .tooltip = fmt::format("{} wins, {} ties, {} losses, p {}", values.wins, values.ties, values.losses,
-                                 format_p_value(p_value_of(values))),
+                                 format_p_value(judgement.p)),
           .delta = values.delta,
-          .interval = interval_of(values),
+          .interval = judgement.interval,
           .printed = printed,
           .printed_text = format_delta(printed, column)};
 }
@@ -131,7 +132,7 @@ Forest forest_of(const TableModel& model, const std::string& baseline, const std
   for (const auto& comparison : model.comparisons) {
     if (comparison.baseline != baseline || comparison.metric != metric || !comparison.values.delta) continue;
     forest.rows.push_back(row_of(model, comparison, column));
-    of_methods = of_methods || comparison.claim == Claim::kMethods;
+    of_methods = of_methods || comparison.judgement.of_methods();
   }
   const auto better = of_methods ? column.better : Better::kNone;
   forest.left = direction_of(-1, better);
@@ -140,10 +141,6 @@ Forest forest_of(const TableModel& model, const std::string& baseline, const std
 }
 
 }  // namespace
-
-std::string look_of(const TableComparison& comparison, Better better) {
-  return comparison.resolved() ? direction_of(*comparison.values.delta, better) : "unresolved";
-}
 
 std::vector<Forest> forests_of(const TableModel& model) {
   // In the order of the table's columns, then those that are no column.
@@ -175,7 +172,7 @@ std::vector<Forest> guardrail_forests(const TableModel& model) {
       const auto& record = effect.record;
       if (record.metric != metric.name || record.baseline != panel.base || !record.result.delta) continue;
       limit = effect.minimal_effect;
-      const auto interval = interval_of(record.result, effect.claim);
+      const auto interval = effect.judgement.interval;
       forest.rows.push_back(
           {.name = record.method,
            .numbers = format_delta(record.result.delta, column) + " " + format_interval(interval, column),

@@ -38,9 +38,6 @@ std::vector<Forest> forests_of(const TableModel& model);
 /// What moved beside the reward, against the starting weights: a forest a guardrail.
 std::vector<Forest> guardrail_forests(const TableModel& model);
 
-/// "better", "worse", "unresolved", or the side where neither is good. Colours speak of methods.
-std::string look_of(const TableComparison& comparison, Better better);
-
 /// A row's height and where its parts are in it.
 struct ForestFrame {
   double width = 380, left = 10, right = 370, row = 40;

@@ -23,24 +23,24 @@ std::string group_html(const std::vector<Forest>& forests, const std::string& ba
   return out + "</div>\n";
 }
 
-std::string tile_verdict(const TableModel& model, const TableComparison& comparison, Better better) {
-  if (comparison.resolved())
-    return fmt::format("{} than {}", direction_of(*comparison.values.delta, better), comparison.baseline);
-  if (comparison.differs && comparison.board_verdict.empty())
-    return in_its_words(model, "these checkpoints differ from ") + comparison.baseline + "'s";
-  return fmt::format("against {}: {}", comparison.baseline, verdict_text(model, comparison));
+std::string tile_verdict(const TableComparison& comparison) {
+  const auto& judgement = comparison.judgement;
+  if (judgement.resolved()) return fmt::format("{} than {}", judgement.word, comparison.baseline);
+  if (judgement.differs && !judgement.is_split)
+    return fmt::format("{} from {}'s", judgement.word, comparison.baseline);
+  return fmt::format("against {}: {}", comparison.baseline, judgement.text);
 }
 
-std::string tile_html(const TableModel& model, const TableComparison& comparison, const TableColumn& column) {
+std::string tile_html(const TableComparison& comparison, const TableColumn& column) {
   const auto& values = comparison.values;
   const auto outcomes =
       fmt::format("{} wins, {} ties, {} losses of {}", values.wins, values.ties, values.losses, values.n);
   return fmt::format(
       "<li class=\"{}\"><b>{}</b><span class=\"verdict\">{}</span><span class=\"big\">{}</span>"
       "<span>{} {}</span><span>{}</span></li>\n",
-      look_of(comparison, column.better), html_text(comparison.method),
-      html_text(tile_verdict(model, comparison, column.better)), format_delta(values.delta, column),
-      html_text(difference_title(column)), format_interval(interval_of(values), column), outcomes);
+      comparison.judgement.look(), html_text(comparison.method), html_text(tile_verdict(comparison)),
+      format_delta(values.delta, column), html_text(difference_title(column)),
+      format_interval(comparison.judgement.interval, column), outcomes);
 }
 
 }  // namespace
@@ -58,11 +58,11 @@ std::string report_verdicts_html(const Report& report) {
   for (const auto& comparison : report.table.comparisons) {
     if (comparison.baseline != report.table.baseline || comparison.metric != report.metric) continue;
     all.push_back(&comparison);
-    if (comparison.differs) telling.push_back(&comparison);
+    if (comparison.judgement.differs) telling.push_back(&comparison);
   }
   const auto& shown = all.size() > kMostTiles ? telling : all;
   std::string tiles;
-  for (const auto* comparison : shown) tiles += tile_html(report.table, *comparison, column);
+  for (const auto* comparison : shown) tiles += tile_html(*comparison, column);
   if (!tiles.empty()) tiles = "<ul class=\"tiles\">\n" + tiles + "</ul>\n";
   if (const auto others = all.size() - shown.size(); others > 0) {
     tiles += fmt::format("<p>{} with {} that show no difference: in the tables below.</p>\n",

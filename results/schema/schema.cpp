@@ -37,12 +37,15 @@ ALTER TABLE selections ADD COLUMN kind TEXT GENERATED ALWAYS AS (
 ALTER TABLE reproduction_evaluations ADD COLUMN selected INTEGER CHECK (selected IN (0, 1));
 )sql";
 
+// Version 14. NULL in comparisons of earlier versions.
+constexpr const char* kSchemaVersion14 = R"sql(
+ALTER TABLE comparisons ADD COLUMN prompts_won REAL;
+)sql";
+
 // Version 13 selects for the experiments that were recorded before.
-constexpr Migration kMigrations[] = {{9, kSchemaVersion9},
-                                     {10, kSchemaVersion10},
-                                     {11, kSchemaVersion11},
-                                     {12, kSchemaVersion12},
-                                     {13, kSelectEvaluations}};
+constexpr Migration kMigrations[] = {{9, kSchemaVersion9},     {10, kSchemaVersion10},
+                                     {11, kSchemaVersion11},   {12, kSchemaVersion12},
+                                     {13, kSelectEvaluations}, {14, kSchemaVersion14}};
 constexpr Schema kCurrent{.migrations = kMigrations, .views = kViews};
 
 void drop_views(SQLite::Database& db) {

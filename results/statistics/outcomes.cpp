@@ -6,20 +6,13 @@
 #include <set>
 #include <utility>
 
-#include "results/statistics/numeric.h"
-
 namespace harness {
 
 void count_by_cluster(const PairedMetric& metric, double confidence, PairedComparison& result) {
-  const auto sums = cluster_sums(complete_pairs(metric.pairs));
-  const double sign = metric.better == Better::kDown ? -1 : 1;
-  result.wins = result.ties = result.losses = 0;
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    const double gain = sign * (sums.method[i] - sums.baseline[i]);
-    // The same values in another order may have sums that differ by a rounding.
-    const bool is_tie = std::abs(gain) <= kRounding * (std::abs(sums.method[i]) + std::abs(sums.baseline[i]));
-    ++(is_tie ? result.ties : gain > 0 ? result.wins : result.losses);
-  }
+  const auto outcomes = outcomes_by_cluster(cluster_sums(complete_pairs(metric.pairs)), metric.better);
+  result.wins = outcomes.wins;
+  result.ties = outcomes.ties;
+  result.losses = outcomes.losses;
   result.win_rate = win_rate(result.wins, result.ties, result.losses, result.clusters, confidence);
 }
 

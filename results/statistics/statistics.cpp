@@ -103,6 +103,8 @@ PairedComparison compare_without_intervals(std::span<const PairedValue> complete
   result.tests = paired_tests(complete, sums);
   choose_test(result);
   count_outcomes(complete, better, result);
+  result.prompts_won =
+      static_cast<double>(outcomes_by_cluster(sums, better).wins) / static_cast<double>(result.clusters);
   result.win_rate = win_rate(result.wins, result.ties, result.losses, result.clusters, confidence);
   return result;
 }
@@ -199,6 +201,18 @@ Interval wilson_interval(double rate, double n, double confidence) {
   const double half = z * std::sqrt(rate * (1 - rate) / n + z2 / (4 * n * n));
   const double scale = 1 + z2 / n;
   return {std::max(0.0, (centre - half) / scale), std::min(1.0, (centre + half) / scale)};
+}
+
+ClusterOutcomes outcomes_by_cluster(const ClusterSums& sums, Better better) {
+  const double sign = better == Better::kDown ? -1 : 1;
+  ClusterOutcomes outcomes;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const double gain = sign * (sums.method[i] - sums.baseline[i]);
+    // The same values in another order may have sums that differ by a rounding.
+    const bool is_tie = std::abs(gain) <= kRounding * (std::abs(sums.method[i]) + std::abs(sums.baseline[i]));
+    ++(is_tie ? outcomes.ties : gain > 0 ? outcomes.wins : outcomes.losses);
+  }
+  return outcomes;
 }
 
 std::optional<WinRate> win_rate(std::int64_t wins, std::int64_t ties, std::int64_t losses,

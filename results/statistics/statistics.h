@@ -48,18 +48,26 @@ struct PairedTests {
   std::optional<McNemar> mcnemar = {};  ///< rates only, every pair its own cluster
 };
 
-/// method against baseline over all complete pairs. A pair that lacks a side, or has a number beyond
-/// kLargestScore, is counted in n_missing and enters nothing else.
-struct PairedComparison {
+/// The numbers of a comparison that are kept. Each is a column of `comparisons`, a field in the journal and a
+/// key of every JSON of comparisons under its name here: results/store/columns.h lists them.
+struct ComparisonNumbers {
   std::int64_t n = 0, n_missing = 0, clusters = 0;
-  std::optional<double> baseline_mean, method_mean, delta;  ///< delta = method - baseline; nothing if n is 0
-  std::optional<Interval> ci;                               ///< bootstrap of delta; nothing below 2 clusters
+  std::optional<double> baseline_mean = {}, method_mean = {};
+  std::optional<double> delta = {};             ///< method - baseline; nothing if n is 0
   std::int64_t wins = 0, ties = 0, losses = 0;  ///< pairs in which the method is better, equal, worse
-  std::optional<double> t, p_value;  ///< t: below 2 clusters or without spread nothing; p: of `test`
+  /// Share of the clusters (prompts) in which the method's mean is better; nothing if n is 0.
+  std::optional<double> prompts_won = {};
+  std::optional<double> t = {};        ///< nothing below 2 clusters or without spread
+  std::optional<double> p_value = {};  ///< of `test`
   /// "mcnemar-exact" for a rate; else "paired-t", or "paired-t-clustered" where a cluster holds several
   /// pairs.
   std::string test = "paired-t";
+};
 
+/// method against baseline over all complete pairs. A pair that lacks a side, or has a number beyond
+/// kLargestScore, is counted in n_missing and enters nothing else.
+struct PairedComparison : ComparisonNumbers {
+  std::optional<Interval> ci = {};            ///< bootstrap of delta; nothing below 2 clusters
   std::int64_t seeds = 0;                     ///< different ones among the complete pairs
   std::optional<Interval> ci_seeds = {};      ///< seeds drawn as well as clusters; nothing below 2 seeds
   std::optional<double> standard_error = {};  ///< of delta, from the clusters
@@ -91,6 +99,12 @@ PairedComparison compare_paired(std::span<const PairedValue> pairs, Better bette
 /// Sums over the pairs of each cluster, in order of the clusters' first appearance. All pairs must be
 /// complete.
 ClusterSums cluster_sums(std::span<const PairedValue> pairs);
+
+/// Clusters in which the method's mean is better than the baseline's, equal and worse.
+struct ClusterOutcomes {
+  std::int64_t wins = 0, ties = 0, losses = 0;
+};
+ClusterOutcomes outcomes_by_cluster(const ClusterSums& sums, Better better);
 
 /// Two-sided t of the mean difference with its standard_error and clusters - 1 degrees of freedom; with one
 /// pair a cluster the plain paired t exactly. Nothing below 2 clusters or without spread.

@@ -20,7 +20,7 @@ bool has_enough_prompts(const CrossedComparison& crossed) {
 }
 
 /// Why a difference is not shown, where that is not plain from the interval.
-std::string reason(const PairedComparison& comparison, Claim claim, const VerdictSettings& settings) {
+std::string reason(const PairedComparison& comparison, Claim claim, const JudgeSettings& settings) {
   if (comparison.ties == comparison.n) return ": equal on every pair";
   if (claim == Claim::kMethods && comparison.crossed->state == CrossedState::kNoSpread) return ": no spread";
   if (claim == Claim::kMethods && !has_enough_prompts(*comparison.crossed))
@@ -32,17 +32,30 @@ std::string reason(const PairedComparison& comparison, Claim claim, const Verdic
     return ": values are missing, and the mean difference lies on the other side of 0";
   if (!interval->excludes_zero()) return {};
   if (!p_value_of(comparison, claim)) return ": the same difference on every pair, which gives no p";
-  if (!settings.adjusted_p) return {};
-  if (*settings.adjusted_p < 1 - settings.confidence)
-    return fmt::format(": not over {} alone", settings.unit);
-  return fmt::format(" (p {:.2g}{})", *settings.adjusted_p,
-                     p_value_of(comparison, claim) == settings.adjusted_p ? "" : " after Holm");
+  if (!settings.adjusted || !settings.adjusted->p) return {};
+  const double p = *settings.adjusted->p;
+  if (p < 1 - settings.confidence) return fmt::format(": not over {} alone", settings.unit);
+  return fmt::format(" (p {:.2g}{})", p, p_value_of(comparison, claim) == p ? "" : " after Holm");
 }
 
 /// Where clusters are runs there are no prompts, and the bootstrap over a few runs adds nothing to their t.
 bool differs_over_prompts(const PairedComparison& comparison) {
   if (comparison.crossed && comparison.crossed->of_runs_alone) return true;
   return agrees(comparison.ci, *comparison.delta);
+}
+
+/// What the numbers say, in words.
+void put_in_words(const PairedComparison& comparison, Better better, const JudgeSettings& settings,
+                  Judgement& judgement) {
+  const bool of_methods = judgement.of_methods();
+  if (judgement.differs) {
+    judgement.word = of_methods ? direction_of(*comparison.delta, better) : "these checkpoints differ";
+    judgement.text = judgement.word;
+    return;
+  }
+  judgement.word = of_methods ? "not resolved" : "no difference shown";
+  judgement.text = judgement.word + (of_methods ? "" : " between these checkpoints") +
+                   reason(comparison, judgement.claim, settings);
 }
 
 }  // namespace
@@ -79,31 +92,43 @@ std::string about_images(std::string text) {
   return boost::replace_all_copy(std::move(text), "hese checkpoints", "hese images");
 }
 
-Verdict verdict_of(const PairedComparison& comparison, Better better, const VerdictSettings& settings) {
-  Verdict verdict{.claim = claim_of(comparison), .text = "no complete pair"};
-  if (!comparison.delta) return verdict;
-  const bool of_methods = verdict.claim == Claim::kMethods;
+Judgement judge(const PairedComparison& comparison, Better better, const JudgeSettings& settings) {
+  const auto claim = claim_of(comparison);
+  Judgement judgement{.claim = claim,
+                      .interval = interval_of(comparison, claim),
+                      .p = p_value_of(comparison, claim),
+                      .adjusted = settings.adjusted.value_or(AdjustedP()),
+                      .text = "no complete pair"};
+  if (!comparison.delta) return judgement;
+  const bool of_methods = judgement.of_methods();
   const bool of_runs_alone =
       settings.unit == kSeedUnit || (comparison.crossed && comparison.crossed->of_runs_alone);
   if (!of_methods && of_runs_alone) {
-    verdict.text = comparison.judges_methods
-                       ? fmt::format("not judged: {} of {} training runs",
-                                     comparison.crossed ? comparison.crossed->runs : 1, kFewestRuns)
-                       : "not judged at this scale";
-    return verdict;
+    judgement.word = "not judged";
+    judgement.text = comparison.judges_methods
+                         ? fmt::format("not judged: {} of {} training runs",
+                                       comparison.crossed ? comparison.crossed->runs : 1, kFewestRuns)
+                         : "not judged at this scale";
+    return judgement;
   }
-  const auto interval = interval_of(comparison, verdict.claim);
-  const auto p = settings.adjusted_p ? settings.adjusted_p : p_value_of(comparison, verdict.claim);
-  const bool significant = p && (!settings.adjusted_p || *p < 1 - settings.confidence);
-  verdict.differs = agrees(interval, *comparison.delta) && significant && differs_over_prompts(comparison) &&
-                    (!of_methods || has_enough_prompts(*comparison.crossed));
-  if (verdict.differs) {
-    verdict.text = of_methods ? direction_of(*comparison.delta, better) : "these checkpoints differ";
-  } else {
-    verdict.text = (of_methods ? "not resolved" : "no difference shown between these checkpoints") +
-                   reason(comparison, verdict.claim, settings);
+  const bool significant = settings.adjusted
+                               ? settings.adjusted->p && *settings.adjusted->p < 1 - settings.confidence
+                               : judgement.p.has_value();
+  judgement.differs = agrees(judgement.interval, *comparison.delta) && significant &&
+                      differs_over_prompts(comparison) &&
+                      (!of_methods || has_enough_prompts(*comparison.crossed));
+  put_in_words(comparison, better, settings, judgement);
+  if (settings.of_images) {
+    judgement.word = about_images(std::move(judgement.word));
+    judgement.text = about_images(std::move(judgement.text));
   }
-  return verdict;
+  return judgement;
+}
+
+void say_less(const std::string& text, Judgement& judgement) {
+  if (!judgement.resolved()) return;
+  judgement.is_split = true;
+  judgement.text = judgement.word = text;
 }
 
 }  // namespace harness

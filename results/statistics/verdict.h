@@ -25,30 +25,53 @@ Claim claim_of(const PairedComparison& comparison);
 std::optional<Interval> interval_of(const PairedComparison& comparison, std::optional<Claim> claim = {});
 std::optional<double> p_value_of(const PairedComparison& comparison, std::optional<Claim> claim = {});
 
-/// What a reader may conclude from one comparison.
-struct Verdict {
+/// What the adjustment for a family of questions made of one's p-value (results/verdict/multiplicity.h).
+struct AdjustedP {
+  std::optional<double> p = {};  ///< nothing where the test has no p-value
+  std::size_t over = 0;          ///< how many questions of the family have one
+  std::string family = {};       ///< its name
+};
+
+/// All that may be said of one comparison. Tables, `compare`, leaderboards, guardrails, reports, figures and
+/// the simulation show it, and decide nothing themselves.
+struct Judgement {
   Claim claim = Claim::kCheckpoints;
+  std::optional<Interval> interval = {};  ///< of the claim, at the confidence of the settings
+  std::optional<double> p = {};           ///< of the claim, its own
+  AdjustedP adjusted = {};
   /// The interval of the claim lies on the mean difference's side of 0, there is a p-value, and adjusted it
   /// is below 1 - confidence; of methods the interval over prompts lies there as well: what is claimed of
   /// methods must be true of these checkpoints.
   bool differs = false;
+  /// A leaderboard says less than better or worse, and its text stands here.
+  bool is_split = false;
   /// "better", "not resolved (p 0.08 after Holm)", "these checkpoints differ"; of statistics of the training,
   /// which has no checkpoints, "not judged: 2 of 3 training runs" or "not judged at this scale".
-  std::string text;
+  std::string text = {};
+  /// The same without its reason: "better", "not resolved", "no difference shown", "not judged"; of no pair
+  /// empty.
+  std::string word = {};
 
+  bool of_methods() const { return claim == Claim::kMethods; }
   /// The one that bold, colours, alarms and statements about methods need.
-  bool resolved() const { return claim == Claim::kMethods && differs; }
+  bool resolved() const { return of_methods() && differs && !is_split; }
+  /// "better", "worse", "higher", "lower", "unresolved": colours speak of methods.
+  std::string look() const { return resolved() ? word : "unresolved"; }
 };
 
-struct VerdictSettings {
+struct JudgeSettings {
   double confidence = 0.95;
-  std::optional<double> adjusted_p = {};  ///< after Holm; nothing where the test has no p-value
-  std::string unit = "prompts";           ///< what a cluster is, in the plural
+  std::optional<AdjustedP> adjusted = {};  ///< nothing: the interval and its own p decide
+  std::string unit = "prompts";            ///< what a cluster is, in the plural
+  bool of_images = false;  ///< the rows are images that are given: it speaks of these, not of checkpoints
 };
 
 /// What a difference other than 0 is: "better", "worse"; where no direction is good "higher", "lower".
 std::string direction_of(double delta, Better better);
 
-Verdict verdict_of(const PairedComparison& comparison, Better better, const VerdictSettings& settings);
+Judgement judge(const PairedComparison& comparison, Better better, const JudgeSettings& settings);
+
+/// What was resolved is not: a leaderboard says less of it than better or worse, in these words.
+void say_less(const std::string& text, Judgement& judgement);
 
 }  // namespace harness

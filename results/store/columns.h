@@ -4,6 +4,7 @@
 #include <boost/describe/members.hpp>
 #include <boost/mp11/algorithm.hpp>
 #include <map>
+#include <string_view>
 
 #include "datasets/prompt_set.h"
 #include "results/store/records.h"
@@ -49,10 +50,14 @@ BOOST_DESCRIBE_STRUCT(ReproductionRecord, (),
                       (table_id, backbone, scale, seeds, methods, spec, signature, wall_seconds, evaluations,
                        runs))
 BOOST_DESCRIBE_STRUCT(StoredReproduction, (ReproductionRecord), (id, finished))
-BOOST_DESCRIBE_STRUCT(ComparisonRow, (),
-                      (split, metric, baseline, method, n, n_missing, clusters, baseline_mean, method_mean,
-                       delta, ci95, wins, ties, losses, t, p_value, test, note, claim, runs, runs_se, runs_df,
-                       runs_ci95, runs_p_value))
+BOOST_DESCRIBE_STRUCT(ComparisonNumbers, (),
+                      (n, n_missing, clusters, baseline_mean, method_mean, delta, wins, ties, losses,
+                       prompts_won, t, p_value, test))
+/// Those that logs and databases of earlier versions lack.
+inline constexpr std::string_view kLaterNumbers[] = {"prompts_won"};
+BOOST_DESCRIBE_STRUCT(ComparisonKey, (), (split, metric, baseline, method))
+BOOST_DESCRIBE_STRUCT(ComparisonRow, (ComparisonKey, ComparisonNumbers),
+                      (ci95, note, claim, runs, runs_se, runs_df, runs_ci95, runs_p_value))
 BOOST_DESCRIBE_STRUCT(AlarmRecord, (),
                       (split, baseline, method, guardrail, reward, reward_delta, reward_ci95, harmful,
                        minimal_effect, delta, ci95, p_holm, rule_version))

@@ -4,36 +4,11 @@
 #include "results/store/columns.h"
 
 namespace harness {
-namespace {
-
-/// What a row and a comparison hold under the same names.
-template <class From, class To>
-void copy_numbers(const From& from, To& to) {
-  to.n = from.n;
-  to.n_missing = from.n_missing;
-  to.clusters = from.clusters;
-  to.baseline_mean = from.baseline_mean;
-  to.method_mean = from.method_mean;
-  to.delta = from.delta;
-  to.wins = from.wins;
-  to.ties = from.ties;
-  to.losses = from.losses;
-  to.t = from.t;
-  to.p_value = from.p_value;
-  to.test = from.test;
-}
-
-}  // namespace
-
 ComparisonRow row_of(const ComparisonRecord& comparison) {
   const auto& r = comparison.result;
-  ComparisonRow row{.split = comparison.split,
-                    .metric = comparison.metric,
-                    .baseline = comparison.baseline,
-                    .method = comparison.method,
-                    .ci95 = r.ci,
-                    .note = comparison.note};
-  copy_numbers(r, row);
+  ComparisonRow row{{comparison.split, comparison.metric, comparison.baseline, comparison.method}, r};
+  row.ci95 = r.ci;
+  row.note = comparison.note;
   row.claim = claim_name(claim_of_runs(r));
   if (!r.crossed) return row;
   row.runs = r.crossed->runs;
@@ -52,7 +27,7 @@ ComparisonRecord comparison_of(const ComparisonRow& row) {
                               .result = {},
                               .note = row.note};
   auto& r = comparison.result;
-  copy_numbers(row, r);
+  static_cast<ComparisonNumbers&>(r) = row;
   r.ci = row.ci95;
   if (!row.runs) return comparison;
   r.seeds = *row.runs;
@@ -66,6 +41,18 @@ ComparisonRecord comparison_of(const ComparisonRow& row) {
   runs.ci = row.runs_ci95;
   if (!runs.ci) runs.state = row.delta == 0.0 ? CrossedState::kEqual : CrossedState::kNoSpread;
   return comparison;
+}
+
+Json numbers_json(const ComparisonNumbers& numbers) {
+  Json json;
+  for_each_field(numbers, [&]<class T>(const char* name, const T& value) {
+    if constexpr (std::is_same_v<T, std::optional<double>>) {
+      json[name] = or_null(value);
+    } else {
+      json[name] = value;
+    }
+  });
+  return json;
 }
 
 std::vector<std::pair<std::string, std::optional<double>>> numbers_of(const ComparisonRow& row) {

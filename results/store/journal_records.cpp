@@ -99,6 +99,9 @@ Json comparison_json(const ComparisonRecord& comparison) {
     data.erase(column);
   }
   data.erase("claim");  // follows from the rest
+  for (const auto name : kLaterNumbers) {
+    if (data.at(name).is_null()) data.erase(std::string(name));
+  }
   data["runs"] = std::move(runs);
   return data;
 }
@@ -109,6 +112,9 @@ ComparisonRecord comparison_from(Json data, const std::string& where) {
   for (const auto& [key, column] : kRunsFields)
     data[column] = runs.is_null() ? Json() : Fields(runs, where + ": runs").get(key);
   data["claim"] = "";
+  for (const auto name : kLaterNumbers) {
+    if (!data.contains(name)) data[std::string(name)] = nullptr;
+  }
   return comparison_of(record_of<ComparisonRow>({data, where}));
 }
 

@@ -207,16 +207,15 @@ struct ComparisonRecord {
   std::optional<std::string> note = {};  ///< for instance "unequal movement"
 };
 
+/// What is compared.
+struct ComparisonKey {
+  std::string split = {}, metric = {}, baseline = {}, method = {};
+};
+
 /// What the DB and the journal keep of a comparison: a row of `comparisons`. The numbers over training runs
 /// are nothing where there is one run.
-struct ComparisonRow {
-  std::string split = {}, metric = {}, baseline = {}, method = {};
-  std::int64_t n = 0, n_missing = 0, clusters = 0;
-  std::optional<double> baseline_mean = {}, method_mean = {}, delta = {};
+struct ComparisonRow : ComparisonKey, ComparisonNumbers {
   std::optional<Interval> ci95 = {};
-  std::int64_t wins = 0, ties = 0, losses = 0;
-  std::optional<double> t = {}, p_value = {};
-  std::string test = {};
   std::optional<std::string> note = {};
   std::string claim = {};
   std::optional<std::int64_t> runs = {};
@@ -229,6 +228,9 @@ ComparisonRow row_of(const ComparisonRecord& comparison);
 
 /// The comparison as far as it is kept: without the runs' own differences and the further tests.
 ComparisonRecord comparison_of(const ComparisonRow& row);
+
+/// Those numbers under their names; what there is not is null.
+Json numbers_json(const ComparisonNumbers& numbers);
 
 /// Its numbers with the names of their columns, in the order of the columns.
 std::vector<std::pair<std::string, std::optional<double>>> numbers_of(const ComparisonRow& row);

@@ -20,13 +20,13 @@ std::string arm_of(const TableComparison& c) {
 
 /// "Holm's p, over the table's 8 differences (one that restates another counts once), is below 0.05"
 std::string holm_text(const TableModel& model) {
-  auto questions = model.family.empty() ? questions_of(model.comparisons) : model.family;
-  std::erase_if(questions, [](const TableQuestion& question) { return !question.p_value; });
-  const auto count = family_size(questions);
+  const auto count = model.family.size();
+  const auto with_p = std::ranges::count_if(
+      model.family.questions(), [](const TableQuestion& question) { return question.p_value.has_value(); });
   return fmt::format(
       "Holm's p, over {}{}, is below {}",
       count == 1 ? "the table's one difference" : fmt::format("all {} differences of the table", count),
-      count < questions.size() ? " (one that restates another counts once)" : "",
+      static_cast<std::ptrdiff_t>(count) < with_p ? " (one that restates another counts once)" : "",
       format_significance(model.confidence));
 }
 
@@ -58,7 +58,7 @@ std::string methods_note(const TableModel& model) {
   if (!has_claim(model, Claim::kMethods)) return {};
   const auto runs = runs_text(paired_runs(model, Claim::kMethods));
   const bool has_few = std::ranges::any_of(model.comparisons, [](const TableComparison& c) {
-    return c.claim == Claim::kMethods && !c.values.crossed->of_runs_alone &&
+    return c.judgement.of_methods() && !c.values.crossed->of_runs_alone &&
            c.values.crossed->clusters < kFewestPrompts;
   });
   return fmt::format(
@@ -125,7 +125,7 @@ std::int64_t pairs_missing(const TableModel& model, const TableComparison& compa
 
 /// Prompts that some run lacks: the interval over runs leaves them out, W / T / L does not.
 std::int64_t prompts_left_out(const TableComparison& c) {
-  return c.claim == Claim::kMethods && c.values.crossed ? c.values.crossed->clusters_left_out : 0;
+  return c.judgement.of_methods() && c.values.crossed ? c.values.crossed->clusters_left_out : 0;
 }
 
 /// "ocr_reward 3 of 40 (4 prompts)"
@@ -160,7 +160,7 @@ std::string incomplete_pairs_note(const TableModel& model) {
 std::string influence_text(const TableModel& model, const TableComparison& c) {
   if (!c.restates.empty()) return {};
   std::vector<std::string> parts;
-  if (const auto few = few_that_carry(c.values); c.differs && few)
+  if (const auto few = few_that_carry(c.values); c.judgement.differs && few)
     parts.push_back(fmt::format("{} of {}", *few, c.values.clusters));
   const double level = 1 - model.confidence;
   const auto& tests = c.values.tests;

@@ -1,11 +1,9 @@
 #include "results/table/table.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "core/error.h"
 #include "core/text.h"
-#include "results/statistics/verdict.h"
 
 namespace harness {
 namespace {
@@ -13,15 +11,6 @@ namespace {
 std::vector<TableFormat>& formats() {
   static std::vector<TableFormat> all;  // made on first use: registration runs before main
   return all;
-}
-
-void judge(TableComparison& comparison, std::optional<double> adjusted_p, double confidence) {
-  // Which side is the better one does not matter here.
-  const auto verdict =
-      verdict_of(comparison.values, Better::kUp, {.confidence = confidence, .adjusted_p = adjusted_p});
-  comparison.adjusted_p = adjusted_p;
-  comparison.claim = verdict.claim;
-  comparison.differs = verdict.differs;
 }
 
 }  // namespace
@@ -70,50 +59,6 @@ Better better_from_name(std::string_view name) {
   if (name == "lower" || name == "down") return Better::kDown;
   if (name == "none") return Better::kNone;
   throw Error("unknown direction \"" + std::string(name) + "\"", "", "it is higher, lower or none");
-}
-
-std::vector<TableQuestion> questions_of(const std::vector<TableComparison>& comparisons,
-                                        const std::string& table) {
-  std::vector<TableQuestion> questions;
-  for (const auto& c : comparisons)
-    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.values), c.restates, table});
-  return questions;
-}
-
-void adjust_comparisons(std::vector<TableComparison>& comparisons, double confidence) {
-  const auto adjusted = holm_over_table(questions_of(comparisons));
-  for (std::size_t i = 0; i < comparisons.size(); ++i) judge(comparisons[i], adjusted[i], confidence);
-}
-
-void heed_leaderboard(TableModel& model) {
-  if (!model.leaderboard) return;
-  const auto& board = *model.leaderboard;
-  for (auto& c : model.comparisons) {
-    if (c.baseline != board.baseline || (c.metric != board.metric && c.restates != board.metric)) continue;
-    const auto row = std::ranges::find(board.rows, c.method, &LeaderboardRow::method);
-    if (row == board.rows.end() || !row->at_images) continue;
-    judge(c, row->adjusted_p, model.confidence);
-    if (c.resolved() && row->standing != Standing::kBetter && row->standing != Standing::kWorse)
-      c.board_verdict = row->verdict;
-  }
-}
-
-void put_together(TableModel& whole, std::vector<TableModel> parts) {
-  std::vector<TableQuestion> family;
-  for (const auto& part : parts)
-    std::ranges::move(questions_of(part.comparisons, part.id), std::back_inserter(family));
-  auto adjusted = holm_over_table(family);
-  auto next = adjusted.begin();
-  for (auto& part : parts) {
-    for (auto& comparison : part.comparisons) judge(comparison, *next++, part.confidence);
-    part.family = family;
-    std::ranges::copy(part.reference, std::back_inserter(whole.reference));
-    std::ranges::copy(part.rows, std::back_inserter(whole.rows));
-    std::ranges::copy(part.comparisons, std::back_inserter(whole.comparisons));
-    whole.wall_seconds += part.wall_seconds;
-  }
-  whole.family = std::move(family);
-  whole.parts = std::move(parts);
 }
 
 std::span<const TableModel> parts_of(const TableModel& model) {

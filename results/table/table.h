@@ -79,22 +79,8 @@ struct TableComparison {
   PairedComparison values = {};
   bool unequal_movement = false;  ///< mean lambda_center of the two differs by more than a factor of 3
   std::optional<double> validation_delta = {};  ///< of the same checkpoints on the prompts that chose them
-  std::optional<double> adjusted_p = {};        ///< Holm over the whole table
-  Claim claim = Claim::kCheckpoints;            ///< what the runs allow to be claimed
-  bool differs = false;  ///< the interval of `claim` excludes 0 and adjusted_p is below 1 - confidence
-  std::string board_verdict = {};  ///< of a leaderboard, where it says less than better or worse; else empty
-
-  /// A difference between methods is shown: what bold, colours and statements about methods need.
-  bool resolved() const { return claim == Claim::kMethods && differs && board_verdict.empty(); }
+  Judgement judgement = {};                     ///< judge_comparisons
 };
-
-/// Fills adjusted_p, claim and differs of the comparisons of a table: one family for Holm, in which metrics
-/// of the same two rows that restate one another count once.
-void adjust_comparisons(std::vector<TableComparison>& comparisons, double confidence);
-
-/// What the comparisons ask, for holm_over_table; `table`: of which part of a table of several tasks.
-std::vector<TableQuestion> questions_of(const std::vector<TableComparison>& comparisons,
-                                        const std::string& table = {});
 
 /// A statement of the paper, decided on this table's own figures.
 struct TableClaim {
@@ -109,11 +95,6 @@ struct TableClaim {
 const char* claim_verdict(const TableClaim& claim);
 
 struct TableModel;
-
-/// A method's difference to the baseline in a leaderboard's metric is judged once, by its row: with the
-/// Holm's p of the leaderboard's family, and as unresolved where the row calls it neither better nor worse,
-/// as its verdict asks for more.
-void heed_leaderboard(TableModel& model);
 
 /// What the paper's printed differences become here: each as a claim with a sign, that holds where our
 /// difference between the methods is resolved on the same side of 0, does not where it is on the other, and
@@ -167,9 +148,9 @@ struct TableModel {
   /// The tables of single tasks that this one stands for, with what it shows of them; `rows`, `reference` and
   /// `comparisons` are all of theirs then, and of `columns` the headings alone count.
   std::vector<TableModel> parts = {};
-  std::vector<TableQuestion> family = {};  ///< what Holm adjusts over, where that is more than `comparisons`
-  std::string scale_warning;               ///< why this scale shows nothing about the methods; empty: it does
-  bool chosen_on_split = false;            ///< the prompts shown also chose each run's checkpoint
+  Family family = {};            ///< what Holm adjusts over: all that was compared, shown or not
+  std::string scale_warning;     ///< why this scale shows nothing about the methods; empty: it does
+  bool chosen_on_split = false;  ///< the prompts shown also chose each run's checkpoint
   std::map<std::string, std::string> artifacts;  ///< name -> path
   double wall_seconds = 0;
   std::int64_t experiment = 0;  ///< reproductions.id; of a table of several tasks nothing
@@ -183,10 +164,6 @@ void choose(const TableShow& show, TableModel& model);
 
 /// True where a column is another one turned round, as the paper's CER is 1 - reward.
 bool is_restated(const TableModel& model, const TableColumn& column);
-
-/// Makes `whole` the table of all these: each shows the `columns` and comparisons that it has now, and the
-/// claims of all are one family for Holm. There must be one or more.
-void put_together(TableModel& whole, std::vector<TableModel> parts);
 
 /// The parts of a table, or a table without any itself.
 std::span<const TableModel> parts_of(const TableModel& model);
@@ -247,7 +224,7 @@ Json table_json(const TableModel& model);
 
 /// One comparison as in table_json, and what several training runs say: {"n", "delta_per_run": {SEED: ...},
 /// "ci95", "p_value", ...}, null for one run.
-Json comparison_json(const TableModel& model, const TableComparison& comparison);
+Json comparison_json(const TableComparison& comparison);
 Json runs_json(const std::optional<CrossedComparison>& crossed);
 
 }  // namespace harness

@@ -9,7 +9,7 @@ namespace {
 std::optional<bool> gain_of(const TableModel& model, const std::string& method, const TableColumn& column) {
   for (const auto& c : model.comparisons) {
     if (c.baseline != model.baseline || c.method != method || c.metric != column.key) continue;
-    if (!c.resolved()) return std::nullopt;
+    if (!c.judgement.resolved()) return std::nullopt;
     return (*c.values.delta > 0) == (column.better == Better::kUp);
   }
   return std::nullopt;

@@ -15,15 +15,15 @@ std::string text_of(const TableComparison& comparison, const TableColumn& column
 }
 
 std::string ours_text(const TableModel& model, const TableColumn& column, const TableComparison& ours) {
-  const auto interval = interval_of(ours.values);
+  const auto& interval = ours.judgement.interval;
   auto text = format_delta(ours.values.delta, column);
   if (interval) text += " " + format_interval(interval, column);
   if (!ours.values.judges_methods) return text;
-  if (ours.claim == Claim::kCheckpoints) {
+  if (!ours.judgement.of_methods()) {
     return fmt::format("these {}: {}; needs at least {} training runs per method, {} here",
                        model.over_training ? "runs" : "checkpoints", text, kFewestRuns, runs_of(ours.values));
   }
-  return ours.resolved() ? text : fmt::format("{}, {}", text, verdict_text(model, ours));
+  return ours.judgement.resolved() ? text : fmt::format("{}, {}", text, ours.judgement.text);
 }
 
 }  // namespace
@@ -45,7 +45,8 @@ std::vector<TableClaim> printed_differences(const TableModel& model) {
     TableClaim claim{.text = text_of(comparison, column, *paper), .holds = {}, .detail = "not compared here"};
     claim.comparable = column.stands_for.empty();
     if (ours.delta) {
-      if (claim.comparable && comparison.resolved()) claim.holds = (*ours.delta > 0) == (*paper->delta > 0);
+      if (claim.comparable && comparison.judgement.resolved())
+        claim.holds = (*ours.delta > 0) == (*paper->delta > 0);
       claim.detail = ours_text(model, column, comparison);
       if (!claim.comparable) claim.detail = fmt::format("{}: {}", column.title, claim.detail);
     }

@@ -21,19 +21,19 @@ bool has_vanishing_value(const TableModel& model, const TableColumn& column) {
 /// The largest of the differences of a metric and the ends of their intervals, without its sign.
 double largest_difference(const TableModel& model, const std::string& metric) {
   double largest = 0;
-  const auto add = [&](const PairedComparison& values) {
+  const auto add = [&](const PairedComparison& values, const Judgement& judgement) {
     largest = std::max(largest, std::abs(values.delta.value_or(0)));
-    if (const auto ci = interval_of(values))
+    if (const auto& ci = judgement.interval)
       largest = std::max({largest, std::abs(ci->low), std::abs(ci->high)});
   };
   for (const auto& comparison : model.comparisons) {
     if (comparison.metric != metric) continue;
-    add(comparison.values);
+    add(comparison.values, comparison.judgement);
     largest = std::max(largest, std::abs(comparison.validation_delta.value_or(0)));
   }
   if (!model.guardrails) return largest;
   for (const auto& effect : model.guardrails->effects) {
-    if (effect.record.metric == metric) add(effect.record.result);
+    if (effect.record.metric == metric) add(effect.record.result, effect.judgement);
   }
   return largest;
 }

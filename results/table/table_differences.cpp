@@ -4,28 +4,16 @@
 #include <cmath>
 
 #include "results/statistics/verdict.h"
-#include "results/statistics/verdict_words.h"
 #include "results/table/table_format.h"
 #include "results/table/table_view.h"
 
 namespace harness {
 namespace {
 
-std::string verdict_word(const TableModel& model, const TableComparison& comparison,
-                         const TableColumn& column) {
-  if (!comparison.board_verdict.empty()) return comparison.board_verdict;
-  const auto& values = comparison.values;
-  if (!values.delta) return kDash;
-  if (comparison.claim == Claim::kMethods)
-    return comparison.differs ? direction_of(*values.delta, column.better) : "not resolved";
-  if (model.over_training) return "not judged";
-  return comparison.differs ? in_its_words(model, "these checkpoints differ") : "no difference shown";
-}
-
 /// The t behind the p-value: over training runs and prompts where the claim is about methods.
 std::optional<double> t_of(const TableComparison& comparison) {
   const auto& values = comparison.values;
-  if (comparison.claim == Claim::kCheckpoints || !values.crossed) return values.t;
+  if (!comparison.judgement.of_methods() || !values.crossed) return values.t;
   const auto error = values.crossed->standard_error;
   return error ? std::optional(values.crossed->delta / *error) : std::nullopt;
 }
@@ -39,22 +27,22 @@ std::string outcomes_text(std::int64_t wins, std::int64_t ties, std::int64_t los
   return fmt::format("{} / {} / {}", wins, ties, losses);
 }
 
-ViewRow comparison_row(const TableModel& model, const TableComparison& comparison,
-                       const TableColumn& column) {
+ViewRow comparison_row(const TableComparison& comparison, const TableColumn& column) {
   const auto& values = comparison.values;
+  const auto& judgement = comparison.judgement;
   return {RowKind::kOurs,
           {{.text = fmt::format("{} \u2212 {}", comparison.method, comparison.baseline),
             .marks = comparison.unequal_movement ? kUnequalMovementMark : ""},
            {difference_title(column)},
            {format_delta(values.delta, column)},
            {format_delta(comparison.validation_delta, column)},
-           {format_interval(interval_of(values), column)},
+           {format_interval(judgement.interval, column)},
            {outcomes_text(values.wins, values.ties, values.losses)},
            {t_text(t_of(comparison))},
-           {format_p_value(p_value_of(values))},
-           {format_p_value(comparison.adjusted_p)},
+           {format_p_value(judgement.p)},
+           {format_p_value(judgement.adjusted.p)},
            {fmt::format("{}", values.n)},
-           {verdict_word(model, comparison, column)}}};
+           {judgement.word.empty() ? kDash : judgement.word}}};
 }
 
 /// The paper's own difference under ours.
@@ -94,7 +82,7 @@ ViewTable whole_comparisons(const TableModel& model) {
                               {"Verdict", false}}};
   for (const auto& comparison : model.comparisons) {
     const auto column = column_of(model, comparison.metric);
-    table.rows.push_back(comparison_row(model, comparison, column));
+    table.rows.push_back(comparison_row(comparison, column));
     if (const auto* paper = printed_comparison(model, comparison))
       table.rows.push_back(paper_comparison_row(*paper, column));
   }
@@ -116,15 +104,6 @@ ViewTable comparisons_view(const TableModel& model) {
   if (std::ranges::none_of(parts_of(model), prints_t)) drop_column(table, first_column(model) + 6);
   if (!has_validation) drop_column(table, first_column(model) + 3);
   return table;
-}
-
-std::string verdict_text(const TableModel& model, const TableComparison& comparison) {
-  if (!comparison.board_verdict.empty()) return comparison.board_verdict;
-  return in_its_words(model, verdict_of(comparison.values, column_of(model, comparison.metric).better,
-                                        {.confidence = model.confidence,
-                                         .adjusted_p = comparison.adjusted_p,
-                                         .unit = model.over_training ? kSeedUnit : "prompts"})
-                                 .text);
 }
 
 }  // namespace harness

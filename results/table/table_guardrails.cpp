@@ -12,7 +12,7 @@ namespace harness {
 namespace {
 
 constexpr const char *kHarmMark = "!", *kChangeMark = "*";
-constexpr std::size_t kFixedColumns = 3;  // guardrail, harmful, the baseline's mean
+constexpr std::size_t kGuardrailColumns = 3;  // guardrail, harmful, the baseline's mean
 
 /// Nothing is rewarded for images that are given.
 const char* reward_word(const TableModel& model) {
@@ -34,10 +34,10 @@ std::string harm_text(const GuardrailMetric& metric, const TableColumn& column, 
   return fmt::format("{} of {}", side, size_text(metric.minimal_effect, column));
 }
 
-std::string difference_text(const PairedComparison& values, const TableColumn& column) {
+std::string difference_text(const PairedComparison& values, const std::optional<Interval>& interval,
+                            const TableColumn& column) {
   if (!values.delta) return kDash;
-  return fmt::format("{} {}", format_delta(values.delta, column),
-                     format_interval(interval_of(values), column));
+  return fmt::format("{} {}", format_delta(values.delta, column), format_interval(interval, column));
 }
 
 /// The methods that are compared with `baseline`.
@@ -59,7 +59,8 @@ const GuardrailEffect* find_effect(const GuardrailPanel& panel, const std::strin
 std::string reward_text(const GuardrailPanel& panel, const std::string& baseline, const std::string& method,
                         const TableColumn& column) {
   for (const auto& record : panel.rewards) {
-    if (record.baseline == baseline && record.method == method) return difference_text(record.result, column);
+    if (record.baseline == baseline && record.method == method)
+      return difference_text(record.result, interval_of(record.result), column);
   }
   return kDash;
 }
@@ -67,9 +68,9 @@ std::string reward_text(const GuardrailPanel& panel, const std::string& baseline
 ViewCell effect_cell(const GuardrailEffect* effect, const TableColumn& column) {
   if (effect == nullptr) return {kDash};
   if (!effect->record.result.delta) return {"no pair"};
-  const bool has_changed = effect->claim == Claim::kCheckpoints && effect->differs;
-  return {.text = difference_text(effect->record.result, column),
-          .strong = effect->moved(),
+  const bool has_changed = !effect->judgement.of_methods() && effect->judgement.differs;
+  return {.text = difference_text(effect->record.result, effect->judgement.interval, column),
+          .strong = effect->judgement.resolved(),
           .marks = std::string(has_changed ? kChangeMark : "") + (effect->beyond ? kHarmMark : "")};
 }
 
@@ -77,7 +78,7 @@ ViewTable turned(const ViewTable& table) {
   ViewTable out{.columns = {{"Method", false}}};
   for (const auto& row : table.rows) out.columns.push_back({row.cells.front().text});
   for (std::size_t i = 1; i < table.columns.size(); ++i) {
-    const bool is_method = i >= kFixedColumns;
+    const bool is_method = i >= kGuardrailColumns;
     out.rows.push_back({is_method ? RowKind::kOurs : RowKind::kReference, {{table.columns[i].title}}});
     for (const auto& row : table.rows) out.rows.back().cells.push_back(row.cells[i]);
   }
@@ -167,7 +168,7 @@ bool has_panel(const TableModel& model) {
 }
 
 bool judges_methods(const GuardrailPanel& panel) {
-  return std::ranges::count(panel.effects, Claim::kMethods, &GuardrailEffect::claim) > 0;
+  return std::ranges::any_of(panel.effects, [](const auto& effect) { return effect.judgement.of_methods(); });
 }
 
 /// That no alarm was raised, and why.
@@ -198,7 +199,7 @@ std::string silence(const TableModel& model, const GuardrailPanel& panel) {
 std::string family_text(const TableModel& model, const GuardrailPanel& panel) {
   const auto from_table = std::ranges::count(panel.effects, true, &GuardrailEffect::judged_by_table);
   const auto adjusted = std::ranges::count_if(panel.effects, [](const GuardrailEffect& effect) {
-    return !effect.judged_by_table && effect.adjusted_p;  // what has no spread has no p
+    return !effect.judged_by_table && effect.judgement.adjusted.p;  // what has no spread has no p
   });
   return fmt::format("the interval excludes 0{}, and Holm's p over {} differences of the panel is below {}{}",
                      judges_methods(panel) ? ", as does the one over prompts alone" : "", adjusted,
@@ -211,7 +212,7 @@ std::string legend_of(const TableModel& model, const GuardrailPanel& panel) {
   const auto reward = column_of(model, panel.reward).title;
   const bool of_methods = judges_methods(panel);
   const bool of_checkpoints =
-      std::ranges::count(panel.effects, Claim::kCheckpoints, &GuardrailEffect::claim) > 0;
+      std::ranges::any_of(panel.effects, [](const auto& effect) { return !effect.judgement.of_methods(); });
   auto legend = fmt::format(
       "Guardrails: changes beside {}, as method \u2212 baseline, paired, with intervals as above. ", reward);
   if (!of_methods)

@@ -44,7 +44,7 @@ ViewRow row_view(const TableModel& model, const LeaderboardRow& row, const Table
            {.text = mean_text(model, row, column), .marks = incomplete_mark(model, row.method, column)},
            {delta_text(row.at_images, column)},
            {interval_text(row.at_images, column)},
-           {row.at_images ? format_p_value(row.adjusted_p) : ""},
+           {row.at_images ? format_p_value(row.judgement.adjusted.p) : ""},
            {evaluations_text(row)},
            {delta_text(row.at_evaluations, column)},
            {interval_text(row.at_evaluations, column)},

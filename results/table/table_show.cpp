@@ -26,8 +26,6 @@ void keep_columns(const std::vector<std::size_t>& places, TableModel& model) {
   const auto shown = [&](const std::string& metric) {
     return std::ranges::any_of(columns, [&](const TableColumn& c) { return c.key == metric; });
   };
-  // The family for Holm is what was compared, whatever is shown.
-  if (model.family.empty()) model.family = questions_of(model.comparisons);
   std::erase_if(model.comparisons, [&](const TableComparison& c) { return !shown(c.metric); });
   std::erase_if(model.not_run, [&](const auto& entry) { return !shown(entry.first); });
   for (auto& column : model.columns) model.metrics.push_back(std::move(column));

@@ -148,10 +148,8 @@ Lines SummaryWriter::results() const {
   return lines;
 }
 
-const char* colour_of(const TableModel& model, const TableComparison& comparison) {
-  if (!comparison.resolved()) return "";
-  const auto direction = direction_of(*comparison.values.delta, column_of(model, comparison.metric).better);
-  return direction == "better" ? kGreen : direction == "worse" ? kRed : "";
+const char* colour_of(const Judgement& judgement) {
+  return judgement.look() == "better" ? kGreen : judgement.look() == "worse" ? kRed : "";
 }
 
 /// Without what the note on the number of runs adds, so that the p-value is not cut.
@@ -173,13 +171,13 @@ Lines SummaryWriter::differences(int room) const {
     const auto column = column_of(part, metric);
     for (const auto& comparison : part.comparisons) {
       if (comparison.metric != metric) continue;
-      const auto& values = comparison.values;
+      const auto& judgement = comparison.judgement;
       const auto task = model_.parts.empty() ? "" : part.task + ": ";
       rows.push_back(
           {fmt::format("{}{}, difference to {}", task, difference_title(column), comparison.baseline),
            printable_line(comparison.method),
-           format_delta(values.delta, column) + " " + format_interval(interval_of(values), column),
-           short_verdict(verdict_text(part, comparison)), colour_of(part, comparison)});
+           format_delta(comparison.values.delta, column) + " " + format_interval(judgement.interval, column),
+           short_verdict(judgement.text), colour_of(judgement)});
     }
   }
   int name = 0, numbers = 0;

@@ -79,7 +79,7 @@ ViewTable claims_view(const TableModel& model) {
 }
 
 bool has_claim(const TableModel& model, Claim claim) {
-  return std::ranges::count(model.comparisons, claim, &TableComparison::claim) > 0;
+  return std::ranges::any_of(model.comparisons, [&](const auto& c) { return c.judgement.claim == claim; });
 }
 
 std::int64_t runs_of(const PairedComparison& values) {
@@ -89,7 +89,8 @@ std::int64_t runs_of(const PairedComparison& values) {
 PairedRuns paired_runs(const TableModel& model, std::optional<Claim> claim) {
   std::set<std::int64_t> counts;
   for (const auto& comparison : model.comparisons) {
-    if (comparison.claim == claim.value_or(comparison.claim)) counts.insert(runs_of(comparison.values));
+    if (claim.value_or(comparison.judgement.claim) == comparison.judgement.claim)
+      counts.insert(runs_of(comparison.values));
   }
   return {*counts.begin(), *counts.rbegin()};
 }

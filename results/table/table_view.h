@@ -232,8 +232,4 @@ std::string incomplete_mark(const TableModel& model, const std::string& method, 
 /// A text about checkpoints, of images that are given as one about images: "these images differ".
 std::string in_its_words(const TableModel& model, std::string text);
 
-/// A comparison's verdict in the words of `harness compare`: "better", "not resolved (p 0.36 after Holm)",
-/// "these checkpoints differ".
-std::string verdict_text(const TableModel& model, const TableComparison& comparison);
-
 }  // namespace harness

@@ -105,14 +105,6 @@ double minimal_effect_of(const GuardrailMetric& metric, const PairedComparison& 
   return metric.minimal_effect * std::abs(result.baseline_mean.value_or(0));
 }
 
-const JudgedDifference* find_judged(std::span<const JudgedDifference> judged,
-                                    const ComparisonRecord& record) {
-  for (const auto& one : judged) {
-    if (is_same_question(one, record)) return &one;
-  }
-  return nullptr;
-}
-
 /// Too few prompts for a claim about methods leave what is to be watched of the checkpoints.
 bool has_too_few_prompts(const PairedComparison& result) {
   return claim_of_runs(result) == Claim::kMethods && !result.crossed->of_runs_alone &&
@@ -126,38 +118,31 @@ std::vector<ComparisonRecord> of_what_can_be_judged(std::span<const ComparisonRe
   return records;
 }
 
-/// The effects with the verdicts of the table, where it has one.
-void add_effects(std::span<const ComparisonRecord> comparisons, std::span<const JudgedDifference> judged,
-                 GuardrailPanel& panel) {
-  for (const auto& record : comparisons) {
-    if (!is_named(panel.metrics, record.metric)) continue;
-    GuardrailEffect effect{.record = record};
-    const auto* verdict = has_too_few_prompts(record.result) ? nullptr : find_judged(judged, record);
-    if (verdict != nullptr) {
-      effect.judged_by_table = true;
-      effect.adjusted_p = verdict->adjusted_p;
-      effect.claim = verdict->claim;
-      effect.differs = verdict->differs;
-    }
-    panel.effects.push_back(std::move(effect));
-  }
+TableQuestion question_of(const ComparisonRecord& record) {
+  return {record.baseline, record.method, record.metric, p_value_of(record.result)};
 }
 
-/// The verdicts on the others: one family.
-void judge_effects(double confidence, GuardrailPanel& panel) {
-  std::vector<std::optional<double>> p_values;
-  for (const auto& effect : panel.effects)
-    p_values.push_back(effect.judged_by_table ? std::nullopt : p_value_of(effect.record.result));
-  const auto adjusted = holm(p_values);
+/// What the table judges is judged in its family, the others in one of their own.
+void add_effects(std::span<const ComparisonRecord> comparisons, const GuardrailQuestion& question,
+                 GuardrailPanel& panel) {
+  std::vector<std::optional<AdjustedP>> by_table;
+  std::vector<TableQuestion> own;
+  for (const auto& record : comparisons) {
+    if (!is_named(panel.metrics, record.metric)) continue;
+    auto found =
+        has_too_few_prompts(record.result) ? std::nullopt : question.of_table.find(question_of(record));
+    panel.effects.push_back({.record = record, .judged_by_table = found.has_value()});
+    own.push_back(question_of(record));
+    if (found) own.back().p_value.reset();
+    by_table.push_back(std::move(found));
+  }
+  const Family family("panel", std::move(own));
   for (std::size_t i = 0; i < panel.effects.size(); ++i) {
     auto& effect = panel.effects[i];
-    if (effect.judged_by_table) continue;
-    effect.adjusted_p = adjusted[i];
     // Which side is the better one does not matter here.
-    const auto verdict = verdict_of(effect.record.result, Better::kUp,
-                                    {.confidence = confidence, .adjusted_p = effect.adjusted_p});
-    effect.claim = verdict.claim;
-    effect.differs = verdict.differs;
+    effect.judgement =
+        judge(effect.record.result, Better::kUp,
+              {.confidence = question.confidence, .adjusted = by_table[i] ? *by_table[i] : family.at(i)});
   }
 }
 
@@ -168,10 +153,10 @@ const GuardrailMetric& metric_of(const GuardrailPanel& panel, const std::string&
 void measure_harm(GuardrailPanel& panel) {
   for (auto& effect : panel.effects) {
     const auto& metric = metric_of(panel, effect.record.metric);
-    const auto interval = interval_of(effect.record.result, effect.claim);
+    const auto& judgement = effect.judgement;
     effect.minimal_effect = minimal_effect_of(metric, effect.record.result);
-    effect.beyond =
-        effect.differs && interval && lies_beyond(*interval, metric.better, effect.minimal_effect);
+    effect.beyond = judgement.differs && judgement.interval &&
+                    lies_beyond(*judgement.interval, metric.better, effect.minimal_effect);
   }
 }
 
@@ -188,15 +173,15 @@ AlarmRecord alarm_of(const GuardrailPanel& panel, const ComparisonRecord& reward
           .harmful = metric_of(panel, effect.record.metric).better == Better::kUp ? "lower" : "higher",
           .minimal_effect = effect.minimal_effect,
           .delta = *result.delta,
-          .ci95 = *interval_of(result, effect.claim),
-          .p_holm = effect.adjusted_p,
+          .ci95 = *effect.judgement.interval,
+          .p_holm = effect.judgement.adjusted.p,
           .rule_version = panel.rule_version};
 }
 
 /// By its interval alone: one question, asked of every method.
 bool improved(const ComparisonRecord& reward, const GuardrailQuestion& question) {
-  const auto verdict = verdict_of(reward.result, question.better, {.confidence = question.confidence});
-  return verdict.differs && (*reward.result.delta > 0) == (question.better != Better::kDown);
+  const auto judgement = judge(reward.result, question.better, {.confidence = question.confidence});
+  return judgement.differs && (*reward.result.delta > 0) == (question.better != Better::kDown);
 }
 
 void add_alarms(const GuardrailQuestion& question, GuardrailPanel& panel) {
@@ -221,26 +206,23 @@ Json harmful_json(Better better) {
 Json effect_json(const GuardrailPanel& panel, const GuardrailEffect& effect) {
   const auto& r = effect.record.result;
   const auto better = metric_of(panel, effect.record.metric).better;
-  return {{"baseline", effect.record.baseline},
-          {"method", effect.record.method},
-          {"metric", effect.record.metric},
-          {"n", r.n},
-          {"baseline_mean", or_null(r.baseline_mean)},
-          {"method_mean", or_null(r.method_mean)},
-          {"delta", or_null(r.delta)},
-          {"ci95", or_null(r.ci)},
-          {"p_value", or_null(r.p_value)},
-          {"runs", r.crossed ? Json(r.crossed->runs) : Json()},
-          {"runs_ci95", r.crossed ? or_null(r.crossed->ci) : Json()},
-          {"runs_p_value", r.crossed ? or_null(r.crossed->p_value) : Json()},
-          {"p_holm", or_null(effect.adjusted_p)},
-          {"judged_by", effect.judged_by_table ? "table" : "panel"},
-          {"claim", claim_name(effect.claim)},
-          {"differs", effect.differs},
-          {"harmful_direction", harmful_json(better)},
-          {"minimal_effect", better == Better::kNone ? Json() : Json(effect.minimal_effect)},
-          {"moved", effect.moved()},
-          {"harmful", effect.harmful()}};
+  auto json = numbers_json(r);
+  json.update({{"baseline", effect.record.baseline},
+               {"method", effect.record.method},
+               {"metric", effect.record.metric},
+               {"ci95", or_null(r.ci)},
+               {"runs", r.crossed ? Json(r.crossed->runs) : Json()},
+               {"runs_ci95", r.crossed ? or_null(r.crossed->ci) : Json()},
+               {"runs_p_value", r.crossed ? or_null(r.crossed->p_value) : Json()},
+               {"p_holm", or_null(effect.judgement.adjusted.p)},
+               {"judged_by", effect.judged_by_table ? "table" : "panel"},
+               {"claim", claim_name(effect.judgement.claim)},
+               {"differs", effect.judgement.differs},
+               {"harmful_direction", harmful_json(better)},
+               {"minimal_effect", better == Better::kNone ? Json() : Json(effect.minimal_effect)},
+               {"moved", effect.judgement.resolved()},
+               {"harmful", effect.harmful()}});
+  return json;
 }
 
 Json alarm_json(const AlarmRecord& alarm) {
@@ -282,8 +264,7 @@ GuardrailRule read_guardrail_rule(const Json& document, const std::string& where
 }
 
 GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestion& question,
-                               std::span<const ComparisonRecord> of_table,
-                               std::span<const JudgedDifference> judged) {
+                               std::span<const ComparisonRecord> of_table) {
   const auto comparisons = of_what_can_be_judged(of_table);
   GuardrailPanel panel{.rule_version = rule.version,
                        .split = comparisons.empty() ? "" : comparisons.front().split,
@@ -297,8 +278,7 @@ GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestio
   for (const auto& record : comparisons) {
     if (record.metric == question.reward) panel.rewards.push_back(record);
   }
-  add_effects(comparisons, judged, panel);
-  judge_effects(question.confidence, panel);
+  add_effects(comparisons, question, panel);
   measure_harm(panel);
   add_alarms(question, panel);
   return panel;

@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "results/statistics/verdict.h"
 #include "results/store/records.h"
+#include "results/verdict/multiplicity.h"
 
 namespace harness {
 
@@ -35,16 +36,13 @@ GuardrailRule read_guardrail_rule(const Json& document, const std::string& where
 /// One guardrail of one pair of arms.
 struct GuardrailEffect {
   ComparisonRecord record;
-  std::optional<double> adjusted_p = {};  ///< Holm over the panel, or over the table that judged it
-  bool judged_by_table = false;           ///< its verdict is that of the table's own comparison
-  Claim claim = Claim::kCheckpoints;
-  bool differs = false;       ///< the interval of `claim` excludes 0 and adjusted_p is below 1 - confidence
+  bool judged_by_table = false;  ///< in its family, as its own comparison
+  Judgement judgement = {};
   double minimal_effect = 0;  ///< in the metric's unit
   bool beyond = false;        ///< differs, the whole interval beyond the minimal effect on the harmful side
 
-  // Of the method, not of these checkpoints alone.
-  bool moved() const { return claim == Claim::kMethods && differs; }
-  bool harmful() const { return claim == Claim::kMethods && beyond; }
+  /// Of the method, not of these checkpoints alone.
+  bool harmful() const { return judgement.of_methods() && beyond; }
 };
 
 struct GuardrailPanel {
@@ -59,29 +57,21 @@ struct GuardrailPanel {
   std::vector<AlarmRecord> watch;  ///< what would be an alarm, of checkpoints: the runs are too few for one
 };
 
-/// A difference on which the table has a verdict of its own.
-struct JudgedDifference {
-  std::string baseline, method, metric;
-  std::optional<double> adjusted_p = {};
-  bool differs = false;
-  Claim claim = Claim::kCheckpoints;
-};
-
 struct GuardrailQuestion {
   std::string reward;
   Better better = Better::kUp;  ///< of the reward
   std::string base;
   double confidence = 0.95;
   std::map<std::string, std::string> restates = {};  ///< metric -> the one whose differences its own are
+  Family of_table = {};                              ///< what the table itself judges
 };
 
 /// What moved beside the reward, on one split. An alarm: against `base` the reward's interval lies on the
 /// good side of 0 and a guardrail is harmful, both over training runs; over prompts alone they are in
-/// `watch`. The reward, its relatives and restated metrics guard nothing. Holm is over the effects that are
-/// not `judged`.
+/// `watch`. The reward, its relatives and restated metrics guard nothing. Holm is over the effects that the
+/// table does not judge.
 GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestion& question,
-                               std::span<const ComparisonRecord> comparisons,
-                               std::span<const JudgedDifference> judged = {});
+                               std::span<const ComparisonRecord> comparisons);
 
 /// {"rule_version", "reward", "effects": [...], "alarms": [...], "watch": [...]}, all numbers in the DB's
 /// unit.

@@ -40,14 +40,12 @@ Standing shown_standing(const LeaderboardEvidence& row, Better better) {
   return holds ? Standing::kWorse : Standing::kWorsePerImage;
 }
 
-Standing standing_of(const LeaderboardRow& row, Better better, double confidence) {
+Standing standing_of(const LeaderboardRow& row, Better better) {
   if (!row.at_images || !row.at_images->delta) return Standing::kNotCompared;
-  const auto verdict =
-      verdict_of(*row.at_images, better, {.confidence = confidence, .adjusted_p = row.adjusted_p});
-  if (verdict.claim == Claim::kCheckpoints)
-    return verdict.differs ? Standing::kCheckpointsDiffer : Standing::kCheckpointsAreAlike;
+  if (!row.judgement.of_methods())
+    return row.judgement.differs ? Standing::kCheckpointsDiffer : Standing::kCheckpointsAreAlike;
   const bool few_runs = row.at_images->crossed->runs <= kFewestRuns;
-  if (!verdict.differs || (few_runs && !same_sign_in_every_run(*row.at_images)))
+  if (!row.judgement.differs || (few_runs && !same_sign_in_every_run(*row.at_images)))
     return Standing::kNoDifference;
   return shown_standing(row, better);
 }
@@ -93,11 +91,20 @@ std::string verdict_text(const LeaderboardRow& row, const std::string& baseline)
   return text;
 }
 
-void adjust(std::vector<LeaderboardRow>& rows) {
-  std::vector<std::optional<double>> p_values;
-  for (const auto& row : rows) p_values.push_back(row.at_images ? p_value_of(*row.at_images) : std::nullopt);
-  const auto adjusted = holm(p_values);
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].adjusted_p = adjusted[i];
+/// One family: the comparisons with the baseline.
+void judge_rows(double confidence, Leaderboard& board) {
+  std::vector<TableQuestion> questions;
+  for (const auto& row : board.rows)
+    questions.push_back({board.baseline, row.method, board.metric,
+                         row.at_images ? p_value_of(*row.at_images) : std::nullopt});
+  const Family family("leaderboard", std::move(questions));
+  for (std::size_t i = 0; i < board.rows.size(); ++i) {
+    auto& row = board.rows[i];
+    if (row.at_images)
+      row.judgement =
+          judge(*row.at_images, board.better, {.confidence = confidence, .adjusted = family.at(i)});
+  }
+  board.compared = family.size();
 }
 
 /// Rows by their means, the best first; those without one last, in the table's order.
@@ -143,12 +150,9 @@ Json comparison_json(const std::optional<PairedComparison>& comparison) {
 Leaderboard leaderboard(Leaderboard board, const std::vector<LeaderboardEvidence>& evidence,
                         const std::vector<LeaderboardPair>& pairs, double confidence) {
   for (const auto& row : evidence) board.rows.push_back({row});
-  adjust(board.rows);
-  board.compared = static_cast<std::size_t>(
-      std::ranges::count_if(board.rows, [](const auto& row) { return row.adjusted_p.has_value(); }));
+  judge_rows(confidence, board);
   for (auto& row : board.rows) {
-    row.standing =
-        row.method == board.baseline ? Standing::kBaseline : standing_of(row, board.better, confidence);
+    row.standing = row.method == board.baseline ? Standing::kBaseline : standing_of(row, board.better);
     row.verdict = verdict_text(row, board.baseline);
   }
   board.has_groups = !pairs.empty();
@@ -158,10 +162,9 @@ Leaderboard leaderboard(Leaderboard board, const std::vector<LeaderboardEvidence
   return board;
 }
 
-std::string split_verdict(const LeaderboardEvidence& evidence, std::optional<double> adjusted_p,
-                          Better better, double confidence) {
-  LeaderboardRow row{evidence, adjusted_p};
-  row.standing = standing_of(row, better, confidence);
+std::string split_verdict(const LeaderboardEvidence& evidence, const Judgement& judgement, Better better) {
+  LeaderboardRow row{evidence, judgement};
+  row.standing = standing_of(row, better);
   return row.standing == Standing::kBetter || row.standing == Standing::kWorse ? "" : standing_text(row);
 }
 
@@ -184,7 +187,7 @@ Json leaderboard_json(const Leaderboard& board) {
          {"standing", standing_name(row.standing)},
          {"verdict", row.verdict},
          {"at_images", comparison_json(row.at_images)},
-         {"p_holm", or_null(row.adjusted_p)},
+         {"p_holm", or_null(row.judgement.adjusted.p)},
          {"equal_nfe_total", or_null(row.equal_evaluations)},
          {"spent_within", Json::array({or_null(row.spent_within), or_null(row.baseline_spent_within)})},
          {"at_evaluations_mean", or_null(row.at_evaluations_mean)},

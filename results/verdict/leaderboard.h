@@ -40,7 +40,7 @@ struct LeaderboardEvidence {
 };
 
 struct LeaderboardRow : LeaderboardEvidence {
-  std::optional<double> adjusted_p = {};  ///< Holm over the comparisons with the baseline
+  Judgement judgement = {};  ///< of the difference at equal images, in the family of those with the baseline
   Standing standing = Standing::kNotCompared;
   std::string verdict = {};  ///< in words, with the guardrails of which the winner is worse
   std::string groups = {};   ///< letters; methods that share one cannot be told apart
@@ -49,7 +49,7 @@ struct LeaderboardRow : LeaderboardEvidence {
 /// A comparison of two rows, by their numbers in the list of evidence.
 struct LeaderboardPair {
   std::size_t first = 0, second = 0;
-  bool differs = false;  ///< of methods: verdict_of, Holm over all pairs
+  bool differs = false;  ///< of methods: judge, Holm over all pairs
 };
 
 struct Leaderboard {
@@ -67,16 +67,15 @@ struct Leaderboard {
 };
 
 /// Decides every row: Holm over the comparisons with the baseline. A method is better where, of methods
-/// (verdict_of), the difference at equal images excludes 0 after Holm, with up to kFewestRuns runs has the
+/// (judge), the difference at equal images excludes 0 after Holm, with up to kFewestRuns runs has the
 /// same sign in each, and is not reversed at equal evaluations with an interval that excludes 0.
 /// board: all but its rows; pairs: all of them, for the groups, or none.
 Leaderboard leaderboard(Leaderboard board, const std::vector<LeaderboardEvidence>& evidence,
                         const std::vector<LeaderboardPair>& pairs, double confidence = 0.95);
 
 /// What the leaderboard says of a difference at equal images, where that is less than better or worse:
-/// "better per image, worse per evaluation"; else empty. adjusted_p: of the family that judges it.
-std::string split_verdict(const LeaderboardEvidence& evidence, std::optional<double> adjusted_p,
-                          Better better, double confidence = 0.95);
+/// "better per image, worse per evaluation"; else empty.
+std::string split_verdict(const LeaderboardEvidence& evidence, const Judgement& judgement, Better better);
 
 /// "better", "better_per_image", ...
 std::string_view standing_name(Standing standing);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -37,49 +36,36 @@ std::vector<std::optional<double>> holm(std::span<const std::optional<double>> p
   return adjusted;
 }
 
-std::vector<std::optional<double>> holm(std::span<const std::optional<double>> p_values,
-                                        std::span<const std::string> hypotheses) {
-  std::map<std::string_view, std::size_t> places;
-  std::vector<std::optional<double>> family;
-  for (std::size_t i = 0; i < p_values.size(); ++i) {
-    if (!p_values[i]) continue;
-    const auto [found, is_new] = places.emplace(hypotheses[i], family.size());
-    if (is_new) {
-      family.push_back(p_values[i]);
-    } else {
-      family[found->second] = std::min(family[found->second], p_values[i]);
-    }
+Family::Family(std::string name, std::vector<TableQuestion> questions)
+    : name_(std::move(name)), questions_(std::move(questions)) {
+  // Those that ask the same count once, with the smallest of their p-values.
+  using Hypothesis = std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>;
+  std::map<Hypothesis, std::size_t> places;
+  std::vector<std::optional<std::size_t>> place_of;
+  std::vector<std::optional<double>> smallest;
+  for (const auto& q : questions_) {
+    auto& place = place_of.emplace_back();
+    if (!q.p_value) continue;
+    place =
+        places.try_emplace({q.table, q.baseline, q.method, q.hypothesis()}, smallest.size()).first->second;
+    if (*place == smallest.size()) smallest.push_back(q.p_value);
+    smallest[*place] = std::min(smallest[*place], q.p_value);
   }
-  const auto of_family = holm(family);
-  std::vector<std::optional<double>> adjusted(p_values.size());
-  for (std::size_t i = 0; i < p_values.size(); ++i) {
-    if (p_values[i]) adjusted[i] = of_family[places.at(hypotheses[i])];
-  }
-  return adjusted;
+  const auto adjusted = holm(smallest);
+  for (const auto& place : place_of) adjusted_.push_back(place ? adjusted[*place] : std::nullopt);
+  size_ = smallest.size();
 }
 
-std::vector<std::optional<double>> holm_over_table(std::span<const TableQuestion> questions) {
-  std::vector<std::optional<double>> p_values;
-  std::vector<std::string> hypotheses;
-  for (const auto& question : questions) {
-    p_values.push_back(question.p_value);
-    const std::string separator(1, '\0');  // occurs in no name
-    hypotheses.push_back(question.table + separator + question.baseline + separator + question.method +
-                         separator + question.hypothesis());
-  }
-  return holm(p_values, hypotheses);
+std::optional<AdjustedP> Family::find(const TableQuestion& question) const {
+  const auto place = place_in(questions_, question);
+  return place < questions_.size() ? std::optional(at(place)) : std::nullopt;
 }
 
-std::size_t family_size(std::span<const TableQuestion> questions) {
-  std::set<std::tuple<std::string, std::string, std::string, std::string_view>> hypotheses;
-  for (const auto& q : questions) {
-    if (q.p_value) hypotheses.emplace(q.table, q.baseline, q.method, q.hypothesis());
+void Family::prefix_rows(const std::string& prefix) {
+  for (auto& question : questions_) {
+    question.baseline.insert(0, prefix);
+    question.method.insert(0, prefix);
   }
-  return hypotheses.size();
-}
-
-bool holds(std::span<const TableQuestion> questions, const TableQuestion& question) {
-  return place_in(questions, question) < questions.size();
 }
 
 bool Families::are_rows_of(const TableQuestion& question) const {
@@ -87,32 +73,24 @@ bool Families::are_rows_of(const TableQuestion& question) const {
   return is_row(question.baseline) && is_row(question.method);
 }
 
-Family family_of(const TableQuestion& question, const Families& families) {
-  const std::pair<const char*, const std::vector<TableQuestion>*> own[] = {
-      {"leaderboard", &families.leaderboard},
-      {"table", &families.table},
-      {"panel", &families.panel},
-      {"pairs", &families.pairs}};
-  for (const auto& [name, questions] : own) {
-    if (const auto place = place_in(*questions, question); place < questions->size())
-      return {.questions = *questions, .place = place, .name = name};
+AdjustedP Families::adjusted(const TableQuestion& question) const {
+  for (const auto* family : {&leaderboard, &table, &panel, &pairs}) {
+    if (const auto found = family->find(question)) return *found;
   }
-  Family family{.questions = {question}, .place = 0, .name = "asked"};
+  std::vector<TableQuestion> questions = {question};
   const auto add = [&](const TableQuestion& other) {
-    if (!holds(family.questions, other)) family.questions.push_back(other);
+    if (place_in(questions, other) == questions.size()) questions.push_back(other);
   };
-  std::ranges::for_each(families.table, add);
-  if (!families.are_rows_of(question)) {
-    std::ranges::for_each(families.asked, add);
-    return family;
+  std::ranges::for_each(table.questions(), add);
+  if (!are_rows_of(question)) {
+    std::ranges::for_each(asked, add);
+    return Family("asked", std::move(questions)).at(0);
   }
-  family.name = "rows";
-  const auto& rows = families.rows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::size_t j = i + 1; j < rows.size(); ++j)
       add({rows[i], rows[j], question.metric, 1.0, question.restates});
   }
-  return family;
+  return Family("rows", std::move(questions)).at(0);
 }
 
 }  // namespace harness

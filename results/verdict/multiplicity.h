@@ -5,17 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "results/statistics/verdict.h"
+
 namespace harness {
 
 /// Holm's step-down adjustment (1979, Scand. J. Stat. 6) of the p-values of one family, in their order:
 /// the i-th smallest of m becomes the largest of (m - k) p_k, k = 0 .. i, at most 1. Entries without a
 /// p-value stay without one and do not count.
 std::vector<std::optional<double>> holm(std::span<const std::optional<double>> p_values);
-
-/// The same where entries of equal `hypotheses` ask the same question: together they count once, with the
-/// smallest of their p-values, and share the adjusted one.
-std::vector<std::optional<double>> holm(std::span<const std::optional<double>> p_values,
-                                        std::span<const std::string> hypotheses);
 
 /// One comparison of a table: what it asks, and its own p-value.
 struct TableQuestion {
@@ -33,43 +30,50 @@ bool is_same_question(const auto& a, const auto& b) {
   return a.baseline == b.baseline && a.method == b.method && a.metric == b.metric;
 }
 
-/// Holm over all comparisons of a table as one family: every metric of every pair of arms counts, a metric
-/// that restates another of the same pair once with it. In the order of `questions`.
-std::vector<std::optional<double>> holm_over_table(std::span<const TableQuestion> questions);
+/// Questions that are judged together: Holm over all of them, computed once. Every metric of every pair of
+/// rows counts, a metric that restates another of the same pair once with it, with the smaller p of the two.
+class Family {
+ public:
+  Family() = default;
+  Family(std::string name, std::vector<TableQuestion> questions);
 
-/// How many questions Holm adjusts for there: those with a p-value, one that restates another once with it.
-std::size_t family_size(std::span<const TableQuestion> questions);
+  bool empty() const { return questions_.empty(); }
+  const std::vector<TableQuestion>& questions() const { return questions_; }
+  /// How many questions Holm adjusts for: those with a p-value, one that restates another once with it.
+  std::size_t size() const { return size_; }
+
+  AdjustedP at(std::size_t place) const { return {adjusted_[place], size_, name_}; }
+  /// Of the one about these two rows in this metric, whichever of them is the baseline; nothing if there is
+  /// none.
+  std::optional<AdjustedP> find(const TableQuestion& question) const;
+
+  /// Puts a prefix before the rows' names.
+  void prefix_rows(const std::string& prefix);
+
+ private:
+  std::string name_;
+  std::vector<TableQuestion> questions_;
+  std::vector<std::optional<double>> adjusted_;
+  std::size_t size_ = 0;
+};
 
 /// What p-values are adjusted with.
 struct Families {
-  std::vector<TableQuestion> table = {};        ///< every comparison of a table
-  std::vector<TableQuestion> leaderboard = {};  ///< of them those that its leaderboard judges by itself
-  std::vector<TableQuestion> panel = {};        ///< those that its guardrails show beside them
-  std::vector<TableQuestion> pairs = {};  ///< all pairs of a leaderboard's rows, as its letters judge them
+  Family table = {};                      ///< every comparison of a table
+  Family leaderboard = {};                ///< of them those that its leaderboard judges by itself
+  Family panel = {};                      ///< those that its guardrails show beside them
+  Family pairs = {};                      ///< all pairs of a leaderboard's rows, as its letters judge them
   std::vector<std::string> rows = {};     ///< of the table, any pair of which may be asked for
   std::vector<TableQuestion> asked = {};  ///< all that is asked for, within the table and beyond it
 
   bool are_rows_of(const TableQuestion& question) const;  ///< whether both of its rows are the table's
+
+  /// In the family of the leaderboard, of the table, of the panel, or of all pairs of the leaderboard, the
+  /// first that the question is one of. Two other rows of the table, which it does not show in that metric:
+  /// "rows", the table's questions and all pairs of its rows in the metric; of these p is 1, so that they
+  /// make its own no smaller, and that does not depend on what else is asked for. Any other: "asked", the
+  /// table's and all that is asked for.
+  AdjustedP adjusted(const TableQuestion& question) const;
 };
-
-/// The questions that one is adjusted with; it is the one at `place`.
-struct Family {
-  std::vector<TableQuestion> questions;
-  std::size_t place = 0;
-  std::string name = {};  ///< "leaderboard", "table", "panel", "pairs" or, as family_of says, "rows", "asked"
-
-  std::size_t size() const { return family_size(questions); }
-  std::optional<double> adjusted_p() const { return holm_over_table(questions)[place]; }
-};
-
-/// Those of the leaderboard, of the table, of the panel, or all pairs of the leaderboard, the first that it
-/// is one of, whichever row is the baseline. Of two other rows of the table that it does not show in that
-/// metric, the table's and all pairs of its rows in the metric: of these p is 1, so that they make its own no
-/// smaller, and that does not depend on what else is asked for. Of any other, the table's and all that is
-/// asked for.
-Family family_of(const TableQuestion& question, const Families& families);
-
-/// Whether it is one of these, whichever row is the baseline.
-bool holds(std::span<const TableQuestion> questions, const TableQuestion& question);
 
 }  // namespace harness

@@ -407,8 +407,21 @@ void make_version_9(const fs::path& workspace) {
   fs::remove(newer);
 }
 
+/// The workspace's journal as 0.1.0 would have left it.
+void leave_out_later_numbers(const fs::path& workspace) {
+  std::string lines;
+  for (auto& record : Events(workspace / "journal.log")) {
+    if (record.at("type") == "comparisons") {
+      for (auto& comparison : record.at("data").at("comparisons")) comparison.erase("prompts_won");
+    }
+    lines += event_line(record);
+  }
+  for (const char* name : {"journal.log", "journal.log.copy"}) write_file_atomically(workspace / name, lines);
+}
+
 TEST_F(Checks, ADbOfAnOlderVersionIsReadThroughThisOnesViews) {
   const auto workspace = copy();
+  leave_out_later_numbers(workspace);
   make_version_9(workspace);
   place().ok(check(workspace));
 }

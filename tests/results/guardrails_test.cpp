@@ -69,14 +69,15 @@ std::vector<ComparisonRecord> hacked(Interval edges) {
 }
 
 GuardrailPanel panel_of(const std::vector<ComparisonRecord>& comparisons, Better better = Better::kUp,
-                        const std::vector<JudgedDifference>& judged = {}) {
-  const GuardrailQuestion question{.reward = "ocr_reward", .better = better, .base = "base"};
-  return guardrail_panel(rule(), question, comparisons, judged);
+                        const Family& of_table = {}) {
+  const GuardrailQuestion question{
+      .reward = "ocr_reward", .better = better, .base = "base", .of_table = of_table};
+  return guardrail_panel(rule(), question, comparisons);
 }
 
 GuardrailPanel judged_panel(const std::vector<ComparisonRecord>& comparisons, const std::string& metric,
-                            double adjusted_p, bool differs) {
-  return panel_of(comparisons, Better::kUp, {{"base", "dual", metric, adjusted_p, differs, Claim::kMethods}});
+                            double adjusted_p) {
+  return panel_of(comparisons, Better::kUp, {"table", {{"base", "dual", metric, adjusted_p}}});
 }
 
 TEST(GuardrailRule, IsReadAsItStands) {
@@ -146,30 +147,30 @@ TEST(GuardrailPanel, IsAdjustedOverAllItsDifferences) {
   all.push_back(record("ratio-norm", "dual", "dark_share", 0.3, 0.01, {0.001, 0.019}, 0.04));
   const auto panel = panel_of(all);
   ASSERT_EQ(panel.effects.size(), 3u);
-  EXPECT_DOUBLE_EQ(*panel.effects[0].adjusted_p, 3e-6);
-  EXPECT_TRUE(panel.effects[0].moved());
-  EXPECT_DOUBLE_EQ(*panel.effects[1].adjusted_p, 0.06);
-  EXPECT_FALSE(panel.effects[1].moved()) << "0.03 alone would have been enough";
+  EXPECT_DOUBLE_EQ(*panel.effects[0].judgement.adjusted.p, 3e-6);
+  EXPECT_TRUE(panel.effects[0].judgement.resolved());
+  EXPECT_DOUBLE_EQ(*panel.effects[1].judgement.adjusted.p, 0.06);
+  EXPECT_FALSE(panel.effects[1].judgement.resolved()) << "0.03 alone would have been enough";
 }
 
 TEST(GuardrailPanel, ADifferenceThatTheTableJudgedKeepsThatVerdictAndLeavesTheFamily) {
   auto all = hacked({-0.08, -0.045});
   all.push_back(record("base", "dual", "dark_share", 0.3, 0.01, {0.001, 0.019}, 0.03));
   all.push_back(record("base", "dual", "cer", 0.2, 0.01, {0.001, 0.019}, 0.04));
-  const auto panel = judged_panel(all, "cer", 0.32, false);
+  const auto panel = judged_panel(all, "cer", 0.32);
   ASSERT_EQ(panel.effects.size(), 3u);
-  EXPECT_DOUBLE_EQ(*panel.effects[0].adjusted_p, 2e-6) << "two are left in the panel's family";
-  EXPECT_DOUBLE_EQ(*panel.effects[1].adjusted_p, 0.03);
-  EXPECT_TRUE(panel.effects[1].moved());
-  EXPECT_DOUBLE_EQ(*panel.effects[2].adjusted_p, 0.32);
-  EXPECT_FALSE(panel.effects[2].moved());
+  EXPECT_DOUBLE_EQ(*panel.effects[0].judgement.adjusted.p, 2e-6) << "two are left in the panel's family";
+  EXPECT_DOUBLE_EQ(*panel.effects[1].judgement.adjusted.p, 0.03);
+  EXPECT_TRUE(panel.effects[1].judgement.resolved());
+  EXPECT_DOUBLE_EQ(*panel.effects[2].judgement.adjusted.p, 0.32);
+  EXPECT_FALSE(panel.effects[2].judgement.resolved());
   const auto effects = guardrails_json(panel).at("effects");
   EXPECT_EQ(effects.at(0).at("judged_by"), "panel");
   EXPECT_EQ(effects.at(2).at("judged_by"), "table");
 }
 
 TEST(GuardrailPanel, AJudgedDifferenceCanRaiseAnAlarm) {
-  const auto panel = judged_panel(hacked({-0.08, -0.05}), "edge_density", 0.01, true);
+  const auto panel = judged_panel(hacked({-0.08, -0.05}), "edge_density", 0.01);
   ASSERT_EQ(panel.alarms.size(), 1u);
   EXPECT_EQ(panel.alarms[0].p_holm, 0.01);
 }
@@ -185,7 +186,7 @@ TEST(GuardrailAlarm, NeedsThreeTrainingRunsAMethod) {
   const auto all = hacked({-0.08, -0.05});
   const auto one = panel_of(of_one_run(all));
   EXPECT_THAT(one.alarms, IsEmpty());
-  EXPECT_FALSE(one.effects[0].moved());
+  EXPECT_FALSE(one.effects[0].judgement.resolved());
   EXPECT_FALSE(one.effects[0].harmful());
   ASSERT_EQ(one.watch.size(), 1u) << "what would be one of the checkpoints";
   EXPECT_EQ(one.watch[0].guardrail, "edge_density");
@@ -255,7 +256,7 @@ TEST(GuardrailAlarm, AMetricThatTheRuleDoesNotNameMovesWithoutOne) {
   auto all = hacked({-0.08, -0.05});
   all[1].metric = "mystery";
   const auto panel = panel_of(all);
-  EXPECT_TRUE(panel.effects[0].moved());
+  EXPECT_TRUE(panel.effects[0].judgement.resolved());
   EXPECT_FALSE(panel.effects[0].harmful());
   EXPECT_THAT(panel.alarms, IsEmpty());
 }
@@ -481,8 +482,8 @@ TEST(GuardrailView, AnAlarmStandsAboveTheTableInEveryFormat) {
 TEST(GuardrailView, AnIntervalWithoutZeroThatHolmDoesNotBearOutHasNoMark) {
   auto model = guarded_table({-0.08, -0.05});
   for (auto& effect : model.guardrails->effects) {
-    effect.differs = effect.beyond = false;
-    effect.adjusted_p = 0.2;
+    effect.judgement.differs = effect.beyond = false;
+    effect.judgement.adjusted.p = 0.2;
   }
   const auto edges = table_view(model).guardrails.tables[0].second.rows[1].cells[3];
   EXPECT_EQ(edges.text, "-6.50 [-8.00, -5.00]");

@@ -66,6 +66,12 @@ const Line kLines[] = {
      R"("p_value":0.25,"se":0.0625},"split":"test","t":1.5,"test":"paired-t","ties":2,"wins":5}],)"
      R"("id":3},"key":"3","type":"comparisons"})"},
     {again_with_id_before<Comparisons>,
+     R"({"data":{"comparisons":[{"baseline":"base","baseline_mean":0.5,"ci95":[-0.5,1.0],"clusters":4,)"
+     R"("delta":0.25,"losses":1,"method":"dual","method_mean":0.75,"metric":"m","n":8,"n_missing":0,)"
+     R"("note":"unequal movement","p_value":0.5,"prompts_won":0.75,"runs":{"ci95":[0.125,0.375],"df":2.5,)"
+     R"("n":3,"p_value":0.25,"se":0.0625},"split":"test","t":1.5,"test":"paired-t","ties":2,"wins":5}],)"
+     R"("id":3},"key":"3","type":"comparisons"})"},
+    {again_with_id_before<Comparisons>,
      R"({"data":{"comparisons":[{"baseline":"base","baseline_mean":null,"ci95":null,"clusters":0,)"
      R"("delta":null,"losses":0,"method":"dual","method_mean":null,"metric":"m","n":0,"n_missing":8,)"
      R"("note":null,"p_value":null,"runs":null,"split":"test","t":null,"test":"paired-t","ties":0,)"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "results/table/table_judgement.h"
 #include "results/table/table_view.h"
 
 namespace harness {
@@ -101,7 +102,8 @@ TEST(Leaderboard, AdjustsOverTheComparisonsWithTheBaseline) {
   for (int i = 0; i < 4; ++i) rows.push_back(evidence("m" + std::to_string(i), 0.6, comparison(0.01), {}));
   const auto all = leaderboard(empty_board(), rows, {});
   EXPECT_EQ(all.compared, 4U);
-  EXPECT_NEAR(*all.rows[1].adjusted_p, std::min(1.0, 4 * *alone.rows[1].adjusted_p), 1e-12);
+  EXPECT_NEAR(*all.rows[1].judgement.adjusted.p, std::min(1.0, 4 * *alone.rows[1].judgement.adjusted.p),
+              1e-12);
 }
 
 TEST(Leaderboard, OrdersByGroupsAndWithinThemAsTheTable) {
@@ -153,12 +155,14 @@ TEST(Leaderboard, JudgesItsDifferencesOnceForTheWholeTable) {
       empty_board(), {evidence("flow-grpo", 0.5, {}, {}), evidence("dual", 0.6, difference, difference)}, {});
   ASSERT_EQ(board.rows.back().standing, Standing::kBetter);
   auto model = table_with(board, difference);
-  adjust_comparisons(model.comparisons, 0.95);
-  ASSERT_FALSE(model.comparisons[0].resolved());
-  heed_leaderboard(model);
-  EXPECT_TRUE(model.comparisons[0].resolved());
-  EXPECT_EQ(model.comparisons[0].adjusted_p, board.rows.back().adjusted_p);
-  EXPECT_FALSE(model.comparisons[1].resolved());
+  model.leaderboard.reset();
+  judge_comparisons(model);
+  ASSERT_FALSE(model.comparisons[0].judgement.resolved());
+  model.leaderboard = board;
+  judge_comparisons(model);
+  EXPECT_TRUE(model.comparisons[0].judgement.resolved());
+  EXPECT_EQ(model.comparisons[0].judgement.adjusted.p, board.rows.back().judgement.adjusted.p);
+  EXPECT_FALSE(model.comparisons[1].judgement.resolved());
 }
 
 TEST(Leaderboard, ADifferenceThatIsReversedAtEqualEvaluationsIsResolvedNowhere) {
@@ -167,10 +171,9 @@ TEST(Leaderboard, ADifferenceThatIsReversedAtEqualEvaluationsIsResolvedNowhere) 
       empty_board(),
       {evidence("flow-grpo", 0.5, {}, {}), evidence("dual", 0.6, difference, comparison(-0.1))}, {});
   auto model = table_with(board, difference);
-  adjust_comparisons(model.comparisons, 0.95);
-  heed_leaderboard(model);
-  EXPECT_FALSE(model.comparisons[0].resolved());
-  EXPECT_EQ(verdict_text(model, model.comparisons[0]), "better per image, worse per evaluation");
+  judge_comparisons(model);
+  EXPECT_FALSE(model.comparisons[0].judgement.resolved());
+  EXPECT_EQ(model.comparisons[0].judgement.text, "better per image, worse per evaluation");
 }
 
 TEST(Leaderboard, CsvHoldsBothViews) {

@@ -105,10 +105,10 @@ TEST(ReportPage, OfManyComparisonsOnlyThoseThatShowADifferenceHaveATile) {
   auto alike = comparisons.front();
   alike.baseline = report.table.baseline;
   alike.metric = report.metric;
-  alike.differs = false;
+  alike.judgement.differs = false;
   auto different = alike;
   different.method = "the-other";
-  different.differs = true;
+  different.judgement.differs = true;
   comparisons.assign(8, alike);
   EXPECT_EQ(count(report_verdicts_html(report), "<li "), 8U);
   comparisons.push_back(different);
@@ -310,6 +310,7 @@ TEST(ReportDifferences, AnIntervalAboveZeroIsBetterOnlyWhereHigherIs) {
   auto report = report_of_runs();
   EXPECT_THAT(report_verdicts_html(report), HasSubstr("<li class=\"better\"><b>lambda-controlled</b>"));
   report.table.columns[0].better = Better::kDown;
+  judge_comparisons(report.table);
   EXPECT_THAT(report_verdicts_html(report), HasSubstr("<li class=\"worse\">"));
   report.metric = "exact_match";
   EXPECT_THAT(report_verdicts_html(report), HasSubstr("<li class=\"unresolved\">"));
@@ -319,7 +320,7 @@ TEST(ReportDifferences, ADifferenceIsResolvedAfterHolmOnly) {
   auto report = report_of_runs();
   EXPECT_THAT(report_forest_html(report), HasSubstr("interval better"));
   report.table.comparisons[0].values.crossed->p_value = 0.18;
-  adjust_comparisons(report.table.comparisons, report.table.confidence);
+  judge_comparisons(report.table);
   EXPECT_THAT(report_verdicts_html(report), HasSubstr("<li class=\"unresolved\">"));
   EXPECT_THAT(report_verdicts_html(report), HasSubstr("against ratio-norm: not resolved (p 0.18"));
   EXPECT_THAT(report_forest_html(report), Not(HasSubstr("interval better")));
@@ -342,7 +343,7 @@ TEST(ReportDifferences, OneRunAMethodHasNoColoursAndNoBetterSide) {
 TEST(ReportDifferences, ThreeRunsAMethodShowTheirIntervalAndTheBetterSide) {
   auto report = report_of_runs();
   report.table.comparisons[0].values.crossed->ci = Interval{-0.0123, 0.0347};
-  adjust_comparisons(report.table.comparisons, report.table.confidence);
+  judge_comparisons(report.table);
   const auto forest = report_forest_html(report);
   EXPECT_THAT(forest, HasSubstr("+0.0112 [-0.0123, +0.0347]"));
   EXPECT_THAT(forest, HasSubstr("better \u2192"));

@@ -190,6 +190,15 @@ TEST(ComparePaired, AWinIsTheBetterDirection) {
   EXPECT_EQ(down.delta, up.delta) << "delta is method - baseline in either case";
 }
 
+TEST(ComparePaired, APromptIsWonByTheMeanOfItsPairs) {
+  // The first prompt is won by its mean though it loses two pairs of three, the second ties, the third loses.
+  const std::vector<PairedValue> pairs{{0.1, 0.9, 0}, {0.3, 0.2, 0}, {0.3, 0.2, 0},         {0.1, 0.2, 1},
+                                       {0.2, 0.1, 1}, {0.5, 0.4, 2}, {0.5, std::nullopt, 3}};
+  EXPECT_DOUBLE_EQ(*compare_paired(pairs, Better::kUp).prompts_won, 1.0 / 3);
+  EXPECT_DOUBLE_EQ(*compare_paired(pairs, Better::kDown).prompts_won, 1.0 / 3);
+  EXPECT_FALSE(compare_paired(std::span(pairs).last(1), Better::kUp).prompts_won);
+}
+
 TEST(ComparePaired, PairsThatLackASideAreCountedAndEnterNothingElse) {
   auto pairs = golden_pairs();
   pairs.push_back({std::nullopt, 0.5, 100});

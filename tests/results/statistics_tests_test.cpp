@@ -112,20 +112,19 @@ TEST(Holm, LeavesOutWhatHasNoPValueAndStaysBelow1) {
   EXPECT_THAT(holm(std::vector<std::optional<double>>{0.25}), ElementsAre(Optional(0.25)));
 }
 
-TEST(HolmOverTable, CountsEveryPairOfArmsAndARestatedMetricOnce) {
-  const std::vector<TableQuestion> questions = {
-      {"base", "dual", "ocr_reward", 0.001},
-      {"base", "dual", "cer_paper", 0.001000000000001, "ocr_reward"},
-      {"base", "dual", "cer", 0.02},
-      {"base", "guard", "ocr_reward", 0.02},
-      {"base", "guard", "cer_paper", 0.02, "ocr_reward"},
-      {"base", "guard", "pickscore", std::nullopt}};
-  const auto adjusted = holm_over_table(questions);  // a family of three: dual's two and guard's one
-  EXPECT_DOUBLE_EQ(*adjusted[0], 0.003);
-  EXPECT_EQ(adjusted[0], adjusted[1]);
-  EXPECT_DOUBLE_EQ(*adjusted[2], 0.04);
-  EXPECT_DOUBLE_EQ(*adjusted[3], 0.04);
-  EXPECT_EQ(adjusted[5], std::nullopt);
+TEST(Family, CountsEveryPairOfArmsAndARestatedMetricOnce) {
+  const Family family("table", {{"base", "dual", "ocr_reward", 0.001},
+                                {"base", "dual", "cer_paper", 0.001000000000001, "ocr_reward"},
+                                {"base", "dual", "cer", 0.02},
+                                {"base", "guard", "ocr_reward", 0.02},
+                                {"base", "guard", "cer_paper", 0.02, "ocr_reward"},
+                                {"base", "guard", "pickscore", std::nullopt}});
+  EXPECT_EQ(family.size(), 3U);  // a family of three: dual's two and guard's one
+  EXPECT_DOUBLE_EQ(*family.at(0).p, 0.003);
+  EXPECT_EQ(family.at(0).p, family.at(1).p);
+  EXPECT_DOUBLE_EQ(*family.at(2).p, 0.04);
+  EXPECT_DOUBLE_EQ(*family.at(3).p, 0.04);
+  EXPECT_EQ(family.at(5).p, std::nullopt);
 }
 
 TEST(WinRate, HasWilsonsInterval) {
@@ -290,16 +289,16 @@ PairedComparison of_one_pair() {
   return c;
 }
 
-TEST(Verdict, SaysWhatMayBeConcluded) {
+TEST(Judgement, SaysWhatMayBeConcluded) {
   const auto c = comparison(0.02, 0.01, 0.03);
   const auto three = over_runs(c, 3, {0.01, 0.03}, 0.001);
   const auto fallen = over_runs(comparison(-0.02, -0.03, -0.01), 3, {-0.03, -0.01}, 0.001);
-  const VerdictSettings sure{.adjusted_p = 0.001};
+  const JudgeSettings sure{.adjusted = AdjustedP{.p = 0.001}};
   const std::string not_shown = "no difference shown between these checkpoints";
   struct Row {
     PairedComparison comparison;
     Better better;
-    VerdictSettings settings;
+    JudgeSettings settings;
     std::string text;
   };
   const std::vector<Row> rows = {
@@ -309,7 +308,7 @@ TEST(Verdict, SaysWhatMayBeConcluded) {
       {three, Better::kUp, sure, "better"},
       {of_runs_alone(c, 2),
        Better::kUp,
-       {.adjusted_p = 0.001, .unit = "seeds"},
+       {.adjusted = AdjustedP{.p = 0.001}, .unit = "seeds"},
        "not judged: 2 of 3 training runs"},
       {unjudged(three), Better::kUp, sure, "these checkpoints differ"},
       {unjudged(of_runs_alone(c, 3)), Better::kUp, sure, "not judged at this scale"},
@@ -328,11 +327,11 @@ TEST(Verdict, SaysWhatMayBeConcluded) {
        "not resolved: not over prompts alone"},
       {over_runs(comparison(0.02, 0.001, 0.03), 3, {0.001, 0.03}, 0.02),
        Better::kUp,
-       {.adjusted_p = 0.1},
+       {.adjusted = AdjustedP{.p = 0.1}},
        "not resolved (p 0.1 after Holm)"},
       {over_runs(comparison(0.02, 0.001, 0.03), 3, {0.001, 0.03}, 0.06),
        Better::kUp,
-       {.adjusted_p = 0.06},
+       {.adjusted = AdjustedP{.p = 0.06}},
        "not resolved (p 0.06)"},
       {{}, Better::kUp, {}, "no complete pair"},
       {with_ties(comparison(0, 0, 0), 762), Better::kUp, {}, not_shown + ": equal on every pair"},
@@ -343,14 +342,14 @@ TEST(Verdict, SaysWhatMayBeConcluded) {
       {of_one_pair(), Better::kUp, {.unit = "seeds"}, "not judged: 1 of 3 training runs"}};
   const std::set<std::string> of_methods = {"better", "worse", "higher", "lower"};
   for (const auto& row : rows) {
-    const auto verdict = verdict_of(row.comparison, row.better, row.settings);
-    EXPECT_EQ(verdict.text, row.text);
-    EXPECT_EQ(verdict.resolved(), of_methods.contains(row.text)) << row.text;
-    EXPECT_EQ(verdict.differs, verdict.resolved() || row.text == "these checkpoints differ") << row.text;
+    const auto judgement = judge(row.comparison, row.better, row.settings);
+    EXPECT_EQ(judgement.text, row.text);
+    EXPECT_EQ(judgement.resolved(), of_methods.contains(row.text)) << row.text;
+    EXPECT_EQ(judgement.differs, judgement.resolved() || row.text == "these checkpoints differ") << row.text;
   }
 }
 
-TEST(Verdict, OfThreeRunsIsByTheirIntervalAndNotByThatOfThePrompts) {
+TEST(Judgement, OfThreeRunsIsByTheirIntervalAndNotByThatOfThePrompts) {
   const auto c = over_runs(comparison(0.02, 0.01, 0.03), 3, {-0.01, 0.05}, 0.12);
   EXPECT_EQ(interval_of(c)->low, -0.01);
   EXPECT_EQ(p_value_of(c), 0.12);

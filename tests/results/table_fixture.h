@@ -3,6 +3,7 @@
 #include <string>
 
 #include "results/table/table.h"
+#include "results/table/table_judgement.h"
 
 namespace harness {
 
@@ -105,7 +106,7 @@ inline TableModel fixture_table() {
   model.rows[1].damp_share = 0.125;
   model.comparisons = {fixture_comparison("ocr_reward", 0.0112, 0.0021, 0.0203),
                        fixture_comparison("exact_match", 0.025, -0.05, 0.1)};
-  adjust_comparisons(model.comparisons, model.confidence);
+  judge_comparisons(model);
   model.not_run = {{"pickscore", "its files are absent (--scorers DIR)"}};
   model.paper = fixture_paper();
   model.artifacts = {{"table.md", "runs/tiny/table.md"}};
@@ -117,7 +118,7 @@ inline TableModel fixture_table() {
 inline TableModel fixture_of_runs() {
   auto model = fixture_table();
   for (auto& comparison : model.comparisons) comparison.values = over_three_runs(comparison.values);
-  adjust_comparisons(model.comparisons, model.confidence);
+  judge_comparisons(model);
   return model;
 }
 

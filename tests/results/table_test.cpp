@@ -40,7 +40,7 @@ void expect_shown(const std::vector<Shown>& cases, TableModel (*fixture)(), Text
   for (const auto& [claim, change, has, lacks] : cases) {
     auto model = fixture();
     change(model);
-    adjust_comparisons(model.comparisons, model.confidence);
+    judge_comparisons(model);
     const std::string shown = text_of(model);
     for (const auto& text : has) EXPECT_THAT(shown, HasSubstr(text)) << claim;
     for (const auto& text : lacks) EXPECT_THAT(shown, Not(HasSubstr(text))) << claim;
@@ -89,10 +89,12 @@ TEST(TableFormat, ADifferenceAndItsIntervalHaveTheDecimalsOfTheirColumn) {
   auto model = fixture_table();
   model.columns[0].unit = Unit::kNumber;
   model.comparisons = {fixture_comparison("ocr_reward", -2.25e-4, -0.0018, 0.0014)};
+  judge_comparisons(model);
   auto column = column_of(model, "ocr_reward");
   EXPECT_EQ(format_delta(-2.25e-4, column), "-0.0002");
   EXPECT_EQ(format_interval(Interval{-0.003, 1.33e-4}, column), "[-0.0030, +0.0001]");
   model.comparisons = {fixture_comparison("ocr_reward", -2.25e-7, -1.8e-6, 1.4e-6)};
+  judge_comparisons(model);
   column = column_of(model, "ocr_reward");
   EXPECT_EQ(format_delta(-2.25e-7, column), "-2.25e-7") << "where all would vanish, all are scientific";
   EXPECT_EQ(format_interval(Interval{-1.8e-6, 1.4e-6}, column), "[-1.80e-6, +1.40e-6]");
@@ -266,7 +268,7 @@ TableModel noted_table() {
   comparisons[1].values.tests.sign_p = 0.21;
   comparisons[1].values.crossed.reset();
   comparisons[1].values.seeds = 1;
-  adjust_comparisons(comparisons, model.confidence);
+  judge_comparisons(model);
   return model;
 }
 
@@ -406,8 +408,9 @@ TEST(TableJson, IsTheDocumentOfTheContract) {
   EXPECT_THAT(keys_of(document["rows"][0]), ElementsAre("checkpoint", "lambda_late", "method", "metrics", "n",
                                                         "n_missing", "paper", "seed", "split"));
   EXPECT_THAT(keys_of(document["comparisons"][0]),
-              ElementsAre("baseline", "ci95", "ci95_seeds", "claim", "delta", "differs", "losses", "method",
-                          "metric", "n", "p_holm", "p_value", "resolved", "runs", "t", "test", "ties",
+              ElementsAre("baseline", "baseline_mean", "ci95", "ci95_seeds", "claim", "clusters", "delta",
+                          "differs", "losses", "method", "method_mean", "metric", "n", "n_missing", "p_holm",
+                          "p_value", "prompts_won", "resolved", "runs", "t", "test", "ties",
                           "validation_delta", "verdict", "wins"));
   EXPECT_THAT(keys_of(document["rows"][0]["metrics"]["ocr_reward"]), ElementsAre("mean", "std"));
 }
@@ -716,10 +719,10 @@ TEST(TableShow, FurtherPiecesOfALongTableReferToTheChosenLabel) {
 
 TEST(TableShow, HolmStaysOverAllDifferencesWhateverIsShown) {
   auto model = fixture_of_runs();
-  const auto adjusted = model.comparisons[1].adjusted_p;
+  const auto adjusted = model.comparisons[1].judgement.adjusted.p;
   choose({.columns = {"exact_match"}}, model);
   ASSERT_EQ(model.comparisons.size(), 1U);
-  EXPECT_EQ(model.comparisons[0].adjusted_p, adjusted);
+  EXPECT_EQ(model.comparisons[0].judgement.adjusted.p, adjusted);
   EXPECT_THAT(notes_of(model), HasSubstr("over all 2 differences of the table"));
 }
 
@@ -847,7 +850,7 @@ TableClaim claim_on(const PairedComparison& values) {
   auto model = fixture_table();
   model.comparisons[0].metric = "lambda_late";
   for (auto& comparison : model.comparisons) comparison.values = values;
-  adjust_comparisons(model.comparisons, model.confidence);
+  judge_comparisons(model);
   const auto claims = printed_differences(model);
   EXPECT_EQ(claims.size(), 1u);
   return claims.at(0);
@@ -896,7 +899,7 @@ TEST(SeveralRuns, TheIntervalThatDecidesAndItsVerdictAreInEveryFormat) {
   auto& values = model.comparisons[0].values;
   values = over_three_runs(values, Interval{0.0011, 0.0299}, 0.0123);
   values.ci_seeds = Interval{-0.0059, 0.0842};
-  adjust_comparisons(model.comparisons, model.confidence);
+  judge_comparisons(model);
   const auto markdown = table_markdown(model);
   EXPECT_THAT(markdown,
               HasSubstr("| +0.0112 | [+0.0011, +0.0299] | 20 / 8 / 12 | 0.0123 | 0.0246 |  40 | better "));
@@ -978,8 +981,9 @@ TEST(TableOfTasks, SaysOnceWhatIsTrueOfAllAndOfTheOthersWhichTaskIsMeant) {
 TEST(TableOfTasks, AdjustsOverTheDifferencesOfAllTasks) {
   const auto whole = fixture_of_tasks();
   ASSERT_EQ(whole.parts.size(), 2u);
-  EXPECT_DOUBLE_EQ(whole.parts[0].comparisons[0].adjusted_p.value(), 2 * 0.0167);
-  EXPECT_DOUBLE_EQ(whole.parts[1].comparisons[0].adjusted_p.value(), 2 * 0.0167) << "Holm's never fall";
+  EXPECT_DOUBLE_EQ(whole.parts[0].comparisons[0].judgement.adjusted.p.value(), 2 * 0.0167);
+  EXPECT_DOUBLE_EQ(whole.parts[1].comparisons[0].judgement.adjusted.p.value(), 2 * 0.0167)
+      << "Holm's never fall";
   EXPECT_THAT(table_markdown(whole), HasSubstr("over all 2 differences of the table"));
   const auto document = table_json(whole);
   EXPECT_EQ(document.at("parts").at(1).at("table"), "tiny-pickscore");

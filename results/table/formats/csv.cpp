@@ -80,7 +80,7 @@ std::string paper_lines(const TableModel& model) {
 }
 
 std::string comparison_line(const TableModel& model, const TableComparison& comparison) {
-  auto record = comparison_json(model, comparison);
+  auto record = comparison_json(comparison);
   record["record"] = "comparison";
   record["split"] = model.split;
   record["task"] = model.task;
@@ -134,7 +134,7 @@ std::string leaderboard_lines(const TableModel& model) {
                    {"split", model.split},
                    {"metric", board.metric},
                    {"value", or_null(row.mean)},
-                   {"p_holm", or_null(row.adjusted_p)},
+                   {"p_holm", or_null(row.judgement.adjusted.p)},
                    {"test", row.groups.empty() ? Json() : Json("groups " + row.groups)},
                    {"verdict", row.verdict}};
     out += line(record);

@@ -76,28 +76,23 @@ Json runs_json(const std::optional<CrossedComparison>& crossed) {
   return document;
 }
 
-Json comparison_json(const TableModel& model, const TableComparison& comparison) {
+Json comparison_json(const TableComparison& comparison) {
   const auto& values = comparison.values;
-  return {{"baseline", comparison.baseline},
-          {"method", comparison.method},
-          {"metric", comparison.metric},
-          {"n", values.n},
-          {"delta", or_null(values.delta)},
-          {"validation_delta", or_null(comparison.validation_delta)},
-          {"ci95", or_null(values.ci)},
-          {"ci95_seeds", or_null(values.ci_seeds)},
-          {"wins", values.wins},
-          {"ties", values.ties},
-          {"losses", values.losses},
-          {"t", or_null(values.t)},
-          {"p_value", or_null(values.p_value)},
-          {"test", values.test},
-          {"runs", runs_json(values.crossed)},
-          {"p_holm", or_null(comparison.adjusted_p)},
-          {"claim", claim_name(comparison.claim)},
-          {"differs", comparison.differs},
-          {"resolved", comparison.resolved()},
-          {"verdict", verdict_text(model, comparison)}};
+  const auto& judgement = comparison.judgement;
+  auto json = numbers_json(values);
+  json.update({{"baseline", comparison.baseline},
+               {"method", comparison.method},
+               {"metric", comparison.metric},
+               {"validation_delta", or_null(comparison.validation_delta)},
+               {"ci95", or_null(values.ci)},
+               {"ci95_seeds", or_null(values.ci_seeds)},
+               {"runs", runs_json(values.crossed)},
+               {"p_holm", or_null(judgement.adjusted.p)},
+               {"claim", claim_name(judgement.claim)},
+               {"differs", judgement.differs},
+               {"resolved", judgement.resolved()},
+               {"verdict", judgement.text}});
+  return json;
 }
 
 namespace {
@@ -116,7 +111,7 @@ void add_entries(const TableModel& model, bool is_part, Json& document) {
   }
   for (const auto& row : model.reference) add("reference", row_json(model, row));
   for (const auto& row : model.rows) add("rows", row_json(model, row));
-  for (const auto& item : model.comparisons) add("comparisons", comparison_json(model, item));
+  for (const auto& item : model.comparisons) add("comparisons", comparison_json(item));
   for (const auto& claim : model.claims) {
     Json entry = {{"claim", claim.text}, {"holds", or_null(claim.holds)}, {"detail", claim.detail}};
     if (!claim.judged) entry["judged"] = false;
