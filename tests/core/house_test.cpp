@@ -52,7 +52,7 @@ embedded/pictures embedded
 backbones
 trainers/law trainers/ranks trainers/optimisation trainers/sampling trainers trainers/forward trainers/direct trainers/methods trainers/loop trainers/parity
 evaluators/metrics evaluators evaluators/geneval evaluators/given evaluators/built_in evaluators/clip evaluators/detection evaluators/scorer
-worker
+worker worker/program
 results/schema results/statistics results/store results/verdict results/paper
 results/table results/table/formats results/chart results/report results/grid results/query
 harness/terminal harness/workspace harness/images harness/prompts harness/spec harness/plan harness/batch harness/slurm harness/show harness/run harness/compare harness/runs
