@@ -67,5 +67,6 @@ endfunction()
 
 # harness_without_torch(FILES): those of such a target that include nothing of LibTorch and are quicker without its header.
 function(harness_without_torch)
-  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  harness_alone(${ARGN})
 endfunction()

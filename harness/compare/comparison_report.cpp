@@ -11,6 +11,7 @@
 
 #include "core/streams.h"
 #include "core/text.h"
+#include "harness/show/comparisons.h"
 #include "harness/spec/table_spec.h"
 #include "harness/terminal/output.h"
 #include "results/statistics/statistics.h"
@@ -271,10 +272,6 @@ void print_interval_legend(const ComparisonReport& report) {
   }
 }
 
-TableQuestion question_of(const ComparisonRecord& c) {
-  return {c.baseline, c.method, c.metric, p_value_of(c.result), restated_by(c.metric)};
-}
-
 /// "768", or "768 or 837" where they are of several sizes.
 std::string sizes_text(const std::set<std::size_t>& sizes) {
   std::vector<std::string> texts;
@@ -304,8 +301,8 @@ std::string family_text(const ComparisonReport& report) {
     const auto& adjusted = compared.judgement.adjusted;
     sizes[adjusted.family].insert(adjusted.over);
   }
-  const auto &of_panel = sizes["panel"], &of_letters = sizes["pairs"], &of_pairs = sizes["rows"],
-             &of_others = sizes["asked"];
+  const auto &of_panel = sizes[kPanelFamily], &of_letters = sizes[kPairsFamily],
+             &of_pairs = sizes[kRowsFamily], &of_others = sizes[kAskedFamily];
   if (!of_panel.empty())
     text += fmt::format(" Those of the guardrails are judged over their own {}, as in the table's panel.",
                         sizes_text(of_panel));
@@ -424,12 +421,6 @@ void print_terms(const std::string& method, const ComparisonReport& report) {
 }
 
 }  // namespace
-
-std::vector<TableQuestion> questions_of(const std::vector<ComparisonRecord>& records) {
-  std::vector<TableQuestion> questions;
-  for (const auto& record : records) questions.push_back(question_of(record));
-  return questions;
-}
 
 void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,
                      ComparisonReport& report) {

@@ -49,8 +49,6 @@ struct ComparisonReport {
   bool is_across() const { return experiment == 0; }
 };
 
-std::vector<TableQuestion> questions_of(const std::vector<ComparisonRecord>& records);
-
 /// Adds records[i], those of a method together, with the direction better[i], each judged in its family
 /// (Families::adjusted).
 void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,

@@ -30,7 +30,7 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
   }
   Json at_runs = Json::array();
   for (const auto& [runs, effect] : compared.at_runs) at_runs.push_back({{"runs", runs}, {"effect", effect}});
-  auto json = numbers_json(r);
+  auto json = judged_json(r, judgement);
   json.update({{"baseline", record.baseline},
                {"method", record.method},
                {"metric", record.metric},
@@ -38,20 +38,12 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
                {"seeds", r.seeds},
                {"validation_delta", or_null(compared.validation_delta)},
                {"standard_error", or_null(r.standard_error)},
-               {"ci95", or_null(r.ci)},
-               {"ci95_seeds", or_null(r.ci_seeds)},
-               {"runs", runs_json(r.crossed)},
                {"win_rate", std::move(win_rate)},
-               {"p_holm", or_null(judgement.adjusted.p)},
                {"holm_over", judgement.adjusted.over},
                {"holm_of", judgement.adjusted.family},
                {"tests", tests_json(r.tests)},
                {"detectable", or_null(compared.detectable)},
                {"detectable_at_runs", std::move(at_runs)},
-               {"claim", claim_name(judgement.claim)},
-               {"differs", judgement.differs},
-               {"resolved", judgement.resolved()},
-               {"verdict", judgement.text},
                {"note", or_null(record.note)}});
   if (report.effect) {
     // What prompts alone would take says nothing of methods.

@@ -114,7 +114,7 @@ ComparedSide side_of(const Store& store, const ComparedRow& row) {
 void heed_leaderboard(ScoreReader& scores, const Experiment& experiment, const std::string& prefix,
                       ComparisonReport& report) {
   for (auto& metric : report.compared) {
-    if (!metric.judgement.resolved() || metric.judgement.adjusted.family != "leaderboard") continue;
+    if (!metric.judgement.resolved() || metric.judgement.adjusted.family != kLeaderboardFamily) continue;
     auto record = metric.record;
     record.baseline.erase(0, prefix.size());
     record.method.erase(0, prefix.size());
@@ -138,7 +138,7 @@ Families table_families(ScoreReader& scores, const Experiment& experiment,
         std::back_inserter(records));
   }
   if (of_checkpoints) claim_checkpoints_only(records);
-  Families families{.table = {"table", questions_of(records)}, .rows = row_names(experiment)};
+  Families families{.table = {kTableFamily, questions_of(records)}, .rows = row_names(experiment)};
   if (split == experiment.shown_split())
     families.leaderboard =
         leaderboard_family(experiment.table, experiment.effective.baseline, families.table);
@@ -155,10 +155,10 @@ void add_other_families(ScoreReader& scores, const Experiment& experiment,
   for (const auto& question : asked) {
     if (families.table.find(question)) continue;
     if (families.panel.empty() && !experiment.table.names(question.metric))
-      families.panel = {"panel", panel_questions(scores, experiment, split, of_checkpoints)};
+      families.panel = {kPanelFamily, panel_questions(scores, experiment, split, of_checkpoints)};
     if (!of_checkpoints && families.pairs.empty() && question.metric == experiment.table.selection.metric &&
         is_row(question.baseline) && is_row(question.method))
-      families.pairs = {"pairs", letter_questions(scores, experiment, checkpoints, split)};
+      families.pairs = {kPairsFamily, letter_questions(scores, experiment, checkpoints, split)};
   }
 }
 
@@ -271,7 +271,7 @@ std::vector<ComparisonRecord> compare_asked(ScoreReader& scores, const std::vect
   const bool of_checkpoints = question.claim == claim_name(Claim::kCheckpoints);
   if (of_checkpoints) claim_checkpoints_only(asked);
   if (report.table.empty())
-    report.families.table = {"table", questions_of(asked)};
+    report.families.table = {kTableFamily, questions_of(asked)};
   else
     report.families =
         families_here(scores, *baseline.of, prefix_of(baseline), asked, report.split, of_checkpoints);

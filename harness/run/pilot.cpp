@@ -39,14 +39,14 @@ std::vector<TableQuestion> questions_of(const Arms& arms, const std::vector<std:
 /// nobody has tested yet.
 Families families_of(const TableSpec& spec, const std::string& baseline, const Arms& arms,
                      std::vector<std::string> methods, const std::vector<std::string>& metrics) {
-  Families families{.table = {"table", questions_of(arms, metrics)}};
+  Families families{.table = {kTableFamily, questions_of(arms, metrics)}};
   families.leaderboard = leaderboard_family(spec, baseline, families.table);
   if (spec.leaderboard && spec.leaderboard->groups) {
     Arms pairs;
     for (std::size_t i = 0; i < methods.size(); ++i) {
       for (std::size_t j = i + 1; j < methods.size(); ++j) pairs.emplace_back(methods[i], methods[j]);
     }
-    families.pairs = {"pairs", questions_of(pairs, {spec.selection.metric})};
+    families.pairs = {kPairsFamily, questions_of(pairs, {spec.selection.metric})};
   }
   families.rows = std::move(methods);
   if (spec.has_base) families.rows.insert(families.rows.begin(), kBaseMethod);
@@ -133,7 +133,7 @@ Pilot pilot_of(Store& store, const Experiment& experiment, const PilotChoice& ch
   auto families = families_of(experiment.table, experiment.effective.baseline, compared_arms(experiment),
                               experiment.methods, named_by_table(experiment.table, known));
   if (!experiment.table.names(pilot.metric))
-    families.panel = {"panel", panel_questions(scores, experiment, pilot.split, false)};
+    families.panel = {kPanelFamily, panel_questions(scores, experiment, pilot.split, false)};
   count_claims(families, pilot);
   return pilot;
 }
@@ -249,7 +249,7 @@ PowerSettings judged_first(PowerSettings settings, std::size_t claims) {
 
 std::size_t claims_of(const Plan& plan) {
   const auto arms = compared_arms(plan.spec, plan.baseline, plan.methods);
-  return Family("table", questions_of(arms, named_by_table(plan.spec, plan.metrics))).size();
+  return Family(kTableFamily, questions_of(arms, named_by_table(plan.spec, plan.metrics))).size();
 }
 
 Json planned_power(const Plan& plan, std::size_t claims, Store* store) {
@@ -257,7 +257,7 @@ Json planned_power(const Plan& plan, std::size_t claims, Store* store) {
   const auto pilot =
       find_pilot(store, {.table = plan.spec.id, .backbone = plan.backbone.name, .scale = plan.scale.name});
   if (!pilot) return {};
-  const Family of_table("table",
+  const Family of_table(kTableFamily,
                         questions_of(compared_arms(plan.spec, plan.baseline, plan.methods), {pilot->metric}));
   if (const auto own = leaderboard_family(plan.spec, plan.baseline, of_table); !own.empty())
     claims = own.size();

@@ -264,13 +264,20 @@ std::vector<std::pair<std::string, std::string>> compared_arms(const TableSpec& 
   return arms_of(baseline, methods, spec.has_base);
 }
 
+std::vector<TableQuestion> questions_of(std::span<const ComparisonRecord> records) {
+  std::vector<TableQuestion> questions;
+  for (const auto& c : records)
+    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result), restated_by(c.metric)});
+  return questions;
+}
+
 Family leaderboard_family(const TableSpec& spec, const std::string& baseline, const Family& of_table) {
   if (!spec.leaderboard) return {};
   auto questions = of_table.questions();
   std::erase_if(questions, [&](const TableQuestion& q) {
     return q.baseline != baseline || q.hypothesis() != spec.selection.metric;
   });
-  return {"leaderboard", std::move(questions)};
+  return {kLeaderboardFamily, std::move(questions)};
 }
 
 std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experiment, Outcomes outcomes) {

@@ -23,6 +23,9 @@ std::vector<std::pair<std::string, std::string>> compared_arms(const TableSpec& 
                                                                const std::string& baseline,
                                                                const std::vector<std::string>& methods);
 
+/// What comparisons ask.
+std::vector<TableQuestion> questions_of(std::span<const ComparisonRecord> records);
+
 /// Of a table's comparisons on the split that it shows those that its leaderboard judges by itself: with the
 /// baseline in the metric of selection. Empty for a table that has none.
 Family leaderboard_family(const TableSpec& spec, const std::string& baseline, const Family& of_table);
@@ -94,8 +97,8 @@ std::vector<std::string> named_by_table(const TableSpec& spec, std::vector<std::
 /// Leaves out what guards only: metrics that the table does not name.
 void keep_named_metrics(const Experiment& experiment, std::vector<TableComparison>& comparisons);
 
-/// Adds what the DB does not keep: tests and the runs' own differences. `draws_seeds`: also the interval with
-/// seeds drawn.
+/// All but the bootstrap's interval over prompts is computed from the scores, with what the DB does not keep:
+/// tests and the runs' own differences. `draws_seeds`: also the interval with seeds drawn.
 void complete_comparisons(ScoreReader& scores, const Experiment& experiment, const std::string& split,
                           std::vector<TableComparison>& shown, bool draws_seeds = true);
 

@@ -7,12 +7,9 @@ namespace {
 
 /// The table's own family: those metrics that it names.
 Family family_of_table(const TableSpec& spec, std::span<const ComparisonRecord> comparisons) {
-  std::vector<TableQuestion> questions;
-  for (const auto& c : comparisons) {
-    if (spec.names(c.metric))
-      questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result), restated_by(c.metric)});
-  }
-  return {"table", std::move(questions)};
+  auto questions = questions_of(comparisons);
+  std::erase_if(questions, [&](const TableQuestion& q) { return !spec.names(q.metric); });
+  return {kTableFamily, std::move(questions)};
 }
 
 }  // namespace
@@ -47,7 +44,7 @@ std::vector<TableQuestion> panel_questions(ScoreReader& scores, const Experiment
   if (!panel) return questions;
   for (const auto& effect : panel->effects) {
     const auto& record = effect.record;
-    if (!effect.judged_by_table)
+    if (!effect.judged_by_table())
       questions.push_back({record.baseline, record.method, record.metric, p_value_of(record.result)});
   }
   return questions;

@@ -161,7 +161,7 @@ class Comparer {
   }
 
   /// All pairs of rows. The bootstrap over prompts is made where Holm leaves something to decide alone.
-  std::vector<LeaderboardPair> pairs(const std::vector<std::string>& rows) {
+  std::vector<LeaderboardPair> pairs(const std::vector<std::string>& rows, double confidence) {
     std::vector<LeaderboardPair> pairs;
     std::vector<TableQuestion> questions;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -173,13 +173,14 @@ class Comparer {
         questions.push_back({rows[i], rows[j], metric_, p_value_of(values)});
       }
     }
-    const Family family("pairs", std::move(questions));
-    const JudgeSettings settings;
+    const Family family(kPairsFamily, std::move(questions));
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (family.at(i).p.value_or(1) >= 1 - settings.confidence) continue;
+      if (family.at(i).p.value_or(1) >= 1 - confidence) continue;
       const auto values =
           compare(checkpoints_, rows[pairs[i].first], rows[pairs[i].second], BootstrapSettings{}.resamples);
-      pairs[i].differs = judge(values, experiment_.better(metric_), {.adjusted = family.at(i)}).differs;
+      pairs[i].differs =
+          judge(values, experiment_.better(metric_), {.confidence = confidence, .adjusted = family.at(i)})
+              .differs;
     }
     return pairs;
   }
@@ -265,10 +266,10 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
                            of_baseline)});
   }
   const bool judges = experiment.judges_methods() && std::ssize(experiment.seeds) >= kFewestRuns;
-  return leaderboard(
-      std::move(board), evidence,
-      spec.leaderboard->groups && judges ? compare.pairs(rows) : std::vector<LeaderboardPair>(),
-      model.confidence);
+  return leaderboard(std::move(board), evidence,
+                     spec.leaderboard->groups && judges ? compare.pairs(rows, model.confidence)
+                                                        : std::vector<LeaderboardPair>(),
+                     model.confidence);
 }
 
 }  // namespace harness

@@ -36,7 +36,7 @@ struct AdjustedP {
 /// the simulation show it, and decide nothing themselves.
 struct Judgement {
   Claim claim = Claim::kCheckpoints;
-  std::optional<Interval> interval = {};  ///< of the claim, at the confidence of the settings
+  std::optional<Interval> interval = {};  ///< of the claim (interval_of)
   std::optional<double> p = {};           ///< of the claim, its own
   AdjustedP adjusted = {};
   /// The interval of the claim lies on the mean difference's side of 0, there is a p-value, and adjusted it

@@ -4,6 +4,7 @@
 #include "results/store/columns.h"
 
 namespace harness {
+
 ComparisonRow row_of(const ComparisonRecord& comparison) {
   const auto& r = comparison.result;
   ComparisonRow row{{comparison.split, comparison.metric, comparison.baseline, comparison.method}, r};

@@ -225,6 +225,8 @@ Json table_json(const TableModel& model);
 /// One comparison as in table_json, and what several training runs say: {"n", "delta_per_run": {SEED: ...},
 /// "ci95", "p_value", ...}, null for one run.
 Json comparison_json(const TableComparison& comparison);
+/// Of it the numbers, the intervals and what may be said, as `harness compare` has them too.
+Json judged_json(const PairedComparison& values, const Judgement& judgement);
 Json runs_json(const std::optional<CrossedComparison>& crossed);
 
 }  // namespace harness

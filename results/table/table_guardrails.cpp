@@ -197,9 +197,9 @@ std::string silence(const TableModel& model, const GuardrailPanel& panel) {
 
 /// How effects are judged: "Holm's p over 12 differences of the panel is below 0.05".
 std::string family_text(const TableModel& model, const GuardrailPanel& panel) {
-  const auto from_table = std::ranges::count(panel.effects, true, &GuardrailEffect::judged_by_table);
+  const auto from_table = std::ranges::count_if(panel.effects, &GuardrailEffect::judged_by_table);
   const auto adjusted = std::ranges::count_if(panel.effects, [](const GuardrailEffect& effect) {
-    return !effect.judged_by_table && effect.judgement.adjusted.p;  // what has no spread has no p
+    return !effect.judged_by_table() && effect.judgement.adjusted.p;  // what has no spread has no p
   });
   return fmt::format("the interval excludes 0{}, and Holm's p over {} differences of the panel is below {}{}",
                      judges_methods(panel) ? ", as does the one over prompts alone" : "", adjusted,

@@ -42,7 +42,7 @@ void heed_leaderboard(TableModel& model) {
 }  // namespace
 
 void judge_comparisons(TableModel& model) {
-  model.family = Family("table", questions_of(model.comparisons));
+  model.family = Family(kTableFamily, questions_of(model.comparisons));
   for (std::size_t i = 0; i < model.comparisons.size(); ++i)
     judge_comparison(model, model.family.at(i), model.comparisons[i]);
   if (model.leaderboard) heed_leaderboard(model);
@@ -52,7 +52,7 @@ void put_together(TableModel& whole, std::vector<TableModel> parts) {
   std::vector<TableQuestion> questions;
   for (const auto& part : parts)
     std::ranges::move(questions_of(part.comparisons, part.id), std::back_inserter(questions));
-  whole.family = Family("table", std::move(questions));
+  whole.family = Family(kTableFamily, std::move(questions));
   std::size_t next = 0;
   for (auto& part : parts) {
     for (auto& comparison : part.comparisons) {

@@ -131,12 +131,12 @@ void add_effects(std::span<const ComparisonRecord> comparisons, const GuardrailQ
     if (!is_named(panel.metrics, record.metric)) continue;
     auto found =
         has_too_few_prompts(record.result) ? std::nullopt : question.of_table.find(question_of(record));
-    panel.effects.push_back({.record = record, .judged_by_table = found.has_value()});
+    panel.effects.push_back({.record = record});
     own.push_back(question_of(record));
     if (found) own.back().p_value.reset();
     by_table.push_back(std::move(found));
   }
-  const Family family("panel", std::move(own));
+  const Family family(kPanelFamily, std::move(own));
   for (std::size_t i = 0; i < panel.effects.size(); ++i) {
     auto& effect = panel.effects[i];
     // Which side is the better one does not matter here.
@@ -215,7 +215,7 @@ Json effect_json(const GuardrailPanel& panel, const GuardrailEffect& effect) {
                {"runs_ci95", r.crossed ? or_null(r.crossed->ci) : Json()},
                {"runs_p_value", r.crossed ? or_null(r.crossed->p_value) : Json()},
                {"p_holm", or_null(effect.judgement.adjusted.p)},
-               {"judged_by", effect.judged_by_table ? "table" : "panel"},
+               {"judged_by", effect.judgement.adjusted.family},
                {"claim", claim_name(effect.judgement.claim)},
                {"differs", effect.judgement.differs},
                {"harmful_direction", harmful_json(better)},

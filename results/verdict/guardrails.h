@@ -36,11 +36,12 @@ GuardrailRule read_guardrail_rule(const Json& document, const std::string& where
 /// One guardrail of one pair of arms.
 struct GuardrailEffect {
   ComparisonRecord record;
-  bool judged_by_table = false;  ///< in its family, as its own comparison
   Judgement judgement = {};
   double minimal_effect = 0;  ///< in the metric's unit
   bool beyond = false;        ///< differs, the whole interval beyond the minimal effect on the harmful side
 
+  /// In the table's family, as its own comparison; the others are one family.
+  bool judged_by_table() const { return judgement.adjusted.family == kTableFamily; }
   /// Of the method, not of these checkpoints alone.
   bool harmful() const { return judgement.of_methods() && beyond; }
 };

@@ -97,7 +97,7 @@ void judge_rows(double confidence, Leaderboard& board) {
   for (const auto& row : board.rows)
     questions.push_back({board.baseline, row.method, board.metric,
                          row.at_images ? p_value_of(*row.at_images) : std::nullopt});
-  const Family family("leaderboard", std::move(questions));
+  const Family family(kLeaderboardFamily, std::move(questions));
   for (std::size_t i = 0; i < board.rows.size(); ++i) {
     auto& row = board.rows[i];
     if (row.at_images)

@@ -84,13 +84,13 @@ AdjustedP Families::adjusted(const TableQuestion& question) const {
   std::ranges::for_each(table.questions(), add);
   if (!are_rows_of(question)) {
     std::ranges::for_each(asked, add);
-    return Family("asked", std::move(questions)).at(0);
+    return Family(kAskedFamily, std::move(questions)).at(0);
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::size_t j = i + 1; j < rows.size(); ++j)
       add({rows[i], rows[j], question.metric, 1.0, question.restates});
   }
-  return Family("rows", std::move(questions)).at(0);
+  return Family(kRowsFamily, std::move(questions)).at(0);
 }
 
 }  // namespace harness

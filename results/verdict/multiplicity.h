@@ -30,6 +30,11 @@ bool is_same_question(const auto& a, const auto& b) {
   return a.baseline == b.baseline && a.method == b.method && a.metric == b.metric;
 }
 
+// Names of families (Families says which is which).
+inline constexpr const char *kTableFamily = "table", *kLeaderboardFamily = "leaderboard",
+                            *kPanelFamily = "panel", *kPairsFamily = "pairs", *kRowsFamily = "rows",
+                            *kAskedFamily = "asked";
+
 /// Questions that are judged together: Holm over all of them, computed once. Every metric of every pair of
 /// rows counts, a metric that restates another of the same pair once with it, with the smaller p of the two.
 class Family {

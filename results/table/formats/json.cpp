@@ -76,15 +76,9 @@ Json runs_json(const std::optional<CrossedComparison>& crossed) {
   return document;
 }
 
-Json comparison_json(const TableComparison& comparison) {
-  const auto& values = comparison.values;
-  const auto& judgement = comparison.judgement;
+Json judged_json(const PairedComparison& values, const Judgement& judgement) {
   auto json = numbers_json(values);
-  json.update({{"baseline", comparison.baseline},
-               {"method", comparison.method},
-               {"metric", comparison.metric},
-               {"validation_delta", or_null(comparison.validation_delta)},
-               {"ci95", or_null(values.ci)},
+  json.update({{"ci95", or_null(values.ci)},
                {"ci95_seeds", or_null(values.ci_seeds)},
                {"runs", runs_json(values.crossed)},
                {"p_holm", or_null(judgement.adjusted.p)},
@@ -92,6 +86,15 @@ Json comparison_json(const TableComparison& comparison) {
                {"differs", judgement.differs},
                {"resolved", judgement.resolved()},
                {"verdict", judgement.text}});
+  return json;
+}
+
+Json comparison_json(const TableComparison& comparison) {
+  auto json = judged_json(comparison.values, comparison.judgement);
+  json.update({{"baseline", comparison.baseline},
+               {"method", comparison.method},
+               {"metric", comparison.metric},
+               {"validation_delta", or_null(comparison.validation_delta)}});
   return json;
 }
 
