@@ -74,8 +74,8 @@ std::vector<Run> runs_of(const Options& options) {
 }
 
 /// The first `size` runs against the next: a table of one pair of rows, the i-th runs being pair i.
-std::vector<TableComparison> table_of(const std::vector<const Run*>& runs, std::size_t size,
-                                      const Options& options) {
+std::vector<Comparison> table_of(const std::vector<const Run*>& runs, std::size_t size,
+                                 const Options& options) {
   std::vector<PairedMetric> parts;
   TableModel table;
   auto& comparisons = table.comparisons;
@@ -91,9 +91,9 @@ std::vector<TableComparison> table_of(const std::vector<const Run*>& runs, std::
                               .seed = static_cast<std::int64_t>(i)});
       }
     }
-    comparisons.push_back({.baseline = "first half",
+    comparisons.push_back({.metric = metric,
+                           .baseline = "first half",
                            .method = "second half",
-                           .metric = metric,
                            .restates = metric == "cer_paper" ? "ocr_reward" : ""});
   }
   auto results = compare_paired(parts);
@@ -104,11 +104,9 @@ std::vector<TableComparison> table_of(const std::vector<const Run*>& runs, std::
 
 /// Which of them the rule over prompts alone called resolved: the bootstrap's interval excludes 0, and so
 /// does the test over prompts after Holm.
-std::vector<bool> called_over_prompts(const std::vector<TableComparison>& comparisons) {
+std::vector<bool> called_over_prompts(const std::vector<Comparison>& comparisons) {
   std::vector<TableQuestion> questions;
-  for (const auto& c : comparisons)
-    questions.push_back(
-        {c.baseline, c.method, c.metric, p_value_of(c.values, Claim::kCheckpoints), c.restates});
+  for (const auto& c : comparisons) questions.push_back(question_of(c, Claim::kCheckpoints));
   const Family family("prompts alone", std::move(questions));
   std::vector<bool> called;
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
@@ -123,9 +121,9 @@ struct Count {
   int tables = 0, tables_better = 0, tables_over_prompts = 0;
 };
 
-void add(const std::vector<TableComparison>& comparisons, Count& count) {
+void add(const std::vector<Comparison>& comparisons, Count& count) {
   const auto over_prompts = called_over_prompts(comparisons);
-  const auto resolved = [](const TableComparison& c) { return c.judgement.resolved(); };
+  const auto resolved = [](const Comparison& c) { return c.judgement.resolved(); };
   const auto better = static_cast<int>(std::ranges::count_if(comparisons, resolved));
   const auto old = static_cast<int>(std::ranges::count(over_prompts, true));
   count.comparisons += static_cast<int>(comparisons.size());

@@ -46,14 +46,14 @@ GuardrailRule simulated_rule() {
   return rule;
 }
 
-ComparisonRecord record(const std::string& metric, double effect, const Noise& noise, int runs, Claim claim,
-                        const Rule& rule, Random& random) {
+Comparison record(const std::string& metric, double effect, const Noise& noise, int runs, Claim claim,
+                  const Rule& rule, Random& random) {
   auto method = arm_means(noise, runs, random);
   for (auto& mean : method) mean += effect;
   const auto difference = drawn(noise, arm_means(noise, runs, random), method, random);
-  ComparisonRecord record{.split = "test", .metric = metric, .baseline = "base", .method = "method"};
-  record.result = comparison_of(estimate(difference, rule), difference);
-  record.result.judges_methods = claim == Claim::kMethods;
+  Comparison record{.split = "test", .metric = metric, .baseline = "base", .method = "method"};
+  record.values = comparison_of(estimate(difference, rule), difference);
+  record.values.judges_methods = claim == Claim::kMethods;
   return record;
 }
 
@@ -108,9 +108,9 @@ void add_table(const Noise& noise, int runs, const Rule& rule, Random& random, R
     for (int method = 0; method < kSimulatedMethods; ++method) {
       const auto difference = drawn(noise, baseline, arm_means(noise, runs, random), random);
       const auto c = estimate(difference, rule);
-      table.push_back({.baseline = "baseline",
+      table.push_back({.metric = metric,
+                       .baseline = "baseline",
                        .method = fmt::format("method {}", method),
-                       .metric = metric,
                        .values = comparison_of(c, difference)});
       ++rates.comparisons;
       rates.covered += c.crossed.excludes_zero() ? 0 : 1;
@@ -143,8 +143,7 @@ double alarm_share(const Truth& truth, const Noise& noise, int runs, Claim claim
   const GuardrailQuestion question{.reward = "ocr_reward", .base = "base"};
   int raised = 0;
   for (int i = 0; i < panels; ++i) {
-    std::vector<ComparisonRecord> records = {
-        record("ocr_reward", truth.reward, noise, runs, claim, rule, random)};
+    std::vector<Comparison> records = {record("ocr_reward", truth.reward, noise, runs, claim, rule, random)};
     for (const auto& metric : guardrails.metrics)
       records.push_back(record(metric.name, truth.guardrail, noise, runs, claim, rule, random));
     const auto panel = guardrail_panel(guardrails, question, records);

@@ -218,7 +218,7 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
     return findings;
   }
   for (const std::string split : {"test", "validation"}) {
-    const auto comparisons = records_of(stored_comparisons(experiment.store, experiment, split), split);
+    const auto comparisons = stored_comparisons(experiment.store, experiment, split);
     for (const auto& alarm : alarms_of(experiment, comparisons)) computed.insert(name_of(alarm));
   }
   for (const auto& name : computed) {

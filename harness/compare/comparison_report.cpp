@@ -60,12 +60,12 @@ bool is_of_methods(const ComparedMetric& metric) {
 
 /// True if it rests on two training runs or more.
 bool has_runs(const ComparedMetric& metric) {
-  return metric.record.result.crossed.has_value();
+  return metric.values.crossed.has_value();
 }
 
 /// A scale that shows nothing of methods has no runs to plan for them.
 bool judges_methods(const ComparedMetric& metric) {
-  return metric.record.result.judges_methods;
+  return metric.values.judges_methods;
 }
 
 /// Those of one method.
@@ -78,9 +78,8 @@ bool any(const ComparisonReport& report, Test is_so) {
 
 void for_each_method(const ComparisonReport& report, const std::function<void(Metrics)>& visit) {
   for (auto at = report.compared.begin(); at != report.compared.end();) {
-    const auto end = std::find_if(at, report.compared.end(), [&](const auto& metric) {
-      return metric.record.method != at->record.method;
-    });
+    const auto end = std::find_if(at, report.compared.end(),
+                                  [&](const auto& metric) { return metric.method != at->method; });
     visit({at, end});
     at = end;
   }
@@ -114,24 +113,23 @@ std::string sentence_of(Metrics metrics, const ComparisonReport& report) {
     std::vector<std::string> names;
     for (const auto& metric : metrics) {
       if (group_of(metric, of_methods) != group) continue;
-      const MetricNumbers numbers(metric.record.result);
-      const bool with_numbers =
-          metric.record.result.delta && (metric.judgement.differs || metrics.size() == 1);
-      names.push_back(with_numbers ? fmt::format("{} ({} {})", metric.record.metric,
-                                                 numbers.difference(metric.record.result.delta),
-                                                 numbers.interval(metric.judgement.interval))
-                                   : metric.record.metric);
+      const MetricNumbers numbers(metric.values);
+      const bool with_numbers = metric.values.delta && (metric.judgement.differs || metrics.size() == 1);
+      names.push_back(with_numbers
+                          ? fmt::format("{} ({} {})", metric.metric, numbers.difference(metric.values.delta),
+                                        numbers.interval(metric.judgement.interval))
+                          : metric.metric);
     }
     parts.push_back(group + " " + join(names, ", "));
   }
   const auto who = fmt::format(fmt::runtime(of_methods ? "{} against {}" : "These checkpoints of {} and {}"),
-                               metrics.front().record.method, report.baseline);
+                               metrics.front().method, report.baseline);
   return in_its_words(report, fmt::format("{}: {}.{}", who, join(parts, "; "),
                                           of_methods ? "" : " No statement about the methods."));
 }
 
 std::string short_test_name(const ComparedMetric& compared) {
-  const auto& r = compared.record.result;
+  const auto& r = compared.values;
   if (is_of_methods(compared))
     return fmt::format("t, {:.3g} df", r.crossed->freedom.value_or(static_cast<double>(r.crossed->runs - 1)));
   if (r.test == "mcnemar-exact") return "McNemar";
@@ -139,7 +137,7 @@ std::string short_test_name(const ComparedMetric& compared) {
 }
 
 void print_differences(Metrics metrics, const ComparisonReport& report) {
-  const auto& method = metrics.front().record.method;
+  const auto& method = metrics.front().method;
   const auto level = format_percent(report.bootstrap.confidence) + " % interval";
   std::vector<std::string> columns = {"metric", report.baseline, method, "difference", level};
   if (std::ranges::any_of(metrics, [](const auto& metric) { return metric.validation_delta.has_value(); }))
@@ -147,9 +145,9 @@ void print_differences(Metrics metrics, const ComparisonReport& report) {
   for (const char* name : {"p", "test", "Holm", "verdict"}) columns.emplace_back(name);
   std::vector<Json> rows;
   for (const auto& compared : metrics) {
-    const auto& r = compared.record.result;
+    const auto& r = compared.values;
     const MetricNumbers numbers(r);
-    rows.push_back({{"metric", compared.record.metric},
+    rows.push_back({{"metric", compared.metric},
                     {report.baseline, numbers.value(r.baseline_mean)},
                     {method, numbers.value(r.method_mean)},
                     {"difference", numbers.difference(r.delta)},
@@ -170,9 +168,9 @@ void print_runs(Metrics metrics) {
   std::vector<std::string> columns = {"metric"};
   std::vector<Json> rows;
   for (const auto& compared : metrics) {
-    const auto& r = compared.record.result;
+    const auto& r = compared.values;
     if (!r.crossed) continue;
-    Json row = {{"metric", compared.record.metric}};
+    Json row = {{"metric", compared.metric}};
     const MetricNumbers numbers(r);
     for (const auto& run : r.crossed->per_run) {
       const auto column = fmt::format("seed {}", run.seed);
@@ -213,9 +211,9 @@ void print_pairs(Metrics metrics, const ComparisonReport& report) {
   }
   std::vector<Json> rows;
   for (const auto& compared : metrics) {
-    const auto& r = compared.record.result;
+    const auto& r = compared.values;
     const auto wilcoxon = r.tests.wilcoxon ? std::optional(r.tests.wilcoxon->p_value) : std::nullopt;
-    Json row = {{"metric", compared.record.metric},
+    Json row = {{"metric", compared.metric},
                 {"pairs", r.n},
                 {report.unit, is_of_methods(compared) ? r.crossed->clusters : r.clusters},
                 {"missing", r.n_missing},
@@ -234,16 +232,16 @@ void print_pairs(Metrics metrics, const ComparisonReport& report) {
   }
   print_rows(rows, columns);
   for (const auto& compared : metrics) {
-    if (!is_of_methods(compared) || compared.record.result.crossed->clusters_left_out == 0) continue;
-    put("{}: {} {} a value in some run, and interval, p and verdict are without them.\n",
-        compared.record.metric, counted(compared.record.result.crossed->clusters_left_out, "prompt"),
-        compared.record.result.crossed->clusters_left_out == 1 ? "lacks" : "lack");
+    if (!is_of_methods(compared) || compared.values.crossed->clusters_left_out == 0) continue;
+    put("{}: {} {} a value in some run, and interval, p and verdict are without them.\n", compared.metric,
+        counted(compared.values.crossed->clusters_left_out, "prompt"),
+        compared.values.crossed->clusters_left_out == 1 ? "lacks" : "lack");
   }
 }
 
 /// Why nothing is said of the methods, if nothing is.
 std::string why_not_of_methods(const ComparisonReport& report) {
-  if (any(report, [](const auto& metric) { return !metric.record.result.judges_methods; }))
+  if (any(report, [](const auto& metric) { return !metric.values.judges_methods; }))
     return "this scale allows no statement about those";
   return fmt::format("those need {} training runs or more, as another run may reverse a difference",
                      kFewestRuns);
@@ -325,7 +323,7 @@ std::string family_text(const ComparisonReport& report) {
 /// What p is where it is not the interval's own.
 const char* p_text(const ComparisonReport& report) {
   if (any(report, is_of_methods)) return "";
-  if (any(report, [](const auto& metric) { return metric.record.result.test == "paired-t-clustered"; }))
+  if (any(report, [](const auto& metric) { return metric.values.test == "paired-t-clustered"; }))
     return "p: t over prompts, the pairs of a prompt taken together. ";
   return "p: exact McNemar for rates, else paired t. ";
 }
@@ -353,8 +351,7 @@ void print_legend(const ComparisonReport& report) {
 void print_spread_uncertainty(const ComparisonReport& report) {
   std::optional<std::int64_t> fewest;
   for (const auto& metric : report.compared) {
-    if (is_of_methods(metric))
-      fewest = std::min(fewest.value_or(kMostRuns), metric.record.result.crossed->runs);
+    if (is_of_methods(metric)) fewest = std::min(fewest.value_or(kMostRuns), metric.values.crossed->runs);
   }
   if (!fewest) return;
   const auto factors = spread_uncertainty(*fewest, report.bootstrap.confidence);
@@ -365,7 +362,7 @@ void print_spread_uncertainty(const ComparisonReport& report) {
 
 /// An effect between methods takes runs, and how many nobody knows from one.
 void print_unknown_spread(const ComparisonReport& report) {
-  const auto knows = [](const ComparedMetric& metric) { return metric.record.result.seeds > 1; };
+  const auto knows = [](const ComparedMetric& metric) { return metric.values.seeds > 1; };
   if (!report.effect || report.unit != "prompts" || any(report, knows)) return;
   put("Training runs needed to find {:g} between the methods: unknown. One run per method shows no spread "
       "between runs; three do (`{}`).\n",
@@ -376,8 +373,8 @@ void print_unknown_spread(const ComparisonReport& report) {
 std::vector<std::string> cautions(const ComparisonReport& report) {
   std::vector<std::string> texts;
   for (const auto& compared : report.compared) {
-    const auto& r = compared.record.result;
-    const auto name = fmt::format("{} of {}", compared.record.metric, compared.record.method);
+    const auto& r = compared.values;
+    const auto name = fmt::format("{} of {}", compared.metric, compared.method);
     if (const auto few = few_that_carry(r); few && compared.judgement.differs && report.unit == "prompts")
       texts.push_back(fmt::format("{}: {} of {} {} carry more than half of the difference.", name, *few,
                                   r.clusters, report.unit));
@@ -391,7 +388,7 @@ std::vector<std::string> cautions(const ComparisonReport& report) {
 }
 
 void add_power(const ComparisonReport& report, ComparedMetric& metric) {
-  const auto& r = metric.record.result;
+  const auto& r = metric.values;
   const bool over_prompts =
       r.crossed && r.crossed->state == CrossedState::kEstimated && !r.crossed->of_runs_alone;
   if (const auto error = r.standard_error) {
@@ -422,15 +419,15 @@ void print_terms(const std::string& method, const ComparisonReport& report) {
 
 }  // namespace
 
-void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,
+void add_comparisons(const std::vector<Comparison>& records, const std::vector<Better>& better,
                      ComparisonReport& report) {
   report.families.asked = questions_of(records);
   for (std::size_t i = 0; i < records.size(); ++i) {
-    ComparedMetric metric{.record = records[i]};
+    ComparedMetric metric{records[i]};
     const auto other = std::ranges::find_if(
         report.validation, [&](const auto& record) { return is_same_question(record, records[i]); });
-    if (other != report.validation.end()) metric.validation_delta = other->result.delta;
-    metric.judgement = judge(records[i].result, better[i],
+    if (other != report.validation.end()) metric.validation_delta = other->values.delta;
+    metric.judgement = judge(records[i].values, better[i],
                              {.confidence = report.bootstrap.confidence,
                               .adjusted = report.families.adjusted(report.families.asked[i]),
                               .unit = report.unit,
@@ -442,7 +439,7 @@ void add_comparisons(const std::vector<ComparisonRecord>& records, const std::ve
 
 void print_report(const ComparisonReport& report) {
   for_each_method(report, [&](Metrics metrics) {
-    const auto& record = metrics.front().record;
+    const auto& record = metrics.front();
     put("{} \u2212 {}, {} split{}{}\n\n", record.method, report.baseline, report.split, place_text(report),
         record.note ? fmt::format(" ({})", *record.note) : "");
     print_differences(metrics, report);

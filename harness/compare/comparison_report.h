@@ -6,36 +6,32 @@
 
 #include "core/json.h"
 #include "harness/compare/compared_sides.h"
+#include "results/statistics/comparison.h"
 #include "results/statistics/power.h"
-#include "results/statistics/verdict.h"
-#include "results/store/records.h"
 #include "results/verdict/multiplicity.h"
 
 namespace harness {
 
 /// One metric of one method against the baseline, with what depends on the other comparisons.
-struct ComparedMetric {
-  ComparisonRecord record;
-  std::optional<double> validation_delta = {};  ///< nothing where that split is shown
-  std::optional<double> detectable = {};        ///< smallest true difference found, of the claim that is made
+struct ComparedMetric : Comparison {
+  std::optional<double> detectable = {};  ///< smallest true difference found, of the claim that is made
   /// The same with more training runs; from two runs on.
   std::vector<DetectableAtRuns> at_runs = {};
   std::optional<std::int64_t> needed_prompts = {};  ///< for --effect between these checkpoints
   std::optional<std::int64_t> needed_runs = {};     ///< for --effect between the methods; like at_runs
-  Judgement judgement = {};
 };
 
 /// What `harness compare` says.
 struct ComparisonReport {
   std::string baseline, split;
-  std::vector<ComparedSide> sides = {};    ///< the baseline's, then the methods'
-  std::string table = {};                  ///< whose comparisons are the families; empty: no table's
-  std::int64_t experiment = 0;             ///< reproductions.id; 0: the sides are of several
-  Families families = {};                  ///< of the table on this split; without one, what is asked for
-  std::vector<std::string> metrics = {};   ///< those shown, in their order
-  std::string unit = "prompts";            ///< what n counts: clusters of pairs
-  std::vector<std::string> warnings = {};  ///< why a verdict may not be quoted, a sentence each
-  std::vector<ComparisonRecord> validation = {};  ///< where another split is shown
+  std::vector<ComparedSide> sides = {};     ///< the baseline's, then the methods'
+  std::string table = {};                   ///< whose comparisons are the families; empty: no table's
+  std::int64_t experiment = 0;              ///< reproductions.id; 0: the sides are of several
+  Families families = {};                   ///< of the table on this split; without one, what is asked for
+  std::vector<std::string> metrics = {};    ///< those shown, in their order
+  std::string unit = "prompts";             ///< what n counts: clusters of pairs
+  std::vector<std::string> warnings = {};   ///< why a verdict may not be quoted, a sentence each
+  std::vector<Comparison> validation = {};  ///< where another split is shown
   BootstrapSettings bootstrap = {};
   bool has_images = false;   ///< rows that were drawn elsewhere, whose runs are not paired
   bool images_only = false;  ///< all rows were
@@ -51,7 +47,7 @@ struct ComparisonReport {
 
 /// Adds records[i], those of a method together, with the direction better[i], each judged in its family
 /// (Families::adjusted).
-void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,
+void add_comparisons(const std::vector<Comparison>& records, const std::vector<Better>& better,
                      ComparisonReport& report);
 
 /// The document of --json: {"baseline", "comparisons": [...], ...}, one comparison a method and metric.

@@ -21,8 +21,7 @@ Json tests_json(const PairedTests& tests) {
 }
 
 Json metric_json(const ComparedMetric& compared, const ComparisonReport& report) {
-  const auto& record = compared.record;
-  const auto& r = record.result;
+  const auto& r = compared.values;
   const auto& judgement = compared.judgement;
   Json win_rate;
   if (r.win_rate) {
@@ -31,10 +30,10 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
   Json at_runs = Json::array();
   for (const auto& [runs, effect] : compared.at_runs) at_runs.push_back({{"runs", runs}, {"effect", effect}});
   auto json = judged_json(r, judgement);
-  json.update({{"baseline", record.baseline},
-               {"method", record.method},
-               {"metric", record.metric},
-               {"split", record.split},
+  json.update({{"baseline", compared.baseline},
+               {"method", compared.method},
+               {"metric", compared.metric},
+               {"split", compared.split},
                {"seeds", r.seeds},
                {"validation_delta", or_null(compared.validation_delta)},
                {"standard_error", or_null(r.standard_error)},
@@ -44,7 +43,7 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
                {"tests", tests_json(r.tests)},
                {"detectable", or_null(compared.detectable)},
                {"detectable_at_runs", std::move(at_runs)},
-               {"note", or_null(record.note)}});
+               {"note", or_null(compared.note)}});
   if (report.effect) {
     // What prompts alone would take says nothing of methods.
     json["n_needed_for_effect"] = judgement.of_methods() ? Json() : or_null(compared.needed_prompts);

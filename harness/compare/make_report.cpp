@@ -66,20 +66,20 @@ std::vector<TableQuestion> letter_questions(ScoreReader& scores, const Experimen
   const auto& spec = experiment.table;
   if (!spec.leaderboard || !spec.leaderboard->groups || !experiment.judges_methods()) return {};
   const auto& rows = experiment.methods;
-  std::vector<ComparisonRecord> records;
+  std::vector<Comparison> records;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::size_t j = i + 1; j < rows.size(); ++j)
       std::ranges::move(compare_methods(scores, experiment, checkpoints, rows[i], rows[j], split,
                                         {spec.selection.metric}, {.resamples = 0}),
                         std::back_inserter(records));
   }
-  const auto is_of_methods = [](const auto& record) { return claim_of(record.result) == Claim::kMethods; };
+  const auto is_of_methods = [](const auto& record) { return claim_of(record.values) == Claim::kMethods; };
   return std::ranges::all_of(records, is_of_methods) ? questions_of(records) : std::vector<TableQuestion>();
 }
 
 /// --claim methods of too few training runs says what is missing.
 void require_claim(Store& store, const std::vector<ComparedRow>& rows, const CompareQuestion& question,
-                   const std::vector<ComparisonRecord>& asked) {
+                   const std::vector<Comparison>& asked) {
   if (question.claim != claim_name(Claim::kMethods)) return;
   const auto& home = rows.front().experiment();
   if (!home.judges_methods())
@@ -92,11 +92,11 @@ void require_claim(Store& store, const std::vector<ComparedRow>& rows, const Com
         fmt::format("a statement about methods needs {} training runs of each, and experiment {} has {}",
                     kFewestRuns, home.id, runs),
         "--claim", missing_runs(store, home, runs));
-  const auto& fewest = *std::ranges::min_element(asked, {}, [](const auto& c) { return c.result.seeds; });
+  const auto& fewest = *std::ranges::min_element(asked, {}, [](const auto& c) { return c.values.seeds; });
   throw Error(
       fmt::format("a statement about methods needs {} training runs of each with seeds that both have, "
                   "and {} and {} have {}",
-                  kFewestRuns, fewest.baseline, fewest.method, fewest.result.seeds),
+                  kFewestRuns, fewest.baseline, fewest.method, fewest.values.seeds),
       "--claim", "repeat both experiments with more seeds, the same ones");
 }
 
@@ -115,10 +115,10 @@ void heed_leaderboard(ScoreReader& scores, const Experiment& experiment, const s
                       ComparisonReport& report) {
   for (auto& metric : report.compared) {
     if (!metric.judgement.resolved() || metric.judgement.adjusted.family != kLeaderboardFamily) continue;
-    auto record = metric.record;
-    record.baseline.erase(0, prefix.size());
-    record.method.erase(0, prefix.size());
-    const auto text = leaderboard_split(scores, experiment, record, metric.judgement);
+    Comparison here = metric;
+    here.baseline.erase(0, prefix.size());
+    here.method.erase(0, prefix.size());
+    const auto text = leaderboard_split(scores, experiment, here);
     if (!text.empty()) say_less(text, metric.judgement);
   }
 }
@@ -131,7 +131,7 @@ Families table_families(ScoreReader& scores, const Experiment& experiment,
   const auto metrics = experiment.is_training()
                            ? directed_columns(experiment)
                            : named_by_table(experiment.table, metrics_of(scores.store(), checkpoints));
-  std::vector<ComparisonRecord> records;
+  std::vector<Comparison> records;
   for (const auto& [baseline, method] : compared_arms(experiment)) {
     std::ranges::move(
         compare_methods(scores, experiment, checkpoints, baseline, method, split, metrics, {.resamples = 0}),
@@ -173,8 +173,7 @@ void require_evaluations(const ComparedRow& row) {
 
 /// The families of the baseline's table, whose rows are called so here: a prefix and their names.
 Families families_here(ScoreReader& scores, const MeasuredExperiment& of, const std::string& prefix,
-                       const std::vector<ComparisonRecord>& asked, const std::string& split,
-                       bool of_checkpoints) {
+                       const std::vector<Comparison>& asked, const std::string& split, bool of_checkpoints) {
   auto families = table_families(scores, of.experiment, of.checkpoints, split, of_checkpoints);
   auto own = questions_of(asked);
   std::erase_if(own, [&](const auto& question) { return !question.method.starts_with(prefix); });
@@ -237,8 +236,8 @@ void describe(ScoreReader& scores, const std::vector<ComparedRow>& rows, Compari
 
 /// Each method with the baseline in each metric, as far as the claim that is asked for goes; what else the
 /// report says of them, and the families that they are judged in.
-std::vector<ComparisonRecord> compare_asked(ScoreReader& scores, const std::vector<ComparedRow>& rows,
-                                            const CompareQuestion& question, ComparisonReport& report) {
+std::vector<Comparison> compare_asked(ScoreReader& scores, const std::vector<ComparedRow>& rows,
+                                      const CompareQuestion& question, ComparisonReport& report) {
   const auto& baseline = rows.front();
   const auto& home = baseline.experiment();
   const auto checkpoints = compared_checkpoints(rows);
@@ -248,7 +247,7 @@ std::vector<ComparisonRecord> compare_asked(ScoreReader& scores, const std::vect
                         {method.experiment(), method.row, method.name}, checkpoints, split, report.metrics,
                         settings);
   };
-  std::vector<ComparisonRecord> asked;
+  std::vector<Comparison> asked;
   std::vector<std::pair<std::string, std::string>> arms;
   for (const auto& method : rows | std::views::drop(1)) {
     arms.emplace_back(baseline.name, method.name);
@@ -297,7 +296,7 @@ ComparisonReport make_report(Store& store, std::vector<ComparedRow> rows, const 
   describe(scores, rows, report);
   const auto asked = compare_asked(scores, rows, question, report);
   if (!is_across && !over_training && report.split != "validation")
-    report.validation = records_of(stored_comparisons(store, home, "validation"), "validation");
+    report.validation = stored_comparisons(store, home, "validation");
   std::vector<Better> better;
   for (const auto& record : asked) better.push_back(home.better(record.metric));
   add_comparisons(asked, better, report);

@@ -39,14 +39,14 @@ ComparisonReport begin_report(const CompareQuestion& question) {
   return report;
 }
 
-std::int64_t fewest_runs(const std::vector<ComparisonRecord>& records) {
+std::int64_t fewest_runs(const std::vector<Comparison>& records) {
   std::int64_t fewest = kFewestRuns;
-  for (const auto& c : records) fewest = std::min(fewest, std::max<std::int64_t>(1, c.result.seeds));
+  for (const auto& c : records) fewest = std::min(fewest, std::max<std::int64_t>(1, c.values.seeds));
   return fewest;
 }
 
-void claim_checkpoints_only(std::vector<ComparisonRecord>& records) {
-  for (auto& record : records) record.result.crossed.reset();
+void claim_checkpoints_only(std::vector<Comparison>& records) {
+  for (auto& record : records) record.values.crossed.reset();
 }
 
 }  // namespace harness

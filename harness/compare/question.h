@@ -31,10 +31,10 @@ void require_different(const CompareQuestion& question);
 ComparisonReport begin_report(const CompareQuestion& question);
 
 /// Of the comparisons, at most kFewestRuns.
-std::int64_t fewest_runs(const std::vector<ComparisonRecord>& records);
+std::int64_t fewest_runs(const std::vector<Comparison>& records);
 
 /// Takes what two or more runs allow back to these checkpoints.
-void claim_checkpoints_only(std::vector<ComparisonRecord>& records);
+void claim_checkpoints_only(std::vector<Comparison>& records);
 
 bool holds(const std::vector<std::string>& names, const std::string& name);
 

@@ -166,9 +166,9 @@ Shared shared_images(const ByPrompt& a, const ByPrompt& b, std::size_t images, P
 }
 
 /// Compares sets whose images were read once.
-class Comparison {
+class ImageComparison {
  public:
-  explicit Comparison(const std::vector<ImagesOfRun>& runs) {
+  explicit ImageComparison(const std::vector<ImagesOfRun>& runs) {
     for (const auto& run : runs) {
       auto& own = images_.emplace_back();
       for (const auto& set : run.checkpoints) own.push_back(by_prompt(set));
@@ -292,7 +292,7 @@ void note_other_prompts(const std::vector<ImagesOfRun>& runs, std::vector<std::s
 
 std::vector<std::string> require_different_images(const std::vector<ImagesOfRun>& runs) {
   std::vector<std::string> notes;
-  Comparison comparison(runs);
+  ImageComparison comparison(runs);
   NotesOnRows overlaps;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     for (std::size_t j = i + 1; j < runs.size(); ++j) {

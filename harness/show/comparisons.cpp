@@ -87,30 +87,16 @@ std::vector<TableColumn> columns_of(const TableSpec& spec) {
   return columns;
 }
 
-std::vector<TableComparison> stored_comparisons(Store& store, const Experiment& experiment,
-                                                const std::string& split) {
-  std::vector<TableComparison> comparisons;
+std::vector<Comparison> stored_comparisons(Store& store, const Experiment& experiment,
+                                           const std::string& split) {
+  std::vector<Comparison> comparisons;
   for (const auto& row : store.comparisons(experiment.id)) {
     if (row.split != split) continue;
-    comparisons.push_back({.baseline = row.baseline,
-                           .method = row.method,
-                           .metric = row.metric,
-                           .restates = restated_by(row.metric),
-                           .values = comparison_of(row).result,
-                           .unequal_movement = row.note == kUnequalMovement});
-    comparisons.back().values.judges_methods = experiment.judges_methods();
+    auto& comparison = comparisons.emplace_back(comparison_of(row));
+    comparison.restates = restated_by(row.metric);
+    comparison.values.judges_methods = experiment.judges_methods();
   }
   return comparisons;
-}
-
-std::vector<ComparisonRecord> records_of(const std::vector<TableComparison>& comparisons,
-                                         const std::string& split) {
-  std::vector<ComparisonRecord> records;
-  for (const auto& c : comparisons) {
-    records.push_back(
-        {.split = split, .metric = c.metric, .baseline = c.baseline, .method = c.method, .result = c.values});
-  }
-  return records;
 }
 
 std::vector<std::string> named_by_table(const TableSpec& spec, std::vector<std::string> metrics) {
@@ -118,12 +104,12 @@ std::vector<std::string> named_by_table(const TableSpec& spec, std::vector<std::
   return metrics;
 }
 
-void keep_named_metrics(const Experiment& experiment, std::vector<TableComparison>& comparisons) {
+void keep_named_metrics(const Experiment& experiment, std::vector<Comparison>& comparisons) {
   std::erase_if(comparisons, [&](const auto& c) { return !experiment.table.names(c.metric); });
 }
 
 void complete_comparisons(ScoreReader& scores, const Experiment& experiment, const std::string& split,
-                          std::vector<TableComparison>& shown, bool draws_seeds) {
+                          std::vector<Comparison>& shown, bool draws_seeds) {
   const auto checkpoints = evaluated_checkpoints(scores.store(), experiment);
   // The intervals over prompts are in the DB; only those with seeds drawn too are not.
   BootstrapSettings settings;
@@ -131,7 +117,7 @@ void complete_comparisons(ScoreReader& scores, const Experiment& experiment, con
   const bool has_copies =
       std::ranges::any_of(checkpoints, [&](const auto& c) { return c.split == split && !c.copy_of.empty(); });
   if (!has_copies && (!draws_seeds || experiment.seeds.size() < 2)) settings.resamples = 0;
-  std::map<std::pair<std::string, std::string>, std::vector<TableComparison*>> arms;
+  std::map<std::pair<std::string, std::string>, std::vector<Comparison*>> arms;
   for (auto& comparison : shown) arms[{comparison.baseline, comparison.method}].push_back(&comparison);
   for (const auto& [arm, comparisons] : arms) {
     std::vector<std::string> metrics;
@@ -143,12 +129,12 @@ void complete_comparisons(ScoreReader& scores, const Experiment& experiment, con
         std::ranges::any_of(comparisons, [](const auto* c) { return c->values.n_missing > 0; });
     auto of_arm = settings;
     if (lacks_images) of_arm.resamples = BootstrapSettings{}.resamples;
-    const auto records =
+    auto records =
         compare_methods(scores, experiment, checkpoints, arm.first, arm.second, split, metrics, of_arm);
     for (std::size_t i = 0; i < metrics.size(); ++i) {
       auto& values = comparisons[i]->values;
       const auto stored = values.ci;
-      values = records[i].result;
+      values = std::move(records[i].values);
       if (!has_copies && !lacks_images) values.ci = stored;
     }
   }
@@ -175,10 +161,10 @@ std::vector<std::string> runs_alike_notes(ScoreReader& scores, const Experiment&
   return notes;
 }
 
-std::vector<ComparisonRecord> compare_rows(ScoreReader& scores, const RowOf& baseline, const RowOf& method,
-                                           const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                           const std::string& split, const std::vector<std::string>& metrics,
-                                           const BootstrapSettings& settings, Outcomes outcomes) {
+std::vector<Comparison> compare_rows(ScoreReader& scores, const RowOf& baseline, const RowOf& method,
+                                     const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                     const std::string& split, const std::vector<std::string>& metrics,
+                                     const BootstrapSettings& settings, Outcomes outcomes) {
   const auto& experiment = baseline.experiment;
   const bool over_training = experiment.is_training();
   const auto rows = over_training ? training_rows(scores.store(), experiment) : std::vector<TableRow>{};
@@ -197,7 +183,7 @@ std::vector<ComparisonRecord> compare_rows(ScoreReader& scores, const RowOf& bas
   auto results = compare_paired(pairs, settings);
   const auto note = movement_note(mean_movement(scores.store(), experiment, baseline.row),
                                   mean_movement(scores.store(), method.experiment, method.row));
-  std::vector<ComparisonRecord> records;
+  std::vector<Comparison> records;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     results[i].judges_methods = experiment.judges_methods() && method.experiment.judges_methods();
     if (outcomes == Outcomes::kByPrompt && !pairs[i].runs_are_paired) {
@@ -209,18 +195,18 @@ std::vector<ComparisonRecord> compare_rows(ScoreReader& scores, const RowOf& bas
                        .metric = metrics[i],
                        .baseline = baseline.name,
                        .method = method.name,
-                       .result = std::move(results[i]),
-                       .note = note});
+                       .values = std::move(results[i]),
+                       .note = note,
+                       .restates = restated_by(metrics[i])});
   }
   return records;
 }
 
-std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experiment& experiment,
-                                              const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                              const std::string& baseline, const std::string& method,
-                                              const std::string& split,
-                                              const std::vector<std::string>& metrics,
-                                              const BootstrapSettings& settings, Outcomes outcomes) {
+std::vector<Comparison> compare_methods(ScoreReader& scores, const Experiment& experiment,
+                                        const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                        const std::string& baseline, const std::string& method,
+                                        const std::string& split, const std::vector<std::string>& metrics,
+                                        const BootstrapSettings& settings, Outcomes outcomes) {
   return compare_rows(scores, {experiment, baseline}, {experiment, method}, checkpoints, split, metrics,
                       settings, outcomes);
 }
@@ -264,13 +250,6 @@ std::vector<std::pair<std::string, std::string>> compared_arms(const TableSpec& 
   return arms_of(baseline, methods, spec.has_base);
 }
 
-std::vector<TableQuestion> questions_of(std::span<const ComparisonRecord> records) {
-  std::vector<TableQuestion> questions;
-  for (const auto& c : records)
-    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result), restated_by(c.metric)});
-  return questions;
-}
-
 Family leaderboard_family(const TableSpec& spec, const std::string& baseline, const Family& of_table) {
   if (!spec.leaderboard) return {};
   auto questions = of_table.questions();
@@ -280,15 +259,14 @@ Family leaderboard_family(const TableSpec& spec, const std::string& baseline, co
   return {kLeaderboardFamily, std::move(questions)};
 }
 
-std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experiment, Outcomes outcomes) {
+std::vector<Comparison> compare_all(Store& store, const Experiment& experiment, Outcomes outcomes) {
   if (experiment.is_training()) {
     const auto columns = columns_of(experiment.table);
-    return records_of(training_comparisons(experiment, columns, training_rows(store, experiment)),
-                      kTrainingSplit);
+    return training_comparisons(experiment, columns, training_rows(store, experiment));
   }
   const auto checkpoints = evaluated_checkpoints(store, experiment);
   const auto metrics = metrics_of(store, checkpoints);
-  std::vector<ComparisonRecord> records;
+  std::vector<Comparison> records;
   ScoreReader scores(store);
   std::vector<std::string> splits = {"validation"};
   if (experiment.table.tests()) splits.insert(splits.begin(), "test");

@@ -23,9 +23,6 @@ std::vector<std::pair<std::string, std::string>> compared_arms(const TableSpec& 
                                                                const std::string& baseline,
                                                                const std::vector<std::string>& methods);
 
-/// What comparisons ask.
-std::vector<TableQuestion> questions_of(std::span<const ComparisonRecord> records);
-
 /// Of a table's comparisons on the split that it shows those that its leaderboard judges by itself: with the
 /// baseline in the metric of selection. Empty for a table that has none.
 Family leaderboard_family(const TableSpec& spec, const std::string& baseline, const Family& of_table);
@@ -36,9 +33,6 @@ struct Movement {
   std::optional<double> velocity = {};       ///< mean ||v - v_ref||^2, of methods without recorded steps
 };
 Movement mean_movement(Store& store, const Experiment& experiment, const std::string& row);
-
-/// What is noted where one of two rows moved more than three times as far as the other, in what both have.
-inline constexpr const char* kUnequalMovement = "unequal movement";
 
 /// What is compared and how wins, ties and losses are counted where a row's images were drawn elsewhere.
 enum class Outcomes {
@@ -58,20 +52,19 @@ struct RowOf {
 };
 
 /// One comparison per metric of two rows, also of two experiments: the baseline's gives the directions.
-std::vector<ComparisonRecord> compare_rows(ScoreReader& scores, const RowOf& baseline, const RowOf& method,
-                                           const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                           const std::string& split, const std::vector<std::string>& metrics,
-                                           const BootstrapSettings& settings = {},
-                                           Outcomes outcomes = Outcomes::kByPrompt);
+std::vector<Comparison> compare_rows(ScoreReader& scores, const RowOf& baseline, const RowOf& method,
+                                     const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                     const std::string& split, const std::vector<std::string>& metrics,
+                                     const BootstrapSettings& settings = {},
+                                     Outcomes outcomes = Outcomes::kByPrompt);
 
 /// The same of two rows of one experiment.
-std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experiment& experiment,
-                                              const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                              const std::string& baseline, const std::string& method,
-                                              const std::string& split,
-                                              const std::vector<std::string>& metrics,
-                                              const BootstrapSettings& settings = {},
-                                              Outcomes outcomes = Outcomes::kByPrompt);
+std::vector<Comparison> compare_methods(ScoreReader& scores, const Experiment& experiment,
+                                        const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                        const std::string& baseline, const std::string& method,
+                                        const std::string& split, const std::vector<std::string>& metrics,
+                                        const BootstrapSettings& settings = {},
+                                        Outcomes outcomes = Outcomes::kByPrompt);
 
 /// Where nearly all pairs of a row tie at the lowest or highest value of a metric with a good direction, so
 /// that it cannot tell rows apart: "ocr_reward of b \u2212 a: 107 of 111 pairs tie at 0, the lowest value".
@@ -82,24 +75,22 @@ std::string end_note(ScoreReader& scores, const Experiment& experiment,
                      const std::vector<std::string>& metrics);
 
 /// The comparisons of compared_arms for each metric that was run, on the test and the validation split.
-std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experiment,
-                                          Outcomes outcomes = Outcomes::kByPrompt);
+std::vector<Comparison> compare_all(Store& store, const Experiment& experiment,
+                                    Outcomes outcomes = Outcomes::kByPrompt);
 
-/// The comparisons of one split as they were recorded; records_of: the same as records.
-std::vector<TableComparison> stored_comparisons(Store& store, const Experiment& experiment,
-                                                const std::string& split);
-std::vector<ComparisonRecord> records_of(const std::vector<TableComparison>& comparisons,
-                                         const std::string& split);
+/// The comparisons of one split as they were recorded.
+std::vector<Comparison> stored_comparisons(Store& store, const Experiment& experiment,
+                                           const std::string& split);
 
 /// Those of `metrics` that the table asks for; the others guard them.
 std::vector<std::string> named_by_table(const TableSpec& spec, std::vector<std::string> metrics);
 
 /// Leaves out what guards only: metrics that the table does not name.
-void keep_named_metrics(const Experiment& experiment, std::vector<TableComparison>& comparisons);
+void keep_named_metrics(const Experiment& experiment, std::vector<Comparison>& comparisons);
 
 /// All but the bootstrap's interval over prompts is computed from the scores, with what the DB does not keep:
 /// tests and the runs' own differences. `draws_seeds`: also the interval with seeds drawn.
 void complete_comparisons(ScoreReader& scores, const Experiment& experiment, const std::string& split,
-                          std::vector<TableComparison>& shown, bool draws_seeds = true);
+                          std::vector<Comparison>& shown, bool draws_seeds = true);
 
 }  // namespace harness

@@ -281,11 +281,11 @@ std::vector<std::string> forest_notes(const TableModel& model, const std::vector
 Figure differences_figure(Store& store, const Experiment& experiment, const FigureRequest& request) {
   auto model = make_table_model(store, experiment);
   choose({.with_paper = request.with_paper}, model);
-  require_metrics(request, distinct_of(model.comparisons, &TableComparison::metric));
-  std::erase_if(model.comparisons, [&](const TableComparison& c) { return !is_wanted(request, c.metric); });
+  require_metrics(request, distinct_of(model.comparisons, &Comparison::metric));
+  std::erase_if(model.comparisons, [&](const Comparison& c) { return !is_wanted(request, c.metric); });
   // One that restates another is the same picture, turned round.
   if (request.metrics.empty())
-    std::erase_if(model.comparisons, [](const TableComparison& c) { return !c.restates.empty(); });
+    std::erase_if(model.comparisons, [](const Comparison& c) { return !c.restates.empty(); });
   if (model.comparisons.empty()) throw without(experiment, request, "comparisons");
   Figure figure{.name = request.name, .title = "Paired differences", .forests = forests_of(model)};
   figure.notes = forest_notes(model, figure.forests);

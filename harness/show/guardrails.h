@@ -14,7 +14,7 @@ namespace harness {
 
 /// What moved beside the reward in `comparisons`, an experiment's own of one split. Nothing without a rule.
 std::optional<GuardrailPanel> guardrail_panel_of(const Experiment& experiment,
-                                                 std::span<const ComparisonRecord> comparisons);
+                                                 std::span<const Comparison> comparisons);
 
 /// The differences that the guardrails of a split judge by themselves, as one family; of_checkpoints: by what
 /// is claimed of checkpoints, whatever the runs allow.
@@ -22,7 +22,6 @@ std::vector<TableQuestion> panel_questions(ScoreReader& scores, const Experiment
                                            const std::string& split, bool of_checkpoints);
 
 /// Alarms of all splits in the order of `comparisons`.
-std::vector<AlarmRecord> alarms_of(const Experiment& experiment,
-                                   std::span<const ComparisonRecord> comparisons);
+std::vector<AlarmRecord> alarms_of(const Experiment& experiment, std::span<const Comparison> comparisons);
 
 }  // namespace harness

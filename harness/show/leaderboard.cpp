@@ -12,10 +12,9 @@
 namespace harness {
 namespace {
 
-const TableComparison* find_comparison(const std::vector<TableComparison>& comparisons,
-                                       const std::string& baseline, const std::string& method,
-                                       const std::string& metric) {
-  const auto found = std::ranges::find_if(comparisons, [&](const TableComparison& c) {
+const Comparison* find_comparison(const std::vector<Comparison>& comparisons, const std::string& baseline,
+                                  const std::string& method, const std::string& metric) {
+  const auto found = std::ranges::find_if(comparisons, [&](const Comparison& c) {
     return c.baseline == baseline && c.method == method && c.metric == metric;
   });
   return found == comparisons.end() ? nullptr : &*found;
@@ -35,8 +34,7 @@ bool is_shown(const PairedComparison& values, Better better, const char* side) {
 
 /// Guardrails are the table's other metrics that do not say the same as its own, and the rule's.
 std::vector<std::string> guardrails_on(const char* side, const Experiment& experiment,
-                                       const TableModel& model,
-                                       const std::vector<TableComparison>& comparisons,
+                                       const TableModel& model, const std::vector<Comparison>& comparisons,
                                        const std::string& method, const std::string& reward) {
   std::vector<std::string> found_on_side;
   for (const auto& c : comparisons) {
@@ -95,10 +93,10 @@ struct Training {
 
 /// What stands with a verdict.
 std::vector<std::string> notes_of(const Experiment& experiment, const TableModel& model,
-                                  const TableComparison* comparison, const std::string& method,
+                                  const Comparison* comparison, const std::string& method,
                                   const Training& training, const Training& of_baseline) {
   std::vector<std::string> notes;
-  if (comparison != nullptr && comparison->unequal_movement) notes.emplace_back(kUnequalMovement);
+  if (comparison != nullptr && comparison->moved_unequally()) notes.emplace_back(kUnequalMovement);
   if (method != model.baseline && !have_a_measure_in_common(training.movement, of_baseline.movement))
     notes.emplace_back("movement not comparable");
   if (training.images && of_baseline.images && *training.images != *of_baseline.images)
@@ -224,17 +222,17 @@ class Comparer {
 }  // namespace
 
 std::string leaderboard_split(ScoreReader& scores, const Experiment& experiment,
-                              const ComparisonRecord& record, const Judgement& judgement) {
-  Comparer compare(scores, experiment, record.split, record.metric);
-  return split_verdict({.method = record.method,
-                        .at_images = record.result,
-                        .at_evaluations = compare.second(record.baseline, record.method)},
-                       judgement, experiment.better(record.metric));
+                              const Comparison& comparison) {
+  Comparer compare(scores, experiment, comparison.split, comparison.metric);
+  return split_verdict({.method = comparison.method,
+                        .at_images = comparison.values,
+                        .at_evaluations = compare.second(comparison.baseline, comparison.method)},
+                       comparison.judgement, experiment.better(comparison.metric));
 }
 
 std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment& experiment,
                                           const TableModel& model,
-                                          const std::vector<TableComparison>& comparisons) {
+                                          const std::vector<Comparison>& comparisons) {
   const auto& spec = experiment.table;
   if (!spec.leaderboard) return std::nullopt;
   const auto& metric = spec.selection.metric;

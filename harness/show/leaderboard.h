@@ -13,12 +13,12 @@ namespace harness {
 /// split shown, with the differences of single runs). Nothing where the table is none.
 std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment& experiment,
                                           const TableModel& model,
-                                          const std::vector<TableComparison>& comparisons);
+                                          const std::vector<Comparison>& comparisons);
 
 /// What it says of one difference to its baseline, or of the baseline to a row, where that is less than
-/// better or worse (split_verdict); else empty. The record is of its metric, or of one that restates it.
+/// better or worse (split_verdict); else empty. It is of its metric, or of one that restates it.
 std::string leaderboard_split(ScoreReader& scores, const Experiment& experiment,
-                              const ComparisonRecord& record, const Judgement& judgement);
+                              const Comparison& comparison);
 
 /// What the checkpoints of learning curves are placed by.
 enum class CurveAxis { kImages, kEvaluations, kSeconds };

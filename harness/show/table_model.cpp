@@ -305,7 +305,7 @@ void keep_collected(const Collection& collection, const Experiment& experiment, 
     return std::ranges::any_of(
         columns, [&](const TableColumn& column) { return column.key == metric || column.std_of == metric; });
   };
-  std::erase_if(model.comparisons, [&](const TableComparison& c) { return !shown(c.metric); });
+  std::erase_if(model.comparisons, [&](const Comparison& c) { return !shown(c.metric); });
   for (const auto& column : model.columns) {
     if (!shown(column.key)) model.metrics.push_back(column);
   }
@@ -396,7 +396,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
     complete_comparisons(scores, experiment, split, model.comparisons, is_complete);
     model.leaderboard = leaderboard_of(scores, experiment, model, model.comparisons);
     // All comparisons guard; the table itself shows those of the metrics that it names.
-    model.guardrails = guardrail_panel_of(experiment, records_of(model.comparisons, model.split));
+    model.guardrails = guardrail_panel_of(experiment, model.comparisons);
     keep_named_metrics(experiment, model.comparisons);
     add_validation(store, experiment, model);
   }

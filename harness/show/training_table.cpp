@@ -248,19 +248,20 @@ std::vector<PairedValue> seed_pairs(const std::vector<TableRow>& rows, const std
   return pairs_of(rows, {baseline, column}, {method, column});
 }
 
-std::vector<TableComparison> training_comparisons(const Experiment& experiment,
-                                                  const std::vector<TableColumn>& columns,
-                                                  const std::vector<TableRow>& rows) {
+std::vector<Comparison> training_comparisons(const Experiment& experiment,
+                                             const std::vector<TableColumn>& columns,
+                                             const std::vector<TableRow>& rows) {
   const auto baseline = experiment.effective.baseline;
-  std::vector<TableComparison> comparisons;
+  std::vector<Comparison> comparisons;
   for (const auto& method : experiment.methods) {
     if (method == baseline) continue;
     for (const auto& column : columns) {
       if (column.better == Better::kNone) continue;
       comparisons.push_back(
-          {.baseline = baseline,
-           .method = method,
+          {.split = kTrainingSplit,
            .metric = column.key,
+           .baseline = baseline,
+           .method = method,
            .values = compare_paired(seed_pairs(rows, baseline, method, column.key), column.better)});
       comparisons.back().values.judges_methods = experiment.judges_methods();
     }

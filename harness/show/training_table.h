@@ -30,9 +30,9 @@ std::vector<PairedValue> seed_pairs(const std::vector<TableRow>& rows, const std
                                     const std::string& method, const std::string& column);
 
 /// Every method against the baseline, column by column.
-std::vector<TableComparison> training_comparisons(const Experiment& experiment,
-                                                  const std::vector<TableColumn>& columns,
-                                                  const std::vector<TableRow>& rows);
+std::vector<Comparison> training_comparisons(const Experiment& experiment,
+                                             const std::vector<TableColumn>& columns,
+                                             const std::vector<TableRow>& rows);
 
 /// Decides the paper's statements that the table's spec lists.
 std::vector<TableClaim> decide_claims(const Experiment& experiment, const TableModel& model);

@@ -102,18 +102,18 @@ void draw_foot(const Forest& forest, const Scale& scale, double bottom, Drawing&
     out.words({Role::kTick}, {zero + away, bottom + frame.side_at}, Anchor::kStart, forest.right + " \u2192");
 }
 
-std::optional<double> printed_delta(const TableModel& model, const TableComparison& comparison,
+std::optional<double> printed_delta(const TableModel& model, const Comparison& comparison,
                                     const TableColumn& column) {
   const auto* paper = printed_comparison(model, comparison);
   if (paper == nullptr || !column.stands_for.empty()) return std::nullopt;
   return *paper->delta / printed_scale(column);
 }
 
-ForestRow row_of(const TableModel& model, const TableComparison& comparison, const TableColumn& column) {
+ForestRow row_of(const TableModel& model, const Comparison& comparison, const TableColumn& column) {
   const auto& values = comparison.values;
   const auto& judgement = comparison.judgement;
   const auto printed = printed_delta(model, comparison, column);
-  return {.name = comparison.method + (comparison.unequal_movement ? kUnequalMovementMark : ""),
+  return {.name = comparison.method + (comparison.moved_unequally() ? kUnequalMovementMark : ""),
           .numbers = format_delta(values.delta, column) + " " + format_interval(judgement.interval, column),
           .look = judgement.look(),
           .tooltip = fmt::format("{} wins, {} ties, {} losses, p {}", values.wins, values.ties, values.losses,
@@ -145,7 +145,7 @@ Forest forest_of(const TableModel& model, const std::string& baseline, const std
 std::vector<Forest> forests_of(const TableModel& model) {
   // In the order of the table's columns, then those that are no column.
   auto metrics = distinct_of(model.columns, &TableColumn::key);
-  std::ranges::copy(texts_of(model.comparisons, &TableComparison::metric), std::back_inserter(metrics));
+  std::ranges::copy(texts_of(model.comparisons, &Comparison::metric), std::back_inserter(metrics));
   std::vector<Forest> forests;
   for (const auto& baseline : baselines_of(model)) {
     for (const auto& metric : distinct_of(metrics, std::identity())) {
@@ -169,16 +169,15 @@ std::vector<Forest> guardrail_forests(const TableModel& model) {
                   .right = "rose"};
     double limit = 0;
     for (const auto& effect : panel.effects) {
-      const auto& record = effect.record;
-      if (record.metric != metric.name || record.baseline != panel.base || !record.result.delta) continue;
+      const auto& delta = effect.values.delta;
+      if (effect.metric != metric.name || effect.baseline != panel.base || !delta) continue;
       limit = effect.minimal_effect;
       const auto interval = effect.judgement.interval;
-      forest.rows.push_back(
-          {.name = record.method,
-           .numbers = format_delta(record.result.delta, column) + " " + format_interval(interval, column),
-           .look = effect.harmful() ? "worse" : "unresolved",
-           .delta = record.result.delta,
-           .interval = interval});
+      forest.rows.push_back({.name = effect.method,
+                             .numbers = format_delta(delta, column) + " " + format_interval(interval, column),
+                             .look = effect.harmful() ? "worse" : "unresolved",
+                             .delta = delta,
+                             .interval = interval});
     }
     if (forest.rows.empty()) continue;
     if (limit > 0 && metric.better != Better::kNone)

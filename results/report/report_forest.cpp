@@ -23,7 +23,7 @@ std::string group_html(const std::vector<Forest>& forests, const std::string& ba
   return out + "</div>\n";
 }
 
-std::string tile_verdict(const TableComparison& comparison) {
+std::string tile_verdict(const Comparison& comparison) {
   const auto& judgement = comparison.judgement;
   if (judgement.resolved()) return fmt::format("{} than {}", judgement.word, comparison.baseline);
   if (judgement.differs && !judgement.is_split)
@@ -31,7 +31,7 @@ std::string tile_verdict(const TableComparison& comparison) {
   return fmt::format("against {}: {}", comparison.baseline, judgement.text);
 }
 
-std::string tile_html(const TableComparison& comparison, const TableColumn& column) {
+std::string tile_html(const Comparison& comparison, const TableColumn& column) {
   const auto& values = comparison.values;
   const auto outcomes =
       fmt::format("{} wins, {} ties, {} losses of {}", values.wins, values.ties, values.losses, values.n);
@@ -53,7 +53,7 @@ std::string report_forest_html(const Report& report) {
 }
 
 std::string report_verdicts_html(const Report& report) {
-  std::vector<const TableComparison*> all, telling;
+  std::vector<const Comparison*> all, telling;
   const auto column = column_of(report.table, report.metric);
   for (const auto& comparison : report.table.comparisons) {
     if (comparison.baseline != report.table.baseline || comparison.metric != report.metric) continue;

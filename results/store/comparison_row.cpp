@@ -5,8 +5,8 @@
 
 namespace harness {
 
-ComparisonRow row_of(const ComparisonRecord& comparison) {
-  const auto& r = comparison.result;
+ComparisonRow row_of(const Comparison& comparison) {
+  const auto& r = comparison.values;
   ComparisonRow row{{comparison.split, comparison.metric, comparison.baseline, comparison.method}, r};
   row.ci95 = r.ci;
   row.note = comparison.note;
@@ -20,14 +20,14 @@ ComparisonRow row_of(const ComparisonRecord& comparison) {
   return row;
 }
 
-ComparisonRecord comparison_of(const ComparisonRow& row) {
-  ComparisonRecord comparison{.split = row.split,
-                              .metric = row.metric,
-                              .baseline = row.baseline,
-                              .method = row.method,
-                              .result = {},
-                              .note = row.note};
-  auto& r = comparison.result;
+Comparison comparison_of(const ComparisonRow& row) {
+  Comparison comparison{.split = row.split,
+                        .metric = row.metric,
+                        .baseline = row.baseline,
+                        .method = row.method,
+                        .values = {},
+                        .note = row.note};
+  auto& r = comparison.values;
   static_cast<ComparisonNumbers&>(r) = row;
   r.ci = row.ci95;
   if (!row.runs) return comparison;

@@ -91,7 +91,7 @@ const std::vector<std::string>& spent_fields() {
 constexpr std::pair<const char*, const char*> kRunsFields[] = {
     {"n", "runs"}, {"se", "runs_se"}, {"df", "runs_df"}, {"ci95", "runs_ci95"}, {"p_value", "runs_p_value"}};
 
-Json comparison_json(const ComparisonRecord& comparison) {
+Json kept_json(const Comparison& comparison) {
   Json data = data_of(row_of(comparison)), runs;
   const bool has_runs = !data.at("runs").is_null();
   for (const auto& [key, column] : kRunsFields) {
@@ -106,7 +106,7 @@ Json comparison_json(const ComparisonRecord& comparison) {
   return data;
 }
 
-ComparisonRecord comparison_from(Json data, const std::string& where) {
+Comparison comparison_from(Json data, const std::string& where) {
   Fields fields(data, where);
   const Json runs = fields.get("runs");
   for (const auto& [key, column] : kRunsFields)
@@ -175,8 +175,8 @@ Json journal_record(const ReproductionRecord& reproduction, std::int64_t id) {
   return make("experiment", fmt::format("{}", id), "", with_id(data_of(reproduction), id));
 }
 
-Json journal_record(std::int64_t reproduction_id, const std::vector<ComparisonRecord>& comparisons) {
-  return list_record("comparisons", reproduction_id, comparisons, comparison_json);
+Json journal_record(std::int64_t reproduction_id, const std::vector<Comparison>& comparisons) {
+  return list_record("comparisons", reproduction_id, comparisons, kept_json);
 }
 
 Json journal_record(std::int64_t reproduction_id, const std::vector<AlarmRecord>& alarms) {
@@ -242,9 +242,9 @@ PromptSet from_journal(const Json& record) {
 }
 
 template <>
-std::vector<ComparisonRecord> from_journal(const Json& record) {
+std::vector<Comparison> from_journal(const Json& record) {
   auto fields = fields_of(record);
-  std::vector<ComparisonRecord> comparisons;
+  std::vector<Comparison> comparisons;
   for (const auto& data : fields.get("comparisons"))
     comparisons.push_back(comparison_from(data, fields.where() + ": comparisons"));
   return comparisons;
@@ -295,7 +295,7 @@ static void read_data(RecordType type, const Json& record, Fields& data) {
       return;
     case RecordType::kComparisons:
       data.required<std::int64_t>("id");
-      from_journal<std::vector<ComparisonRecord>>(record);
+      from_journal<std::vector<Comparison>>(record);
       return;
     case RecordType::kAlarms:
       data.required<std::int64_t>("id");

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "results/statistics/statistics.h"
+#include "results/statistics/comparison.h"
 
 namespace harness {
 
@@ -201,12 +201,6 @@ struct MetricValue {
   std::optional<std::string> reason = {};  ///< why there is no value
 };
 
-struct ComparisonRecord {
-  std::string split = {}, metric = {}, baseline = {}, method = {};
-  PairedComparison result = {};
-  std::optional<std::string> note = {};  ///< for instance "unequal movement"
-};
-
 /// What is compared.
 struct ComparisonKey {
   std::string split = {}, metric = {}, baseline = {}, method = {};
@@ -224,10 +218,10 @@ struct ComparisonRow : ComparisonKey, ComparisonNumbers {
   std::optional<double> runs_p_value = {};
 };
 
-ComparisonRow row_of(const ComparisonRecord& comparison);
+ComparisonRow row_of(const Comparison& comparison);
 
 /// The comparison as far as it is kept: without the runs' own differences and the further tests.
-ComparisonRecord comparison_of(const ComparisonRow& row);
+Comparison comparison_of(const ComparisonRow& row);
 
 /// Those numbers under their names; what there is not is null.
 Json numbers_json(const ComparisonNumbers& numbers);

@@ -14,7 +14,7 @@
 namespace harness {
 namespace {
 
-std::string arm_of(const TableComparison& c) {
+std::string arm_of(const Comparison& c) {
   return fmt::format("{} \u2212 {}", c.method, c.baseline);
 }
 
@@ -32,7 +32,7 @@ std::string holm_text(const TableModel& model) {
 
 std::string pairing_note(const TableModel& model) {
   const bool validated = std::ranges::any_of(
-      model.comparisons, [](const TableComparison& c) { return c.validation_delta.has_value(); });
+      model.comparisons, [](const Comparison& c) { return c.validation_delta.has_value(); });
   return fmt::format(
       "Differences are method \u2212 baseline, paired by {}. W / T / L: {} that the method won, tied and "
       "lost.{}",
@@ -57,7 +57,7 @@ std::string board_text(const TableModel& model) {
 std::string methods_note(const TableModel& model) {
   if (!has_claim(model, Claim::kMethods)) return {};
   const auto runs = runs_text(paired_runs(model, Claim::kMethods));
-  const bool has_few = std::ranges::any_of(model.comparisons, [](const TableComparison& c) {
+  const bool has_few = std::ranges::any_of(model.comparisons, [](const Comparison& c) {
     return c.judgement.of_methods() && !c.values.crossed->of_runs_alone &&
            c.values.crossed->clusters < kFewestPrompts;
   });
@@ -97,7 +97,7 @@ std::string checkpoints_note(const TableModel& model) {
   if (!has_claim(model, Claim::kCheckpoints) || model.over_training) return {};
   const bool one = paired_runs(model, Claim::kCheckpoints).most == 1;
   const bool has_rates = std::ranges::any_of(
-      model.comparisons, [](const TableComparison& c) { return c.values.test == "mcnemar-exact"; });
+      model.comparisons, [](const Comparison& c) { return c.values.test == "mcnemar-exact"; });
   return fmt::format("Intervals: over {} (percentile bootstrap, {} resamples). p: two-sided paired t{}{}. ",
                      one ? "prompts" : "prompts, runs pooled", model.resamples,
                      one ? "" : ", clustered by prompt",
@@ -115,7 +115,7 @@ std::int64_t without_target(const TableRow& row, const std::string& metric) {
 
 /// Of the pairs of a comparison that lack a side, those whose prompt quotes a text: something is missing
 /// there.
-std::int64_t pairs_missing(const TableModel& model, const TableComparison& comparison) {
+std::int64_t pairs_missing(const TableModel& model, const Comparison& comparison) {
   auto missing = comparison.values.n_missing;
   for (const auto& row : model.rows) {
     if (row.method == comparison.method && row.selected) missing -= without_target(row, comparison.metric);
@@ -124,12 +124,12 @@ std::int64_t pairs_missing(const TableModel& model, const TableComparison& compa
 }
 
 /// Prompts that some run lacks: the interval over runs leaves them out, W / T / L does not.
-std::int64_t prompts_left_out(const TableComparison& c) {
+std::int64_t prompts_left_out(const Comparison& c) {
   return c.judgement.of_methods() && c.values.crossed ? c.values.crossed->clusters_left_out : 0;
 }
 
 /// "ocr_reward 3 of 40 (4 prompts)"
-std::string incomplete_text(const TableModel& model, const TableComparison& c) {
+std::string incomplete_text(const TableModel& model, const Comparison& c) {
   const auto missing = pairs_missing(model, c), left_out = prompts_left_out(c);
   if (missing <= 0 && left_out == 0) return {};
   return c.metric + (missing > 0 ? fmt::format(" {} of {}", missing, c.values.n + missing) : "") +
@@ -142,11 +142,11 @@ std::string incomplete_pairs_note(const TableModel& model) {
     return listed(
         arm + ": ",
         texts_of(model.comparisons,
-                 [&](const TableComparison& c) { return arm_of(c) == arm ? incomplete_text(model, c) : ""; }),
+                 [&](const Comparison& c) { return arm_of(c) == arm ? incomplete_text(model, c) : ""; }),
         ", ", "");
   });
-  const bool has_left_out = std::ranges::any_of(
-      model.comparisons, [](const TableComparison& c) { return prompts_left_out(c) > 0; });
+  const bool has_left_out =
+      std::ranges::any_of(model.comparisons, [](const Comparison& c) { return prompts_left_out(c) > 0; });
   return listed(
       fmt::format("Incomplete pairs, left out{}. ",
                   has_left_out ? " (and prompts without a complete pair in every run, left out of the "
@@ -157,7 +157,7 @@ std::string incomplete_pairs_note(const TableModel& model) {
 
 /// Where a few prompts carry more than half of a difference that is shown, or a rank test comes to another
 /// conclusion than the t does.
-std::string influence_text(const TableModel& model, const TableComparison& c) {
+std::string influence_text(const TableModel& model, const Comparison& c) {
   if (!c.restates.empty()) return {};
   std::vector<std::string> parts;
   if (const auto few = few_that_carry(c.values); c.judgement.differs && few)
@@ -180,12 +180,12 @@ std::string influence_note(const TableModel& model) {
           "A few {} may decide: so many carry more than half of the difference, or tests disagree at p "
           "= {} (not adjusted). ",
           model.over_training ? "seeds" : "prompts", format_significance(model.confidence)),
-      texts_of(model.comparisons, [&](const TableComparison& c) { return influence_text(model, c); }), "; ");
+      texts_of(model.comparisons, [&](const Comparison& c) { return influence_text(model, c); }), "; ");
 }
 
 std::string movement_note(const TableModel& model) {
-  const auto pairs = distinct_of(model.comparisons, [](const TableComparison& c) {
-    return c.unequal_movement ? fmt::format("{} and {}", c.method, c.baseline) : "";
+  const auto pairs = distinct_of(model.comparisons, [](const Comparison& c) {
+    return c.moved_unequally() ? fmt::format("{} and {}", c.method, c.baseline) : "";
   });
   const bool all_have_steps = std::ranges::all_of(model.rows, &TableRow::has_steps);
   const char* other = all_have_steps ? "" : " (of methods without recorded steps mean ||v \u2212 v_ref||^2)";

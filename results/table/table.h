@@ -10,8 +10,7 @@
 
 #include "core/json.h"
 #include "results/paper/paper.h"
-#include "results/statistics/statistics.h"
-#include "results/statistics/verdict.h"
+#include "results/statistics/comparison.h"
 #include "results/table/notation.h"
 #include "results/table/table_note.h"
 #include "results/verdict/guardrails.h"
@@ -72,16 +71,6 @@ struct TableRow {
   std::map<std::string, Summary> by_tag = {};  ///< of the metric TableModel::by_tag, by tag of the prompts
 };
 
-/// A paired comparison, the seeds pooled and clustered by prompt.
-struct TableComparison {
-  std::string baseline, method, metric;
-  std::string restates = {};  ///< the metric whose differences these are but for their sign; empty: none
-  PairedComparison values = {};
-  bool unequal_movement = false;  ///< mean lambda_center of the two differs by more than a factor of 3
-  std::optional<double> validation_delta = {};  ///< of the same checkpoints on the prompts that chose them
-  Judgement judgement = {};                     ///< judge_comparisons
-};
-
 /// A statement of the paper, decided on this table's own figures.
 struct TableClaim {
   std::string text;
@@ -124,7 +113,7 @@ struct TableModel {
   std::vector<TableColumn> metrics = {};  ///< that have no column and may be compared all the same
   std::vector<TableRow> reference;        ///< the starting weights
   std::vector<TableRow> rows;             ///< in the table's order of methods, the seeds of a method together
-  std::vector<TableComparison> comparisons;
+  std::vector<Comparison> comparisons;
   std::map<std::string, std::string> not_run;     ///< metric -> reason
   std::vector<TableNote> notes;                   ///< further ones on the results
   std::string fuller_note = {};                   ///< that other verdicts than these are to be quoted
@@ -224,7 +213,7 @@ Json table_json(const TableModel& model);
 
 /// One comparison as in table_json, and what several training runs say: {"n", "delta_per_run": {SEED: ...},
 /// "ci95", "p_value", ...}, null for one run.
-Json comparison_json(const TableComparison& comparison);
+Json comparison_json(const Comparison& comparison);
 /// Of it the numbers, the intervals and what may be said, as `harness compare` has them too.
 Json judged_json(const PairedComparison& values, const Judgement& judgement);
 Json runs_json(const std::optional<CrossedComparison>& crossed);

@@ -22,7 +22,7 @@ std::vector<std::string> methods_of(const TableModel& model) {
 }
 
 std::vector<std::string> baselines_of(const TableModel& model) {
-  return distinct_of(model.comparisons, &TableComparison::baseline);
+  return distinct_of(model.comparisons, &Comparison::baseline);
 }
 
 std::optional<double> mean_over_seeds(const TableModel& model, const std::string& method,
@@ -47,7 +47,7 @@ bool differs_from_baseline(const TableModel& model, const std::string& method, c
 
 std::optional<BestOfColumn> best_of_column(const TableModel& model, const TableColumn& column) {
   if (!column.std_of.empty()) return std::nullopt;
-  const bool compared = std::ranges::count(model.comparisons, column.key, &TableComparison::metric) > 0;
+  const bool compared = std::ranges::count(model.comparisons, column.key, &Comparison::metric) > 0;
   if (!compared || column.better == Better::kNone) return std::nullopt;
   const double sign = column.better == Better::kUp ? 1 : -1;
   std::vector<std::pair<double, std::string>> ranking;

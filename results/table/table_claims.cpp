@@ -7,14 +7,13 @@
 namespace harness {
 namespace {
 
-std::string text_of(const TableComparison& comparison, const TableColumn& column,
-                    const PaperComparison& paper) {
+std::string text_of(const Comparison& comparison, const TableColumn& column, const PaperComparison& paper) {
   const char* direction = *paper.delta > 0 ? "above" : "below";
   return fmt::format("{}: {} {} {} (printed: {})", paper_difference_title(column), comparison.method,
                      direction, comparison.baseline, format_delta(paper.delta, as_printed(column)));
 }
 
-std::string ours_text(const TableModel& model, const TableColumn& column, const TableComparison& ours) {
+std::string ours_text(const TableModel& model, const TableColumn& column, const Comparison& ours) {
   const auto& interval = ours.judgement.interval;
   auto text = format_delta(ours.values.delta, column);
   if (interval) text += " " + format_interval(interval, column);

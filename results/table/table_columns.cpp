@@ -33,7 +33,7 @@ double largest_difference(const TableModel& model, const std::string& metric) {
   }
   if (!model.guardrails) return largest;
   for (const auto& effect : model.guardrails->effects) {
-    if (effect.record.metric == metric) add(effect.record.result, effect.judgement);
+    if (effect.metric == metric) add(effect.values, effect.judgement);
   }
   return largest;
 }
@@ -91,7 +91,7 @@ std::string paper_difference_title(const TableColumn& column) {
   return column.paper_metric.empty() ? difference_title(column) : column.paper_metric;
 }
 
-const PaperComparison* printed_comparison(const TableModel& model, const TableComparison& comparison) {
+const PaperComparison* printed_comparison(const TableModel& model, const Comparison& comparison) {
   const auto column = described_column(model, comparison.metric);
   if (!model.paper || column.paper_key.empty()) return nullptr;
   const auto* paper =

@@ -11,7 +11,7 @@ namespace harness {
 namespace {
 
 /// The t behind the p-value: over training runs and prompts where the claim is about methods.
-std::optional<double> t_of(const TableComparison& comparison) {
+std::optional<double> t_of(const Comparison& comparison) {
   const auto& values = comparison.values;
   if (!comparison.judgement.of_methods() || !values.crossed) return values.t;
   const auto error = values.crossed->standard_error;
@@ -27,12 +27,12 @@ std::string outcomes_text(std::int64_t wins, std::int64_t ties, std::int64_t los
   return fmt::format("{} / {} / {}", wins, ties, losses);
 }
 
-ViewRow comparison_row(const TableComparison& comparison, const TableColumn& column) {
+ViewRow comparison_row(const Comparison& comparison, const TableColumn& column) {
   const auto& values = comparison.values;
   const auto& judgement = comparison.judgement;
   return {RowKind::kOurs,
           {{.text = fmt::format("{} \u2212 {}", comparison.method, comparison.baseline),
-            .marks = comparison.unequal_movement ? kUnequalMovementMark : ""},
+            .marks = comparison.moved_unequally() ? kUnequalMovementMark : ""},
            {difference_title(column)},
            {format_delta(values.delta, column)},
            {format_delta(comparison.validation_delta, column)},
@@ -94,13 +94,13 @@ ViewTable whole_comparisons(const TableModel& model) {
 ViewTable comparisons_view(const TableModel& model) {
   auto table = by_task(model, whole_comparisons);
   const auto prints_t = [](const TableModel& part) {
-    return std::ranges::any_of(part.comparisons, [&](const TableComparison& comparison) {
+    return std::ranges::any_of(part.comparisons, [&](const Comparison& comparison) {
       const auto* paper = printed_comparison(part, comparison);
       return paper != nullptr && paper->t;
     });
   };
   const bool has_validation = std::ranges::any_of(
-      model.comparisons, [](const TableComparison& c) { return c.validation_delta.has_value(); });
+      model.comparisons, [](const Comparison& c) { return c.validation_delta.has_value(); });
   if (std::ranges::none_of(parts_of(model), prints_t)) drop_column(table, first_column(model) + 6);
   if (!has_validation) drop_column(table, first_column(model) + 3);
   return table;

@@ -43,15 +43,14 @@ std::string difference_text(const PairedComparison& values, const std::optional<
 /// The methods that are compared with `baseline`.
 std::vector<std::string> methods_against(const GuardrailPanel& panel, const std::string& baseline) {
   return distinct_of(panel.effects, [&](const GuardrailEffect& effect) {
-    return effect.record.baseline == baseline ? effect.record.method : "";
+    return effect.baseline == baseline ? effect.method : "";
   });
 }
 
 const GuardrailEffect* find_effect(const GuardrailPanel& panel, const std::string& baseline,
                                    const std::string& method, const std::string& metric) {
   for (const auto& effect : panel.effects) {
-    const auto& record = effect.record;
-    if (record.baseline == baseline && record.method == method && record.metric == metric) return &effect;
+    if (effect.baseline == baseline && effect.method == method && effect.metric == metric) return &effect;
   }
   return nullptr;
 }
@@ -60,16 +59,16 @@ std::string reward_text(const GuardrailPanel& panel, const std::string& baseline
                         const TableColumn& column) {
   for (const auto& record : panel.rewards) {
     if (record.baseline == baseline && record.method == method)
-      return difference_text(record.result, interval_of(record.result), column);
+      return difference_text(record.values, interval_of(record.values), column);
   }
   return kDash;
 }
 
 ViewCell effect_cell(const GuardrailEffect* effect, const TableColumn& column) {
   if (effect == nullptr) return {kDash};
-  if (!effect->record.result.delta) return {"no pair"};
+  if (!effect->values.delta) return {"no pair"};
   const bool has_changed = !effect->judgement.of_methods() && effect->judgement.differs;
-  return {.text = difference_text(effect->record.result, effect->judgement.interval, column),
+  return {.text = difference_text(effect->values, effect->judgement.interval, column),
           .strong = effect->judgement.resolved(),
           .marks = std::string(has_changed ? kChangeMark : "") + (effect->beyond ? kHarmMark : "")};
 }
@@ -134,7 +133,7 @@ struct Missing {
 
 Missing what_is_missing(const GuardrailPanel& panel) {
   const bool has_runs = std::ranges::any_of(panel.effects, [](const GuardrailEffect& effect) {
-    return claim_of_runs(effect.record.result) == Claim::kMethods;
+    return claim_of_runs(effect.values) == Claim::kMethods;
   });
   return has_runs ? Missing{kFewestPrompts, "prompts", ""}
                   : Missing{kFewestRuns, "training runs", " per method"};
@@ -173,8 +172,8 @@ bool judges_methods(const GuardrailPanel& panel) {
 
 /// That no alarm was raised, and why.
 std::string silence(const TableModel& model, const GuardrailPanel& panel) {
-  const auto has_pair = [&](const ComparisonRecord& record) {
-    return record.baseline == panel.base && record.result.delta;
+  const auto has_pair = [&](const Comparison& record) {
+    return record.baseline == panel.base && record.values.delta;
   };
   if (std::ranges::none_of(panel.rewards, has_pair))
     return fmt::format("No guardrail alarm: no pair with {} has a value of {} on both sides.", panel.base,

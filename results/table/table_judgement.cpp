@@ -9,17 +9,8 @@
 namespace harness {
 namespace {
 
-/// What the comparisons ask; `table`: of which part of a table of several tasks.
-std::vector<TableQuestion> questions_of(const std::vector<TableComparison>& comparisons,
-                                        const std::string& table = {}) {
-  std::vector<TableQuestion> questions;
-  for (const auto& c : comparisons)
-    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.values), c.restates, table});
-  return questions;
-}
-
 /// Judges a comparison with what its family made of its p.
-void judge_comparison(const TableModel& model, const AdjustedP& adjusted, TableComparison& comparison) {
+void judge_comparison(const TableModel& model, const AdjustedP& adjusted, Comparison& comparison) {
   comparison.judgement = judge(comparison.values, column_of(model, comparison.metric).better,
                                {.confidence = model.confidence,
                                 .adjusted = adjusted,
@@ -50,8 +41,12 @@ void judge_comparisons(TableModel& model) {
 
 void put_together(TableModel& whole, std::vector<TableModel> parts) {
   std::vector<TableQuestion> questions;
-  for (const auto& part : parts)
-    std::ranges::move(questions_of(part.comparisons, part.id), std::back_inserter(questions));
+  for (const auto& part : parts) {
+    for (const auto& comparison : part.comparisons) {
+      questions.push_back(question_of(comparison));
+      questions.back().table = part.id;
+    }
+  }
   whole.family = Family(kTableFamily, std::move(questions));
   std::size_t next = 0;
   for (auto& part : parts) {

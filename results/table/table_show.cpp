@@ -26,7 +26,7 @@ void keep_columns(const std::vector<std::size_t>& places, TableModel& model) {
   const auto shown = [&](const std::string& metric) {
     return std::ranges::any_of(columns, [&](const TableColumn& c) { return c.key == metric; });
   };
-  std::erase_if(model.comparisons, [&](const TableComparison& c) { return !shown(c.metric); });
+  std::erase_if(model.comparisons, [&](const Comparison& c) { return !shown(c.metric); });
   std::erase_if(model.not_run, [&](const auto& entry) { return !shown(entry.first); });
   for (auto& column : model.columns) model.metrics.push_back(std::move(column));
   model.columns = std::move(columns);
@@ -91,9 +91,8 @@ const std::vector<std::string>& table_parts() {
 }
 
 bool is_restated(const TableModel& model, const TableColumn& column) {
-  return std::ranges::any_of(model.comparisons, [&](const TableComparison& c) {
-    return c.metric == column.key && !c.restates.empty();
-  });
+  return std::ranges::any_of(
+      model.comparisons, [&](const Comparison& c) { return c.metric == column.key && !c.restates.empty(); });
 }
 
 bool shows_part(const TableModel& model, std::string_view part) {

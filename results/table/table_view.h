@@ -221,7 +221,7 @@ std::string difference_title(const TableColumn& column);        ///< "OCR reward
 std::string paper_difference_title(const TableColumn& column);  ///< how the paper's difference is called
 
 /// The paper's own difference for one of ours, where it prints one, and the column as its numbers are given.
-const PaperComparison* printed_comparison(const TableModel& model, const TableComparison& comparison);
+const PaperComparison* printed_comparison(const TableModel& model, const Comparison& comparison);
 TableColumn as_printed(TableColumn column);
 
 /// Of a row and metric: values that are missing though their prompt has one to give.

@@ -57,39 +57,45 @@ bool is_named(const std::vector<GuardrailMetric>& metrics, const std::string& na
   return std::ranges::find(metrics, name, &GuardrailMetric::name) != metrics.end();
 }
 
-/// Names of the comparisons' metrics in order of first appearance.
-std::vector<std::string> metrics_in(std::span<const ComparisonRecord> comparisons) {
-  std::vector<std::string> names;
+/// The metrics of the comparisons in order of first appearance, each with the one that it is about
+/// (TableQuestion::hypothesis).
+using Measured = std::vector<std::pair<std::string, std::string>>;
+
+Measured measured_in(std::span<const Comparison> comparisons) {
+  Measured measured;
   for (const auto& c : comparisons) {
-    if (std::ranges::find(names, c.metric) == names.end()) names.push_back(c.metric);
+    if (std::ranges::find(measured, c.metric, &Measured::value_type::first) == measured.end())
+      measured.emplace_back(c.metric, question_of(c).hypothesis());
   }
-  return names;
+  return measured;
 }
 
-bool can_guard(const std::string& metric, const GuardrailRule& rule, const GuardrailQuestion& question,
-               const std::vector<std::string>& measured) {
-  const auto hypothesis_of = [&](const std::string& name) {
-    const auto found = question.restates.find(name);
-    return found == question.restates.end() ? name : found->second;
-  };
-  const auto restated = hypothesis_of(metric);
-  if (restated == hypothesis_of(question.reward)) return false;
-  if (restated != metric && std::ranges::find(measured, restated) != measured.end()) return false;
+const Measured::value_type* find_in(const Measured& measured, const std::string& metric) {
+  const auto found = std::ranges::find(measured, metric, &Measured::value_type::first);
+  return found == measured.end() ? nullptr : &*found;
+}
+
+bool can_guard(const Measured::value_type& metric_and_hypothesis, const GuardrailRule& rule,
+               const GuardrailQuestion& question, const Measured& measured) {
+  const auto& [metric, hypothesis] = metric_and_hypothesis;
+  const auto* reward = find_in(measured, question.reward);
+  if (hypothesis == (reward == nullptr ? question.reward : reward->second)) return false;
+  if (hypothesis != metric && find_in(measured, hypothesis) != nullptr) return false;
   const auto found = rule.relatives.find(question.reward);
   return found == rule.relatives.end() || std::ranges::find(found->second, metric) == found->second.end();
 }
 
 /// What is shown: in the rule's order, then what it does not name.
 std::vector<GuardrailMetric> shown_metrics(const GuardrailRule& rule, const GuardrailQuestion& question,
-                                           const std::vector<std::string>& measured) {
+                                           const Measured& measured) {
   std::vector<GuardrailMetric> shown;
   for (const auto& metric : rule.metrics) {
-    const bool is_measured = std::ranges::find(measured, metric.name) != measured.end();
-    if (is_measured && can_guard(metric.name, rule, question, measured)) shown.push_back(metric);
+    const auto* found = find_in(measured, metric.name);
+    if (found != nullptr && can_guard(*found, rule, question, measured)) shown.push_back(metric);
   }
-  for (const auto& name : measured) {
-    if (!is_named(rule.metrics, name) && can_guard(name, rule, question, measured))
-      shown.push_back({.name = name, .title = name});
+  for (const auto& metric : measured) {
+    if (!is_named(rule.metrics, metric.first) && can_guard(metric, rule, question, measured))
+      shown.push_back({.name = metric.first, .title = metric.first});
   }
   return shown;
 }
@@ -111,27 +117,23 @@ bool has_too_few_prompts(const PairedComparison& result) {
          result.crossed->clusters < kFewestPrompts;
 }
 
-std::vector<ComparisonRecord> of_what_can_be_judged(std::span<const ComparisonRecord> comparisons) {
-  std::vector<ComparisonRecord> records(comparisons.begin(), comparisons.end());
+std::vector<Comparison> of_what_can_be_judged(std::span<const Comparison> comparisons) {
+  std::vector<Comparison> records(comparisons.begin(), comparisons.end());
   for (auto& record : records)
-    if (has_too_few_prompts(record.result)) record.result.judges_methods = false;
+    if (has_too_few_prompts(record.values)) record.values.judges_methods = false;
   return records;
 }
 
-TableQuestion question_of(const ComparisonRecord& record) {
-  return {record.baseline, record.method, record.metric, p_value_of(record.result)};
-}
-
 /// What the table judges is judged in its family, the others in one of their own.
-void add_effects(std::span<const ComparisonRecord> comparisons, const GuardrailQuestion& question,
+void add_effects(std::span<const Comparison> comparisons, const GuardrailQuestion& question,
                  GuardrailPanel& panel) {
   std::vector<std::optional<AdjustedP>> by_table;
   std::vector<TableQuestion> own;
   for (const auto& record : comparisons) {
     if (!is_named(panel.metrics, record.metric)) continue;
     auto found =
-        has_too_few_prompts(record.result) ? std::nullopt : question.of_table.find(question_of(record));
-    panel.effects.push_back({.record = record});
+        has_too_few_prompts(record.values) ? std::nullopt : question.of_table.find(question_of(record));
+    panel.effects.push_back({record});
     own.push_back(question_of(record));
     if (found) own.back().p_value.reset();
     by_table.push_back(std::move(found));
@@ -141,7 +143,7 @@ void add_effects(std::span<const ComparisonRecord> comparisons, const GuardrailQ
     auto& effect = panel.effects[i];
     // Which side is the better one does not matter here.
     effect.judgement =
-        judge(effect.record.result, Better::kUp,
+        judge(effect.values, Better::kUp,
               {.confidence = question.confidence, .adjusted = by_table[i] ? *by_table[i] : family.at(i)});
   }
 }
@@ -152,45 +154,42 @@ const GuardrailMetric& metric_of(const GuardrailPanel& panel, const std::string&
 
 void measure_harm(GuardrailPanel& panel) {
   for (auto& effect : panel.effects) {
-    const auto& metric = metric_of(panel, effect.record.metric);
+    const auto& metric = metric_of(panel, effect.metric);
     const auto& judgement = effect.judgement;
-    effect.minimal_effect = minimal_effect_of(metric, effect.record.result);
+    effect.minimal_effect = minimal_effect_of(metric, effect.values);
     effect.beyond = judgement.differs && judgement.interval &&
                     lies_beyond(*judgement.interval, metric.better, effect.minimal_effect);
   }
 }
 
-AlarmRecord alarm_of(const GuardrailPanel& panel, const ComparisonRecord& reward,
-                     const GuardrailEffect& effect) {
-  const auto& result = effect.record.result;
+AlarmRecord alarm_of(const GuardrailPanel& panel, const Comparison& reward, const GuardrailEffect& effect) {
   return {.split = panel.split,
           .baseline = reward.baseline,
           .method = reward.method,
           .reward = reward.metric,
-          .reward_delta = *reward.result.delta,
-          .reward_ci95 = *interval_of(reward.result),
-          .guardrail = effect.record.metric,
-          .harmful = metric_of(panel, effect.record.metric).better == Better::kUp ? "lower" : "higher",
+          .reward_delta = *reward.values.delta,
+          .reward_ci95 = *interval_of(reward.values),
+          .guardrail = effect.metric,
+          .harmful = metric_of(panel, effect.metric).better == Better::kUp ? "lower" : "higher",
           .minimal_effect = effect.minimal_effect,
-          .delta = *result.delta,
+          .delta = *effect.values.delta,
           .ci95 = *effect.judgement.interval,
           .p_holm = effect.judgement.adjusted.p,
           .rule_version = panel.rule_version};
 }
 
 /// By its interval alone: one question, asked of every method.
-bool improved(const ComparisonRecord& reward, const GuardrailQuestion& question) {
-  const auto judgement = judge(reward.result, question.better, {.confidence = question.confidence});
-  return judgement.differs && (*reward.result.delta > 0) == (question.better != Better::kDown);
+bool improved(const Comparison& reward, const GuardrailQuestion& question) {
+  const auto judgement = judge(reward.values, question.better, {.confidence = question.confidence});
+  return judgement.differs && (*reward.values.delta > 0) == (question.better != Better::kDown);
 }
 
 void add_alarms(const GuardrailQuestion& question, GuardrailPanel& panel) {
   for (const auto& reward : panel.rewards) {
     if (reward.baseline != question.base || !improved(reward, question)) continue;
     for (const auto& effect : panel.effects) {
-      const auto& record = effect.record;
-      if (!effect.beyond || record.baseline != reward.baseline || record.method != reward.method) continue;
-      const bool of_methods = effect.harmful() && claim_of(reward.result) == Claim::kMethods;
+      if (!effect.beyond || effect.baseline != reward.baseline || effect.method != reward.method) continue;
+      const bool of_methods = effect.harmful() && claim_of(reward.values) == Claim::kMethods;
       (of_methods ? panel.alarms : panel.watch).push_back(alarm_of(panel, reward, effect));
     }
   }
@@ -204,12 +203,12 @@ Json harmful_json(Better better) {
 }
 
 Json effect_json(const GuardrailPanel& panel, const GuardrailEffect& effect) {
-  const auto& r = effect.record.result;
-  const auto better = metric_of(panel, effect.record.metric).better;
+  const auto& r = effect.values;
+  const auto better = metric_of(panel, effect.metric).better;
   auto json = numbers_json(r);
-  json.update({{"baseline", effect.record.baseline},
-               {"method", effect.record.method},
-               {"metric", effect.record.metric},
+  json.update({{"baseline", effect.baseline},
+               {"method", effect.method},
+               {"metric", effect.metric},
                {"ci95", or_null(r.ci)},
                {"runs", r.crossed ? Json(r.crossed->runs) : Json()},
                {"runs_ci95", r.crossed ? or_null(r.crossed->ci) : Json()},
@@ -264,13 +263,13 @@ GuardrailRule read_guardrail_rule(const Json& document, const std::string& where
 }
 
 GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestion& question,
-                               std::span<const ComparisonRecord> of_table) {
+                               std::span<const Comparison> of_table) {
   const auto comparisons = of_what_can_be_judged(of_table);
   GuardrailPanel panel{.rule_version = rule.version,
                        .split = comparisons.empty() ? "" : comparisons.front().split,
                        .reward = question.reward,
                        .base = question.base,
-                       .metrics = shown_metrics(rule, question, metrics_in(comparisons)),
+                       .metrics = shown_metrics(rule, question, measured_in(comparisons)),
                        .rewards = {},
                        .effects = {},
                        .alarms = {},

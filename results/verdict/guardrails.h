@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "results/statistics/verdict.h"
+#include "results/statistics/comparison.h"
 #include "results/store/records.h"
 #include "results/verdict/multiplicity.h"
 
@@ -34,9 +34,7 @@ struct GuardrailRule {
 GuardrailRule read_guardrail_rule(const Json& document, const std::string& where);
 
 /// One guardrail of one pair of arms.
-struct GuardrailEffect {
-  ComparisonRecord record;
-  Judgement judgement = {};
+struct GuardrailEffect : Comparison {
   double minimal_effect = 0;  ///< in the metric's unit
   bool beyond = false;        ///< differs, the whole interval beyond the minimal effect on the harmful side
 
@@ -52,7 +50,7 @@ struct GuardrailPanel {
   std::string reward;                    ///< the metric that checkpoints are selected by
   std::string base;                      ///< name of the starting weights' row
   std::vector<GuardrailMetric> metrics;  ///< shown, in the rule's order, then those that it does not name
-  std::vector<ComparisonRecord> rewards;
+  std::vector<Comparison> rewards;
   std::vector<GuardrailEffect> effects;
   std::vector<AlarmRecord> alarms;
   std::vector<AlarmRecord> watch;  ///< what would be an alarm, of checkpoints: the runs are too few for one
@@ -63,8 +61,7 @@ struct GuardrailQuestion {
   Better better = Better::kUp;  ///< of the reward
   std::string base;
   double confidence = 0.95;
-  std::map<std::string, std::string> restates = {};  ///< metric -> the one whose differences its own are
-  Family of_table = {};                              ///< what the table itself judges
+  Family of_table = {};  ///< what the table itself judges
 };
 
 /// What moved beside the reward, on one split. An alarm: against `base` the reward's interval lies on the
@@ -72,7 +69,7 @@ struct GuardrailQuestion {
 /// `watch`. The reward, its relatives and restated metrics guard nothing. Holm is over the effects that the
 /// table does not judge.
 GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestion& question,
-                               std::span<const ComparisonRecord> comparisons);
+                               std::span<const Comparison> comparisons);
 
 /// {"rule_version", "reward", "effects": [...], "alarms": [...], "watch": [...]}, all numbers in the DB's
 /// unit.

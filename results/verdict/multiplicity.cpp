@@ -36,6 +36,16 @@ std::vector<std::optional<double>> holm(std::span<const std::optional<double>> p
   return adjusted;
 }
 
+TableQuestion question_of(const Comparison& c, std::optional<Claim> claim) {
+  return {c.baseline, c.method, c.metric, p_value_of(c.values, claim), c.restates};
+}
+
+std::vector<TableQuestion> questions_of(std::span<const Comparison> comparisons) {
+  std::vector<TableQuestion> questions;
+  for (const auto& comparison : comparisons) questions.push_back(question_of(comparison));
+  return questions;
+}
+
 Family::Family(std::string name, std::vector<TableQuestion> questions)
     : name_(std::move(name)), questions_(std::move(questions)) {
   // Those that ask the same count once, with the smallest of their p-values.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "results/statistics/verdict.h"
+#include "results/statistics/comparison.h"
 
 namespace harness {
 
@@ -24,6 +24,10 @@ struct TableQuestion {
   /// The metric that the question is about.
   const std::string& hypothesis() const { return restates.empty() ? metric : restates; }
 };
+
+/// What a comparison asks; with the p-value of this claim, or without one of claim_of.
+TableQuestion question_of(const Comparison& comparison, std::optional<Claim> claim = {});
+std::vector<TableQuestion> questions_of(std::span<const Comparison> comparisons);
 
 /// Whether two things with these names are about the same two rows in the same metric.
 bool is_same_question(const auto& a, const auto& b) {

@@ -22,7 +22,7 @@ Json again_with_id_before(const Json& record) {
   return journal_record(record.at("data").at("id").get<std::int64_t>(), from_journal<Record>(record));
 }
 
-using Comparisons = std::vector<ComparisonRecord>;
+using Comparisons = std::vector<Comparison>;
 
 struct Line {
   Json (*rewritten)(const Json& record);
@@ -105,16 +105,16 @@ TEST(JournalRecord, ThatIsNotWholeIsRefusedWithTheFieldThatIsWrong) {
 }
 
 TEST(JournalRecord, OfAComparisonKeepsWhatItsClaimRestsOn) {
-  ComparisonRecord comparison{.split = "test", .metric = "m", .baseline = "base", .method = "dual"};
-  auto& runs = comparison.result.crossed.emplace();
+  Comparison comparison{.split = "test", .metric = "m", .baseline = "base", .method = "dual"};
+  auto& runs = comparison.values.crossed.emplace();
   runs.runs = kFewestRuns;
   runs.ci = Interval{0.25, 0.5};
   runs.p_value = 0.125;
   const auto read = from_journal<Comparisons>(journal_record(1, {comparison})).at(0);
-  EXPECT_EQ(claim_of(read.result), Claim::kMethods);
-  EXPECT_EQ(read.result.crossed->p_value, 0.125);
-  EXPECT_EQ(read.result.crossed->ci->high, 0.5);
-  EXPECT_EQ(read.result.seeds, kFewestRuns);
+  EXPECT_EQ(claim_of(read.values), Claim::kMethods);
+  EXPECT_EQ(read.values.crossed->p_value, 0.125);
+  EXPECT_EQ(read.values.crossed->ci->high, 0.5);
+  EXPECT_EQ(read.values.seeds, kFewestRuns);
 }
 
 }  // namespace

@@ -527,7 +527,7 @@ TEST_F(PairedQueries, RunsHaveTheNameOfTheirRowUnlessTablesDisagree) {
 }
 
 TEST_F(PairedQueries, ComparisonsAreThoseOfTheExperiment) {
-  const ComparisonRecord record{
+  const Comparison record{
       .split = "test", .metric = "ocr_reward", .baseline = "ratio-norm", .method = "dual"};
   store().record_comparisons(both(), {&record, 1});
   close();

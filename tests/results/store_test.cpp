@@ -146,10 +146,9 @@ TEST_F(StoreTest, LastReproductionIsTheOneRecordedLastWhateverTheClockWas) {
 
 TEST_F(StoreTest, ComparisonsOfAReproductionAreReplaced) {
   const auto id = store().record_reproduction(an_experiment());
-  ComparisonRecord comparison{
-      .split = "test", .metric = "ocr_reward", .baseline = "ratio-norm", .method = "dual"};
+  Comparison comparison{.split = "test", .metric = "ocr_reward", .baseline = "ratio-norm", .method = "dual"};
   comparison.note = "unequal movement";
-  auto& result = comparison.result;
+  auto& result = comparison.values;
   result.n = result.clusters = 4;
   result.delta = 0.25;
   result.ci = Interval{-0.5, 1};
@@ -202,7 +201,7 @@ TEST_F(StoreTest, ForgettingARunRemovesItsRowsAndNoOthers) {
     store().ingest(evaluation_job("v-" + run, run));
     store().record_selection(best_on_validation(run, 0, "v-" + run, {"v-" + run}));
     const auto id = store().record_reproduction(an_experiment({"t-" + run}));
-    const ComparisonRecord comparison;
+    const Comparison comparison;
     store().record_comparisons(id, {&comparison, 1});
     const AlarmRecord alarm{.harmful = "lower"};
     store().record_alarms(id, {&alarm, 1});

@@ -48,8 +48,8 @@ inline TableRow fixture_row(const std::string& method, int checkpoint, double oc
   return row;
 }
 
-inline TableComparison fixture_comparison(const std::string& metric, double delta, double low, double high) {
-  TableComparison comparison{"ratio-norm", "lambda-controlled", metric, {}};
+inline Comparison fixture_comparison(const std::string& metric, double delta, double low, double high) {
+  Comparison comparison{.metric = metric, .baseline = "ratio-norm", .method = "lambda-controlled"};
   comparison.values.n = 40;
   comparison.values.delta = delta;
   comparison.values.ci = Interval{low, high};

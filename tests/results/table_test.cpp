@@ -255,7 +255,7 @@ TableModel noted_table() {
   comparisons[2].restates = "ocr_reward";
   for (std::size_t i = 0; i < 2; ++i) {
     auto& values = comparisons[i].values;
-    comparisons[i].unequal_movement = true;
+    comparisons[i].note = kUnequalMovement;
     values.clusters = 40;
     values.carried_by = 4;
     values.tests = {.t = TTest{2.5, 0.0167}, .wilcoxon = RankTest{.w = 0, .p_value = 0.04}, .sign_p = 0.03};
@@ -601,12 +601,8 @@ TableModel large_table() {
   panel.base = "base";
   for (const auto& metric : metrics) panel.metrics.push_back({.name = metric, .title = "Some " + metric});
   for (const auto& comparison : model.comparisons) {
-    panel.effects.push_back({.record = {.split = "test",
-                                        .metric = comparison.metric,
-                                        .baseline = comparison.baseline,
-                                        .method = comparison.method,
-                                        .result = comparison.values,
-                                        .note = {}}});
+    panel.effects.push_back({comparison});
+    panel.effects.back().judgement = {};
   }
   model.guardrails = panel;
   for (int i = 0; i < 6; ++i)
@@ -930,7 +926,7 @@ TableModel fixture_of_tasks() {
     part.id = fmt::format("tiny-{}", task);
     part.task = task;
     part.columns = {part.columns.front()};
-    std::erase_if(part.comparisons, [](const TableComparison& c) { return c.metric != "ocr_reward"; });
+    std::erase_if(part.comparisons, [](const Comparison& c) { return c.metric != "ocr_reward"; });
     parts.push_back(std::move(part));
   }
   parts[1].columns[0].title = "PickScore";

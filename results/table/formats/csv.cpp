@@ -79,7 +79,7 @@ std::string paper_lines(const TableModel& model) {
   return out;
 }
 
-std::string comparison_line(const TableModel& model, const TableComparison& comparison) {
+std::string comparison_line(const TableModel& model, const Comparison& comparison) {
   auto record = comparison_json(comparison);
   record["record"] = "comparison";
   record["split"] = model.split;

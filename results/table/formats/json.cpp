@@ -89,7 +89,7 @@ Json judged_json(const PairedComparison& values, const Judgement& judgement) {
   return json;
 }
 
-Json comparison_json(const TableComparison& comparison) {
+Json comparison_json(const Comparison& comparison) {
   auto json = judged_json(comparison.values, comparison.judgement);
   json.update({{"baseline", comparison.baseline},
                {"method", comparison.method},

@@ -356,7 +356,7 @@ class Floats {
 };
 
 /// A difference that is another one turned round is shown only if its column was asked for.
-bool is_shown(const TableModel& model, const TableComparison& comparison) {
+bool is_shown(const TableModel& model, const Comparison& comparison) {
   return comparison.restates.empty() || model.show.with_restated || !model.show.columns.empty();
 }
 
@@ -365,7 +365,7 @@ ViewTable differences_to(const TableModel& model, const ViewTable& all, const st
   ViewTable table{all.columns, {}};
   const auto first = first_column(model);
   table.columns.at(first).title = "Method";
-  const TableComparison* comparison = nullptr;
+  const Comparison* comparison = nullptr;
   std::size_t next = 0;
   for (auto row : all.rows) {
     if (row.kind == RowKind::kOurs) {
@@ -387,7 +387,7 @@ ViewTable differences_to(const TableModel& model, const ViewTable& all, const st
 /// The model with the differences that such a float shows.
 TableModel with_differences_to(TableModel model, const std::string& baseline) {
   const auto is_elsewhere = [&baseline](const TableModel& of) {
-    return [&](const TableComparison& c) { return c.baseline != baseline || !is_shown(of, c); };
+    return [&](const Comparison& c) { return c.baseline != baseline || !is_shown(of, c); };
   };
   std::erase_if(model.comparisons, is_elsewhere(model));
   for (auto& part : model.parts) std::erase_if(part.comparisons, is_elsewhere(part));
