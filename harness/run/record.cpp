@@ -283,7 +283,9 @@ void record_comparisons(Store& store, const Experiment& experiment) {
   const auto comparisons = compare_all(store, experiment);
   // Alarms first: comparisons that are there say that both are.
   store.record_alarms(experiment.id, alarms_of(experiment, comparisons));
-  store.record_comparisons(experiment.id, comparisons);
+  std::vector<ComparisonRow> rows;
+  for (const auto& comparison : comparisons) rows.push_back(row_of(comparison));
+  store.record_comparisons(experiment.id, rows);
 }
 
 }  // namespace harness

@@ -64,9 +64,12 @@ std::string_view claim_name(Claim claim) {
   return claim == Claim::kMethods ? "methods" : "checkpoints";
 }
 
+Claim claim_of_runs(std::optional<std::int64_t> runs) {
+  return runs.value_or(0) >= kFewestRuns ? Claim::kMethods : Claim::kCheckpoints;
+}
+
 Claim claim_of_runs(const PairedComparison& comparison) {
-  return comparison.crossed && comparison.crossed->runs >= kFewestRuns ? Claim::kMethods
-                                                                       : Claim::kCheckpoints;
+  return claim_of_runs(comparison.crossed ? std::optional(comparison.crossed->runs) : std::nullopt);
 }
 
 Claim claim_of(const PairedComparison& comparison) {

@@ -15,6 +15,7 @@ enum class Claim {
 std::string_view claim_name(Claim claim);  ///< "checkpoints", "methods"
 
 /// What the runs of a comparison allow: kMethods from kFewestRuns paired runs on (crossed.h).
+Claim claim_of_runs(std::optional<std::int64_t> runs);
 Claim claim_of_runs(const PairedComparison& comparison);
 
 /// What may be claimed: what the runs allow, at a scale that judges the methods; else kCheckpoints.

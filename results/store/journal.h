@@ -101,7 +101,7 @@ Json journal_record(const EvaluationRecord& evaluation);
 Json journal_record(const SelectionRecord& selection, std::int64_t id);
 Json journal_record(const JobRecord& job);
 Json journal_record(const ReproductionRecord& reproduction, std::int64_t id);
-Json journal_record(std::int64_t reproduction_id, const std::vector<Comparison>& comparisons);
+Json journal_record(std::int64_t reproduction_id, const std::vector<ComparisonRow>& comparisons);
 Json journal_record(std::int64_t reproduction_id, const std::vector<AlarmRecord>& alarms);
 Json journal_record(const ArtifactRecord& artifact);
 Json journal_not_run(const std::string& run_id, const std::string& evaluation_id, const std::string& metric,
@@ -119,7 +119,7 @@ CheckpointRecord from_journal(const Json& record);
 template <>
 PromptSet from_journal(const Json& record);
 template <>
-std::vector<Comparison> from_journal(const Json& record);
+std::vector<ComparisonRow> from_journal(const Json& record);
 template <>
 std::vector<AlarmRecord> from_journal(const Json& record);
 

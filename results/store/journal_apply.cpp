@@ -163,8 +163,8 @@ void put_comparisons(Store::Impl& store, const Json& record, const std::string&)
       insert_sql<ComparisonRow>("comparisons", {{"reproduction_id", ":reproduction_id"}});
   const auto id = number_of(record);
   store.sql.run("DELETE FROM comparisons WHERE reproduction_id = ?1", id);
-  for (const auto& comparison : from_journal<std::vector<Comparison>>(record))
-    put_record(store.sql, kComparison, row_of(comparison), std::pair("reproduction_id", id));
+  for (const auto& comparison : from_journal<std::vector<ComparisonRow>>(record))
+    put_record(store.sql, kComparison, comparison, std::pair("reproduction_id", id));
 }
 
 void put_alarms(Store::Impl& store, const Json& record, const std::string&) {

@@ -91,8 +91,8 @@ const std::vector<std::string>& spent_fields() {
 constexpr std::pair<const char*, const char*> kRunsFields[] = {
     {"n", "runs"}, {"se", "runs_se"}, {"df", "runs_df"}, {"ci95", "runs_ci95"}, {"p_value", "runs_p_value"}};
 
-Json kept_json(const Comparison& comparison) {
-  Json data = data_of(row_of(comparison)), runs;
+Json comparison_json(const ComparisonRow& comparison) {
+  Json data = data_of(comparison), runs;
   const bool has_runs = !data.at("runs").is_null();
   for (const auto& [key, column] : kRunsFields) {
     if (has_runs) runs[key] = data.at(column);
@@ -106,7 +106,7 @@ Json kept_json(const Comparison& comparison) {
   return data;
 }
 
-Comparison comparison_from(Json data, const std::string& where) {
+ComparisonRow comparison_from(Json data, const std::string& where) {
   Fields fields(data, where);
   const Json runs = fields.get("runs");
   for (const auto& [key, column] : kRunsFields)
@@ -115,7 +115,9 @@ Comparison comparison_from(Json data, const std::string& where) {
   for (const auto name : kLaterNumbers) {
     if (!data.contains(name)) data[std::string(name)] = nullptr;
   }
-  return comparison_of(record_of<ComparisonRow>({data, where}));
+  auto comparison = record_of<ComparisonRow>({data, where});
+  comparison.claim = claim_name(claim_of_runs(comparison.runs));
+  return comparison;
 }
 
 template <class Item, class Make>
@@ -175,8 +177,8 @@ Json journal_record(const ReproductionRecord& reproduction, std::int64_t id) {
   return make("experiment", fmt::format("{}", id), "", with_id(data_of(reproduction), id));
 }
 
-Json journal_record(std::int64_t reproduction_id, const std::vector<Comparison>& comparisons) {
-  return list_record("comparisons", reproduction_id, comparisons, kept_json);
+Json journal_record(std::int64_t reproduction_id, const std::vector<ComparisonRow>& comparisons) {
+  return list_record("comparisons", reproduction_id, comparisons, comparison_json);
 }
 
 Json journal_record(std::int64_t reproduction_id, const std::vector<AlarmRecord>& alarms) {
@@ -242,9 +244,9 @@ PromptSet from_journal(const Json& record) {
 }
 
 template <>
-std::vector<Comparison> from_journal(const Json& record) {
+std::vector<ComparisonRow> from_journal(const Json& record) {
   auto fields = fields_of(record);
-  std::vector<Comparison> comparisons;
+  std::vector<ComparisonRow> comparisons;
   for (const auto& data : fields.get("comparisons"))
     comparisons.push_back(comparison_from(data, fields.where() + ": comparisons"));
   return comparisons;
@@ -295,7 +297,7 @@ static void read_data(RecordType type, const Json& record, Fields& data) {
       return;
     case RecordType::kComparisons:
       data.required<std::int64_t>("id");
-      from_journal<std::vector<Comparison>>(record);
+      from_journal<std::vector<ComparisonRow>>(record);
       return;
     case RecordType::kAlarms:
       data.required<std::int64_t>("id");

@@ -167,7 +167,7 @@ class Replay {
       artifact.reproduction_id = id;
       store_.record_artifact(artifact);
     } else if (type == "comparisons") {
-      store_.record_comparisons(*id, from_journal<std::vector<Comparison>>(entry.record));
+      store_.record_comparisons(*id, from_journal<std::vector<ComparisonRow>>(entry.record));
     } else if (type == "alarms") {
       store_.record_alarms(*id, from_journal<std::vector<AlarmRecord>>(entry.record));
     } else {

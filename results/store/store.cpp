@@ -135,7 +135,7 @@ std::int64_t Store::record_reproduction(const ReproductionRecord& reproduction) 
   });
 }
 
-void Store::record_comparisons(std::int64_t reproduction_id, std::span<const Comparison> comparisons) {
+void Store::record_comparisons(std::int64_t reproduction_id, std::span<const ComparisonRow> comparisons) {
   impl_->write([&] {
     impl_->carry_out(journal_record(reproduction_id, std::vector(comparisons.begin(), comparisons.end())));
   });

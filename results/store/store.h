@@ -67,7 +67,7 @@ class Store {
   std::int64_t record_reproduction(const ReproductionRecord& reproduction);
 
   /// Replace those of that reproduction.
-  void record_comparisons(std::int64_t reproduction_id, std::span<const Comparison> comparisons);
+  void record_comparisons(std::int64_t reproduction_id, std::span<const ComparisonRow> comparisons);
   void record_alarms(std::int64_t reproduction_id, std::span<const AlarmRecord> alarms);
   void record_artifact(const ArtifactRecord& artifact);
 

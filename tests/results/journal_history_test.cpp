@@ -19,7 +19,7 @@ Json moved_number(std::int64_t number, const std::string& digest) {
 }
 
 Json comparisons(std::int64_t number) {
-  return journal_record(number, std::vector<Comparison>());
+  return journal_record(number, std::vector<ComparisonRow>());
 }
 
 /// Type and number of what counts: "experiment 1, comparisons 1".

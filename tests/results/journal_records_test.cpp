@@ -22,7 +22,7 @@ Json again_with_id_before(const Json& record) {
   return journal_record(record.at("data").at("id").get<std::int64_t>(), from_journal<Record>(record));
 }
 
-using Comparisons = std::vector<Comparison>;
+using Comparisons = std::vector<ComparisonRow>;
 
 struct Line {
   Json (*rewritten)(const Json& record);
@@ -110,7 +110,9 @@ TEST(JournalRecord, OfAComparisonKeepsWhatItsClaimRestsOn) {
   runs.runs = kFewestRuns;
   runs.ci = Interval{0.25, 0.5};
   runs.p_value = 0.125;
-  const auto read = from_journal<Comparisons>(journal_record(1, {comparison})).at(0);
+  const auto kept = from_journal<Comparisons>(journal_record(1, Comparisons{row_of(comparison)})).at(0);
+  EXPECT_EQ(kept.claim, "methods");
+  const auto read = comparison_of(kept);
   EXPECT_EQ(claim_of(read.values), Claim::kMethods);
   EXPECT_EQ(read.values.crossed->p_value, 0.125);
   EXPECT_EQ(read.values.crossed->ci->high, 0.5);

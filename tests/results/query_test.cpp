@@ -527,8 +527,7 @@ TEST_F(PairedQueries, RunsHaveTheNameOfTheirRowUnlessTablesDisagree) {
 }
 
 TEST_F(PairedQueries, ComparisonsAreThoseOfTheExperiment) {
-  const Comparison record{
-      .split = "test", .metric = "ocr_reward", .baseline = "ratio-norm", .method = "dual"};
+  const ComparisonRow record{{"test", "ocr_reward", "ratio-norm", "dual"}, {}};
   store().record_comparisons(both(), {&record, 1});
   close();
   for (const char* params : {"", " -p experiment 1 -p metric ocr_reward", " -p split test"})

@@ -146,18 +146,17 @@ TEST_F(StoreTest, LastReproductionIsTheOneRecordedLastWhateverTheClockWas) {
 
 TEST_F(StoreTest, ComparisonsOfAReproductionAreReplaced) {
   const auto id = store().record_reproduction(an_experiment());
-  Comparison comparison{.split = "test", .metric = "ocr_reward", .baseline = "ratio-norm", .method = "dual"};
+  ComparisonRow comparison{{"test", "ocr_reward", "ratio-norm", "dual"}, {}};
   comparison.note = "unequal movement";
-  auto& result = comparison.values;
-  result.n = result.clusters = 4;
-  result.delta = 0.25;
-  result.ci = Interval{-0.5, 1};
-  result.wins = 1;
-  result.ties = 3;
-  result.p_value = 0.5;
+  comparison.n = comparison.clusters = 4;
+  comparison.delta = 0.25;
+  comparison.ci95 = Interval{-0.5, 1};
+  comparison.wins = 1;
+  comparison.ties = 3;
+  comparison.p_value = 0.5;
   store().record_comparisons(id, {&comparison, 1});
-  result.delta = 0.5;
-  result.p_value = std::nullopt;
+  comparison.delta = 0.5;
+  comparison.p_value = std::nullopt;
   store().record_comparisons(id, {&comparison, 1});
   EXPECT_EQ(row("SELECT count(*), delta, ci95_low, ties, note, p_value IS NULL FROM comparisons"),
             "1 0.5 -0.5 3 unequal movement 1");
@@ -201,7 +200,7 @@ TEST_F(StoreTest, ForgettingARunRemovesItsRowsAndNoOthers) {
     store().ingest(evaluation_job("v-" + run, run));
     store().record_selection(best_on_validation(run, 0, "v-" + run, {"v-" + run}));
     const auto id = store().record_reproduction(an_experiment({"t-" + run}));
-    const Comparison comparison;
+    const ComparisonRow comparison;
     store().record_comparisons(id, {&comparison, 1});
     const AlarmRecord alarm{.harmful = "lower"};
     store().record_alarms(id, {&alarm, 1});
