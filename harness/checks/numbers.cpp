@@ -218,7 +218,13 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
     return findings;
   }
   for (const std::string split : {"test", "validation"}) {
-    const auto comparisons = stored_comparisons(experiment.store, experiment, split);
+    std::vector<Comparison> comparisons;
+    for (const auto& row : experiment.store.comparisons(experiment.id)) {
+      if (row.split != split) continue;
+      auto& comparison = comparisons.emplace_back(comparison_of(row));
+      comparison.restates = restated_by(row.metric);
+      comparison.values.judges_methods = experiment.judges_methods();
+    }
     for (const auto& alarm : alarms_of(experiment, comparisons)) computed.insert(name_of(alarm));
   }
   for (const auto& name : computed) {

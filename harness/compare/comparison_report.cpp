@@ -424,9 +424,6 @@ void add_comparisons(const std::vector<Comparison>& records, const std::vector<B
   report.families.asked = questions_of(records);
   for (std::size_t i = 0; i < records.size(); ++i) {
     ComparedMetric metric{records[i]};
-    const auto other = std::ranges::find_if(
-        report.validation, [&](const auto& record) { return is_same_question(record, records[i]); });
-    if (other != report.validation.end()) metric.validation_delta = other->values.delta;
     metric.judgement = judge(records[i].values, better[i],
                              {.confidence = report.bootstrap.confidence,
                               .adjusted = report.families.adjusted(report.families.asked[i]),

@@ -24,14 +24,13 @@ struct ComparedMetric : Comparison {
 /// What `harness compare` says.
 struct ComparisonReport {
   std::string baseline, split;
-  std::vector<ComparedSide> sides = {};     ///< the baseline's, then the methods'
-  std::string table = {};                   ///< whose comparisons are the families; empty: no table's
-  std::int64_t experiment = 0;              ///< reproductions.id; 0: the sides are of several
-  Families families = {};                   ///< of the table on this split; without one, what is asked for
-  std::vector<std::string> metrics = {};    ///< those shown, in their order
-  std::string unit = "prompts";             ///< what n counts: clusters of pairs
-  std::vector<std::string> warnings = {};   ///< why a verdict may not be quoted, a sentence each
-  std::vector<Comparison> validation = {};  ///< where another split is shown
+  std::vector<ComparedSide> sides = {};    ///< the baseline's, then the methods'
+  std::string table = {};                  ///< whose comparisons are the families; empty: no table's
+  std::int64_t experiment = 0;             ///< reproductions.id; 0: the sides are of several
+  Families families = {};                  ///< of the table on this split; without one, what is asked for
+  std::vector<std::string> metrics = {};   ///< those shown, in their order
+  std::string unit = "prompts";            ///< what n counts: clusters of pairs
+  std::vector<std::string> warnings = {};  ///< why a verdict may not be quoted, a sentence each
   BootstrapSettings bootstrap = {};
   bool has_images = false;   ///< rows that were drawn elsewhere, whose runs are not paired
   bool images_only = false;  ///< all rows were

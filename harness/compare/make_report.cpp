@@ -59,24 +59,6 @@ std::vector<std::string> warnings_of(ScoreReader& scores, const MeasuredExperime
   return warnings;
 }
 
-/// What a leaderboard's letters compare; nothing where it has none.
-std::vector<TableQuestion> letter_questions(ScoreReader& scores, const Experiment& experiment,
-                                            const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                            const std::string& split) {
-  const auto& spec = experiment.table;
-  if (!spec.leaderboard || !spec.leaderboard->groups || !experiment.judges_methods()) return {};
-  const auto& rows = experiment.methods;
-  std::vector<Comparison> records;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    for (std::size_t j = i + 1; j < rows.size(); ++j)
-      std::ranges::move(compare_methods(scores, experiment, checkpoints, rows[i], rows[j], split,
-                                        {spec.selection.metric}, {.resamples = 0}),
-                        std::back_inserter(records));
-  }
-  const auto is_of_methods = [](const auto& record) { return claim_of(record.values) == Claim::kMethods; };
-  return std::ranges::all_of(records, is_of_methods) ? questions_of(records) : std::vector<TableQuestion>();
-}
-
 /// --claim methods of too few training runs says what is missing.
 void require_claim(Store& store, const std::vector<ComparedRow>& rows, const CompareQuestion& question,
                    const std::vector<Comparison>& asked) {
@@ -123,43 +105,63 @@ void heed_leaderboard(ScoreReader& scores, const Experiment& experiment, const s
   }
 }
 
-/// Every difference of the table on a split, in its order, and the families in which differences of its rows
-/// are judged. Their p-values alone are needed: no bootstrap. of_checkpoints: those over prompts.
-Families table_families(ScoreReader& scores, const Experiment& experiment,
-                        const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& split,
-                        bool of_checkpoints) {
-  const auto metrics = experiment.is_training()
-                           ? directed_columns(experiment)
-                           : named_by_table(experiment.table, metrics_of(scores.store(), checkpoints));
-  std::vector<Comparison> records;
+/// Every difference of the table on a split in these metrics, in the table's order; of those that are `asked`
+/// for, which are called the same, what was computed. Only p-values are needed: no bootstrap.
+std::vector<Comparison> differences_of_table(ScoreReader& scores, const Experiment& experiment,
+                                             const std::string& split,
+                                             const std::vector<std::string>& metrics,
+                                             const std::vector<Comparison>& asked) {
+  std::vector<Comparison> differences;
   for (const auto& [baseline, method] : compared_arms(experiment)) {
-    std::ranges::move(
-        compare_methods(scores, experiment, checkpoints, baseline, method, split, metrics, {.resamples = 0}),
-        std::back_inserter(records));
+    for (const auto& metric : metrics)
+      differences.push_back({.split = split, .metric = metric, .baseline = baseline, .method = method});
+    const auto of_arm = std::span(differences).last(metrics.size());
+    std::vector<std::string> missing;
+    for (auto& difference : of_arm) {
+      const auto known =
+          std::ranges::find_if(asked, [&](const auto& c) { return is_same_question(c, difference); });
+      if (known == asked.end())
+        missing.push_back(difference.metric);
+      else
+        difference = *known;
+    }
+    if (missing.empty()) continue;
+    auto computed = compare_methods(scores, experiment, baseline, method, split, missing, {.resamples = 0});
+    for (auto& difference : of_arm) {
+      const auto found = std::ranges::find(computed, difference.metric, &Comparison::metric);
+      if (found != computed.end()) difference = std::move(*found);
+    }
   }
-  if (of_checkpoints) claim_checkpoints_only(records);
-  Families families{.table = {kTableFamily, questions_of(records)}, .rows = row_names(experiment)};
-  if (split == experiment.shown_split())
-    families.leaderboard =
-        leaderboard_family(experiment.table, experiment.effective.baseline, families.table);
-  return families;
+  return differences;
 }
 
-/// Adds the families that the table has besides, where they judge something that is asked for: they take
-/// time.
-void add_other_families(ScoreReader& scores, const Experiment& experiment,
-                        const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& split,
-                        std::span<const TableQuestion> asked, bool of_checkpoints, Families& families) {
-  if (experiment.is_training() || split != experiment.shown_split()) return;
+/// The families in which differences of the table's rows are judged; the panel's and that of the letters only
+/// where they judge something that is asked for, as they take time. of_checkpoints: p-values over prompts.
+Families families_of(ScoreReader& scores, const MeasuredExperiment& of, const std::vector<Comparison>& asked,
+                     const std::string& split, bool of_checkpoints) {
+  const auto& experiment = of.experiment;
+  const auto measured =
+      experiment.is_training() ? directed_columns(experiment) : metrics_of(scores.store(), of.checkpoints);
+  const auto named = experiment.is_training() ? measured : named_by_table(experiment.table, measured);
+  const auto differences = [&](const std::vector<std::string>& metrics) {
+    return differences_of_table(scores, experiment, split, metrics, asked);
+  };
+  auto of_table = differences(named);
+  if (of_checkpoints) claim_checkpoints_only(of_table);
+  Families families{.table = {kTableFamily, questions_of(of_table)}, .rows = row_names(experiment)};
+  if (split != experiment.shown_split()) return families;
+  families.leaderboard = leaderboard_family(experiment.table, experiment.effective.baseline, families.table);
+  if (experiment.is_training()) return families;
   const auto is_row = [&](const std::string& name) { return holds(experiment.methods, name); };
   for (const auto& question : asked) {
-    if (families.table.find(question)) continue;
+    if (families.table.find(question_of(question))) continue;
     if (families.panel.empty() && !experiment.table.names(question.metric))
-      families.panel = {kPanelFamily, panel_questions(scores, experiment, split, of_checkpoints)};
+      families.panel = {kPanelFamily, panel_questions(experiment, differences(measured), of_checkpoints)};
     if (!of_checkpoints && families.pairs.empty() && question.metric == experiment.table.selection.metric &&
         is_row(question.baseline) && is_row(question.method))
-      families.pairs = {kPairsFamily, letter_questions(scores, experiment, checkpoints, split)};
+      families.pairs = {kPairsFamily, questions_of(row_pairs(scores, experiment, split, experiment.methods))};
   }
+  return families;
 }
 
 /// Throws Error for a row of a training table, which has no evaluations.
@@ -171,17 +173,15 @@ void require_evaluations(const ComparedRow& row) {
               row.name, fmt::format("name rows of experiment {} alone", row.experiment().id));
 }
 
-/// The families of the baseline's table, whose rows are called so here: a prefix and their names.
+/// The same where the table's rows are called with a prefix.
 Families families_here(ScoreReader& scores, const MeasuredExperiment& of, const std::string& prefix,
-                       const std::vector<Comparison>& asked, const std::string& split, bool of_checkpoints) {
-  auto families = table_families(scores, of.experiment, of.checkpoints, split, of_checkpoints);
-  auto own = questions_of(asked);
-  std::erase_if(own, [&](const auto& question) { return !question.method.starts_with(prefix); });
-  for (auto& question : own) {
-    question.baseline.erase(0, prefix.size());
-    question.method.erase(0, prefix.size());
+                       std::vector<Comparison> asked, const std::string& split, bool of_checkpoints) {
+  std::erase_if(asked, [&](const auto& comparison) { return !comparison.method.starts_with(prefix); });
+  for (auto& comparison : asked) {
+    comparison.baseline.erase(0, prefix.size());
+    comparison.method.erase(0, prefix.size());
   }
-  add_other_families(scores, of.experiment, of.checkpoints, split, own, of_checkpoints, families);
+  auto families = families_of(scores, of, asked, split, of_checkpoints);
   for (auto* family : {&families.table, &families.leaderboard, &families.panel, &families.pairs})
     family->prefix_rows(prefix);
   for (auto& row : families.rows) row.insert(0, prefix);
@@ -241,14 +241,9 @@ std::vector<Comparison> compare_asked(ScoreReader& scores, const std::vector<Com
   const auto& baseline = rows.front();
   const auto& home = baseline.experiment();
   const auto checkpoints = compared_checkpoints(rows);
-  const auto compare = [&](const ComparedRow& method, const std::string& split,
-                           const BootstrapSettings& settings) {
-    return compare_rows(scores, {home, baseline.row, baseline.name},
-                        {method.experiment(), method.row, method.name}, checkpoints, split, report.metrics,
-                        settings);
-  };
   std::vector<Comparison> asked;
   std::vector<std::pair<std::string, std::string>> arms;
+  const RowOf first{home, baseline.row, baseline.name};
   for (const auto& method : rows | std::views::drop(1)) {
     arms.emplace_back(baseline.name, method.name);
     const bool is_foreign = !method.is_beside(baseline);
@@ -257,23 +252,33 @@ std::vector<Comparison> compare_asked(ScoreReader& scores, const std::vector<Com
       std::ranges::move(terms.differences, std::back_inserter(report.differences));
       report.pairings.push_back(std::move(terms.pairing));
     }
-    std::ranges::move(compare(method, report.split, report.bootstrap), std::back_inserter(asked));
-    if (is_foreign && report.split != "validation")
-      std::ranges::move(compare(method, "validation", {.resamples = 0}),
-                        std::back_inserter(report.validation));
+    const RowOf second{method.experiment(), method.row, method.name};
+    const auto compare = [&](const std::string& split, const BootstrapSettings& settings) {
+      return compare_rows(scores, first, second, checkpoints, split, report.metrics, settings);
+    };
+    auto compared = compare(report.split, report.bootstrap);
+    const auto note = movement_note(scores.store(), first, second);
+    for (auto& comparison : compared) comparison.note = note;
+    if (is_foreign && report.split != "validation") {
+      const auto validation = compare("validation", {.resamples = 0});
+      for (std::size_t i = 0; i < compared.size(); ++i)
+        compared[i].validation_delta = validation[i].values.delta;
+    }
+    std::ranges::move(compared, std::back_inserter(asked));
   }
+  if (are_of_one_experiment(rows) && !home.is_training() && report.split != "validation")
+    add_validation_deltas(scores.store(), home, asked);
   if (!home.is_training()) {
     auto note = end_note(scores, home, checkpoints, arms, report.split, report.metrics);
     if (!note.empty()) report.warnings.push_back(std::move(note));
   }
   require_claim(scores.store(), rows, question, asked);
   const bool of_checkpoints = question.claim == claim_name(Claim::kCheckpoints);
-  if (of_checkpoints) claim_checkpoints_only(asked);
-  if (report.table.empty())
-    report.families.table = {kTableFamily, questions_of(asked)};
-  else
+  if (!report.table.empty())
     report.families =
         families_here(scores, *baseline.of, prefix_of(baseline), asked, report.split, of_checkpoints);
+  if (of_checkpoints) claim_checkpoints_only(asked);
+  if (report.table.empty()) report.families.table = {kTableFamily, questions_of(asked)};
   return asked;
 }
 
@@ -282,7 +287,7 @@ std::vector<Comparison> compare_asked(ScoreReader& scores, const std::vector<Com
 ComparisonReport make_report(Store& store, std::vector<ComparedRow> rows, const CompareQuestion& question) {
   const auto& baseline = rows.front();
   const auto& home = baseline.experiment();
-  const bool is_across = !are_of_one_experiment(rows), over_training = home.is_training();
+  const bool is_across = !are_of_one_experiment(rows);
   for (auto& row : rows) {
     if (is_across) require_evaluations(row);
     if (!is_across) row.name = row.row;
@@ -295,8 +300,6 @@ ComparisonReport make_report(Store& store, std::vector<ComparedRow> rows, const 
   ScoreReader scores(store);
   describe(scores, rows, report);
   const auto asked = compare_asked(scores, rows, question, report);
-  if (!is_across && !over_training && report.split != "validation")
-    report.validation = stored_comparisons(store, home, "validation");
   std::vector<Better> better;
   for (const auto& record : asked) better.push_back(home.better(record.metric));
   add_comparisons(asked, better, report);

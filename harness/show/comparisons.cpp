@@ -59,7 +59,9 @@ Movement mean_movement(Store& store, const Experiment& experiment, const std::st
   return {.lambda_center = mean("lambda_center", false), .velocity = mean("velocity_movement", true)};
 }
 
-static std::optional<std::string> movement_note(const Movement& a, const Movement& b) {
+std::optional<std::string> movement_note(Store& store, const RowOf& baseline, const RowOf& method) {
+  const auto a = mean_movement(store, baseline.experiment, baseline.row);
+  const auto b = mean_movement(store, method.experiment, method.row);
   const auto is_unequal = [](double x, double y) {
     constexpr double kUnequal = 3;
     return std::max(x, y) > kUnequal * std::min(x, y);
@@ -87,18 +89,6 @@ std::vector<TableColumn> columns_of(const TableSpec& spec) {
   return columns;
 }
 
-std::vector<Comparison> stored_comparisons(Store& store, const Experiment& experiment,
-                                           const std::string& split) {
-  std::vector<Comparison> comparisons;
-  for (const auto& row : store.comparisons(experiment.id)) {
-    if (row.split != split) continue;
-    auto& comparison = comparisons.emplace_back(comparison_of(row));
-    comparison.restates = restated_by(row.metric);
-    comparison.values.judges_methods = experiment.judges_methods();
-  }
-  return comparisons;
-}
-
 std::vector<std::string> named_by_table(const TableSpec& spec, std::vector<std::string> metrics) {
   std::erase_if(metrics, [&](const auto& metric) { return !spec.names(metric); });
   return metrics;
@@ -108,34 +98,44 @@ void keep_named_metrics(const Experiment& experiment, std::vector<Comparison>& c
   std::erase_if(comparisons, [&](const auto& c) { return !experiment.table.names(c.metric); });
 }
 
-void complete_comparisons(ScoreReader& scores, const Experiment& experiment, const std::string& split,
-                          std::vector<Comparison>& shown, bool draws_seeds) {
-  const auto checkpoints = evaluated_checkpoints(scores.store(), experiment);
+std::vector<Comparison> table_comparisons(ScoreReader& scores, const Experiment& experiment,
+                                          const std::string& split, bool draws_seeds) {
+  auto rows = scores.store().comparisons(experiment.id);
+  std::erase_if(rows, [&](const auto& row) { return row.split != split; });
   // The intervals over prompts are in the DB; only those with seeds drawn too are not.
   BootstrapSettings settings;
   // An early version took copies for training runs.
-  const bool has_copies =
-      std::ranges::any_of(checkpoints, [&](const auto& c) { return c.split == split && !c.copy_of.empty(); });
+  const bool has_copies = std::ranges::any_of(
+      scores.checkpoints(experiment), [&](const auto& c) { return c.split == split && !c.copy_of.empty(); });
   if (!has_copies && (!draws_seeds || experiment.seeds.size() < 2)) settings.resamples = 0;
-  std::map<std::pair<std::string, std::string>, std::vector<Comparison*>> arms;
-  for (auto& comparison : shown) arms[{comparison.baseline, comparison.method}].push_back(&comparison);
-  for (const auto& [arm, comparisons] : arms) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> arms;
+  for (std::size_t i = 0; i < rows.size(); ++i) arms[{rows[i].baseline, rows[i].method}].push_back(i);
+  std::vector<Comparison> comparisons(rows.size());
+  for (const auto& [arm, places] : arms) {
     std::vector<std::string> metrics;
-    for (const auto* comparison : comparisons) metrics.push_back(comparison->metric);
+    for (const auto place : places) metrics.push_back(rows[place].metric);
     // Of rows that are not paired an earlier version stored what the order of the runs gives.
     const bool paired = experiment.traits_of(arm.first).draws && experiment.traits_of(arm.second).draws;
-    const bool lacks_images =
-        !paired && experiment.seeds.size() > 1 &&
-        std::ranges::any_of(comparisons, [](const auto* c) { return c->values.n_missing > 0; });
+    const bool lacks_images = !paired && experiment.seeds.size() > 1 &&
+                              std::ranges::any_of(places, [&](auto at) { return rows[at].n_missing > 0; });
     auto of_arm = settings;
     if (lacks_images) of_arm.resamples = BootstrapSettings{}.resamples;
-    auto records =
-        compare_methods(scores, experiment, checkpoints, arm.first, arm.second, split, metrics, of_arm);
-    for (std::size_t i = 0; i < metrics.size(); ++i) {
-      auto& values = comparisons[i]->values;
-      const auto stored = values.ci;
-      values = std::move(records[i].values);
-      if (!has_copies && !lacks_images) values.ci = stored;
+    auto compared = compare_methods(scores, experiment, arm.first, arm.second, split, metrics, of_arm);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const auto& row = rows[places[i]];
+      if (!has_copies && !lacks_images) compared[i].values.ci = row.ci95;
+      compared[i].note = row.note;
+      comparisons[places[i]] = std::move(compared[i]);
+    }
+  }
+  return comparisons;
+}
+
+void add_validation_deltas(Store& store, const Experiment& experiment, std::span<Comparison> comparisons) {
+  for (const auto& row : store.comparisons(experiment.id)) {
+    if (row.split != "validation") continue;
+    for (auto& comparison : comparisons) {
+      if (is_same_question(comparison, row)) comparison.validation_delta = row.delta;
     }
   }
 }
@@ -161,28 +161,45 @@ std::vector<std::string> runs_alike_notes(ScoreReader& scores, const Experiment&
   return notes;
 }
 
+static std::vector<PairedMetric> paired_metrics(ScoreReader& scores, const RowOf& baseline,
+                                                const RowOf& method,
+                                                const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                                const std::string& split,
+                                                const std::vector<std::string>& metrics,
+                                                Outcomes outcomes = Outcomes::kByPrompt) {
+  const auto& experiment = baseline.experiment;
+  const bool over_training = experiment.is_training();
+  const auto rows = over_training ? training_rows(scores.store(), experiment) : std::vector<TableRow>{};
+  const auto is_given = [](const RowOf& row) { return !row.experiment.traits_of(row.row).draws; };
+  std::vector<PairedMetric> paired;
+  for (const auto& metric : metrics) {
+    paired.push_back({.pairs = over_training ? seed_pairs(rows, baseline.name, method.name, metric)
+                                             : paired_values(scores, checkpoints, baseline.name, method.name,
+                                                             split, metric),
+                      .better = experiment.better(metric),
+                      .runs_are_paired = !is_given(baseline) && !is_given(method)});
+    if (outcomes == Outcomes::kByPrompt && !paired.back().runs_are_paired)
+      keep_samples_of_all_runs(paired.back().pairs);
+  }
+  return paired;
+}
+
+void add_interval(ScoreReader& scores, const Experiment& experiment, Comparison& comparison) {
+  const auto paired =
+      paired_metrics(scores, {experiment, comparison.baseline}, {experiment, comparison.method},
+                     scores.checkpoints(experiment), comparison.split, {comparison.metric});
+  auto with_intervals = comparison.values;
+  add_intervals(paired, {}, {&with_intervals, 1});
+  comparison.values.ci = with_intervals.ci;
+}
+
 std::vector<Comparison> compare_rows(ScoreReader& scores, const RowOf& baseline, const RowOf& method,
                                      const std::vector<EvaluatedCheckpoint>& checkpoints,
                                      const std::string& split, const std::vector<std::string>& metrics,
                                      const BootstrapSettings& settings, Outcomes outcomes) {
   const auto& experiment = baseline.experiment;
-  const bool over_training = experiment.is_training();
-  const auto rows = over_training ? training_rows(scores.store(), experiment) : std::vector<TableRow>{};
-  const auto is_given = [](const RowOf& row) { return !row.experiment.traits_of(row.row).draws; };
-  std::vector<PairedMetric> pairs;
-  for (const auto& metric : metrics) {
-    pairs.push_back({.pairs = over_training ? seed_pairs(rows, baseline.name, method.name, metric)
-                                            : paired_values(scores, checkpoints, baseline.name, method.name,
-                                                            split, metric),
-                     .better = experiment.better(metric),
-                     .runs_are_paired = !is_given(baseline) && !is_given(method)});
-  }
-  for (auto& metric : pairs) {
-    if (outcomes == Outcomes::kByPrompt && !metric.runs_are_paired) keep_samples_of_all_runs(metric.pairs);
-  }
+  const auto pairs = paired_metrics(scores, baseline, method, checkpoints, split, metrics, outcomes);
   auto results = compare_paired(pairs, settings);
-  const auto note = movement_note(mean_movement(scores.store(), experiment, baseline.row),
-                                  mean_movement(scores.store(), method.experiment, method.row));
   std::vector<Comparison> records;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     results[i].judges_methods = experiment.judges_methods() && method.experiment.judges_methods();
@@ -196,19 +213,17 @@ std::vector<Comparison> compare_rows(ScoreReader& scores, const RowOf& baseline,
                        .baseline = baseline.name,
                        .method = method.name,
                        .values = std::move(results[i]),
-                       .note = note,
                        .restates = restated_by(metrics[i])});
   }
   return records;
 }
 
 std::vector<Comparison> compare_methods(ScoreReader& scores, const Experiment& experiment,
-                                        const std::vector<EvaluatedCheckpoint>& checkpoints,
                                         const std::string& baseline, const std::string& method,
                                         const std::string& split, const std::vector<std::string>& metrics,
                                         const BootstrapSettings& settings, Outcomes outcomes) {
-  return compare_rows(scores, {experiment, baseline}, {experiment, method}, checkpoints, split, metrics,
-                      settings, outcomes);
+  return compare_rows(scores, {experiment, baseline}, {experiment, method}, scores.checkpoints(experiment),
+                      split, metrics, settings, outcomes);
 }
 
 std::string end_note(ScoreReader& scores, const Experiment& experiment,
@@ -264,10 +279,10 @@ std::vector<Comparison> compare_all(Store& store, const Experiment& experiment, 
     const auto columns = columns_of(experiment.table);
     return training_comparisons(experiment, columns, training_rows(store, experiment));
   }
-  const auto checkpoints = evaluated_checkpoints(store, experiment);
+  ScoreReader scores(store);
+  const auto& checkpoints = scores.checkpoints(experiment);
   const auto metrics = metrics_of(store, checkpoints);
   std::vector<Comparison> records;
-  ScoreReader scores(store);
   std::vector<std::string> splits = {"validation"};
   if (experiment.table.tests()) splits.insert(splits.begin(), "test");
   for (const auto& split : splits) {
@@ -278,9 +293,10 @@ std::vector<Comparison> compare_all(Store& store, const Experiment& experiment, 
     };
     for (const auto& [first, second] : compared_arms(experiment)) {
       if (!is_there(first) || !is_there(second)) continue;
-      std::ranges::move(
-          compare_methods(scores, experiment, checkpoints, first, second, split, metrics, {}, outcomes),
-          std::back_inserter(records));
+      auto compared = compare_methods(scores, experiment, first, second, split, metrics, {}, outcomes);
+      const auto note = movement_note(store, {experiment, first}, {experiment, second});
+      for (auto& comparison : compared) comparison.note = note;
+      std::ranges::move(compared, std::back_inserter(records));
     }
   }
   return records;

@@ -51,20 +51,26 @@ struct RowOf {
   std::string row, name = row;
 };
 
+/// kUnequalMovement, or nothing.
+std::optional<std::string> movement_note(Store& store, const RowOf& baseline, const RowOf& method);
+
 /// One comparison per metric of two rows, also of two experiments: the baseline's gives the directions.
+/// `checkpoints` have the rows under their names here.
 std::vector<Comparison> compare_rows(ScoreReader& scores, const RowOf& baseline, const RowOf& method,
                                      const std::vector<EvaluatedCheckpoint>& checkpoints,
                                      const std::string& split, const std::vector<std::string>& metrics,
                                      const BootstrapSettings& settings = {},
                                      Outcomes outcomes = Outcomes::kByPrompt);
 
-/// The same of two rows of one experiment.
+/// The same of two rows of one experiment at its own checkpoints.
 std::vector<Comparison> compare_methods(ScoreReader& scores, const Experiment& experiment,
-                                        const std::vector<EvaluatedCheckpoint>& checkpoints,
                                         const std::string& baseline, const std::string& method,
                                         const std::string& split, const std::vector<std::string>& metrics,
                                         const BootstrapSettings& settings = {},
                                         Outcomes outcomes = Outcomes::kByPrompt);
+
+/// Adds the bootstrap's interval over prompts to what compare_methods computed without.
+void add_interval(ScoreReader& scores, const Experiment& experiment, Comparison& comparison);
 
 /// Where nearly all pairs of a row tie at the lowest or highest value of a metric with a good direction, so
 /// that it cannot tell rows apart: "ocr_reward of b \u2212 a: 107 of 111 pairs tie at 0, the lowest value".
@@ -78,19 +84,18 @@ std::string end_note(ScoreReader& scores, const Experiment& experiment,
 std::vector<Comparison> compare_all(Store& store, const Experiment& experiment,
                                     Outcomes outcomes = Outcomes::kByPrompt);
 
-/// The comparisons of one split as they were recorded.
-std::vector<Comparison> stored_comparisons(Store& store, const Experiment& experiment,
-                                           const std::string& split);
-
 /// Those of `metrics` that the table asks for; the others guard them.
 std::vector<std::string> named_by_table(const TableSpec& spec, std::vector<std::string> metrics);
 
 /// Leaves out what guards only: metrics that the table does not name.
 void keep_named_metrics(const Experiment& experiment, std::vector<Comparison>& comparisons);
 
-/// All but the bootstrap's interval over prompts is computed from the scores, with what the DB does not keep:
-/// tests and the runs' own differences. `draws_seeds`: also the interval with seeds drawn.
-void complete_comparisons(ScoreReader& scores, const Experiment& experiment, const std::string& split,
-                          std::vector<Comparison>& shown, bool draws_seeds = true);
+/// The recorded comparisons of a split, in their order, computed from the scores but for the bootstrap's
+/// interval over prompts, which is the recorded one. `draws_seeds`: also the interval with seeds drawn.
+std::vector<Comparison> table_comparisons(ScoreReader& scores, const Experiment& experiment,
+                                          const std::string& split, bool draws_seeds = true);
+
+/// Adds the recorded differences on the prompts that chose the checkpoints.
+void add_validation_deltas(Store& store, const Experiment& experiment, std::span<Comparison> comparisons);
 
 }  // namespace harness

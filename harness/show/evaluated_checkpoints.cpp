@@ -192,6 +192,12 @@ std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std:
   return clusters;
 }
 
+const std::vector<EvaluatedCheckpoint>& ScoreReader::checkpoints(const Experiment& experiment) {
+  const auto [found, added] = checkpoints_.try_emplace(experiment.id);
+  if (added) found->second = evaluated_checkpoints(store_, experiment);
+  return found->second;
+}
+
 const std::map<std::int64_t, std::int64_t>& ScoreReader::clusters(const std::string& evaluation_id) {
   const auto found = clusters_.find(evaluation_id);
   if (found != clusters_.end()) return found->second;

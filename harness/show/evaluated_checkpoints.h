@@ -56,17 +56,20 @@ std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedChe
 /// By prompt of the evaluation's set the number of its cluster: prompts of equal text (folded_text) are one.
 std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std::string& evaluation_id);
 
-/// The scores of evaluations, each read once: a table compares the same ones many times.
+/// The checkpoints of an experiment and the scores of evaluations, each read once: a table compares the same
+/// ones many times.
 class ScoreReader {
  public:
   explicit ScoreReader(Store& store) : store_(store) {}
 
   Store& store() { return store_; }
+  const std::vector<EvaluatedCheckpoint>& checkpoints(const Experiment& experiment);
   const std::map<std::int64_t, std::int64_t>& clusters(const std::string& evaluation_id);
   const std::vector<MetricValue>& values(const std::string& evaluation_id, const std::string& metric);
 
  private:
   Store& store_;
+  std::map<std::int64_t, std::vector<EvaluatedCheckpoint>> checkpoints_;
   std::map<std::string, std::map<std::int64_t, std::int64_t>> clusters_;
   std::map<std::pair<std::string, std::string>, std::vector<MetricValue>> values_;
 };

@@ -29,11 +29,8 @@ std::optional<GuardrailPanel> guardrail_panel_of(const Experiment& experiment,
   return guardrail_panel(*rule, question, comparisons);
 }
 
-std::vector<TableQuestion> panel_questions(ScoreReader& scores, const Experiment& experiment,
-                                           const std::string& split, bool of_checkpoints) {
-  if (!experiment.guardrail_rule) return {};
-  auto comparisons = stored_comparisons(scores.store(), experiment, split);
-  complete_comparisons(scores, experiment, split, comparisons, false);
+std::vector<TableQuestion> panel_questions(const Experiment& experiment, std::vector<Comparison> comparisons,
+                                           bool of_checkpoints) {
   if (of_checkpoints)
     for (auto& comparison : comparisons) comparison.values.judges_methods = false;
   const auto panel = guardrail_panel_of(experiment, comparisons);

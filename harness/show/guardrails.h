@@ -16,10 +16,10 @@ namespace harness {
 std::optional<GuardrailPanel> guardrail_panel_of(const Experiment& experiment,
                                                  std::span<const Comparison> comparisons);
 
-/// The differences that the guardrails of a split judge by themselves, as one family; of_checkpoints: by what
-/// is claimed of checkpoints, whatever the runs allow.
-std::vector<TableQuestion> panel_questions(ScoreReader& scores, const Experiment& experiment,
-                                           const std::string& split, bool of_checkpoints);
+/// Of all differences of a split those that the guardrails judge by themselves, as one family;
+/// of_checkpoints: by what is claimed of checkpoints, whatever the runs allow.
+std::vector<TableQuestion> panel_questions(const Experiment& experiment, std::vector<Comparison> comparisons,
+                                           bool of_checkpoints);
 
 /// Alarms of all splits in the order of `comparisons`.
 std::vector<AlarmRecord> alarms_of(const Experiment& experiment, std::span<const Comparison> comparisons);

@@ -112,7 +112,29 @@ std::vector<std::string> notes_of(const Experiment& experiment, const TableModel
   return notes;
 }
 
-/// Compares rows of a leaderboard at its two views.
+/// What the letters of a leaderboard show. The interval over prompts is made where Holm leaves something for
+/// it to decide.
+std::vector<LeaderboardPair> judged_pairs(ScoreReader& scores, const Experiment& experiment,
+                                          const std::string& split, const std::vector<std::string>& rows,
+                                          double confidence) {
+  auto compared = row_pairs(scores, experiment, split, rows);
+  const Family family(kPairsFamily, questions_of(compared));
+  std::vector<LeaderboardPair> pairs;
+  for (std::size_t i = 0; i < rows.size() && !compared.empty(); ++i) {
+    for (std::size_t j = i + 1; j < rows.size(); ++j) {
+      const auto at = pairs.size();
+      auto& pair = pairs.emplace_back(LeaderboardPair{.first = i, .second = j});
+      if (family.at(at).p.value_or(1) >= 1 - confidence) continue;
+      add_interval(scores, experiment, compared[at]);
+      pair.differs = judge(compared[at].values, experiment.better(compared[at].metric),
+                           {.confidence = confidence, .adjusted = family.at(at)})
+                         .differs;
+    }
+  }
+  return pairs;
+}
+
+/// Compares rows of a leaderboard with its baseline at equal evaluations.
 class Comparer {
  public:
   /// metric: that of selection, or one that restates it.
@@ -121,7 +143,7 @@ class Comparer {
         metric_(std::move(metric)),
         experiment_(experiment),
         split_(std::move(split)),
-        checkpoints_(evaluated_checkpoints(scores.store(), experiment)) {
+        checkpoints_(scores.checkpoints(experiment)) {
     if (experiment.table.has_second_view()) second_ = second_view(scores.store(), experiment, checkpoints_);
   }
 
@@ -140,7 +162,10 @@ class Comparer {
   std::optional<PairedComparison> second(const std::string& first, const std::string& other) {
     const auto* cut = second_cut(other == baseline() ? first : other);
     if (cut == nullptr) return std::nullopt;
-    return compare(cut->checkpoints, first, other, 0);
+    auto values = compare_paired(paired_values(scores_, cut->checkpoints, first, other, split_, metric_),
+                                 experiment_.better(metric_), {.resamples = 0});
+    values.judges_methods = experiment_.judges_methods();
+    return values;
   }
 
   std::optional<double> second_mean(const std::string& method) {
@@ -156,31 +181,6 @@ class Comparer {
     }
     const auto summary = summarize(means);
     return summary.n_missing == 0 ? summary.mean : std::nullopt;
-  }
-
-  /// All pairs of rows. The bootstrap over prompts is made where Holm leaves something to decide alone.
-  std::vector<LeaderboardPair> pairs(const std::vector<std::string>& rows, double confidence) {
-    std::vector<LeaderboardPair> pairs;
-    std::vector<TableQuestion> questions;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      for (std::size_t j = i + 1; j < rows.size(); ++j) {
-        const auto values = compare(checkpoints_, rows[i], rows[j], 0);
-        // Of methods alone: checkpoints that differ form no groups.
-        if (claim_of(values) != Claim::kMethods) return {};
-        pairs.push_back({.first = i, .second = j});
-        questions.push_back({rows[i], rows[j], metric_, p_value_of(values)});
-      }
-    }
-    const Family family(kPairsFamily, std::move(questions));
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (family.at(i).p.value_or(1) >= 1 - confidence) continue;
-      const auto values =
-          compare(checkpoints_, rows[pairs[i].first], rows[pairs[i].second], BootstrapSettings{}.resamples);
-      pairs[i].differs =
-          judge(values, experiment_.better(metric_), {.confidence = confidence, .adjusted = family.at(i)})
-              .differs;
-    }
-    return pairs;
   }
 
  private:
@@ -201,25 +201,31 @@ class Comparer {
     return found;
   }
 
-  PairedComparison compare(const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& baseline,
-                           const std::string& method, std::uint32_t resamples) {
-    BootstrapSettings settings;
-    settings.resamples = resamples;
-    auto values = compare_paired(paired_values(scores_, checkpoints, baseline, method, split_, metric_),
-                                 experiment_.better(metric_), settings);
-    values.judges_methods = experiment_.judges_methods();
-    return values;
-  }
-
   ScoreReader& scores_;
   std::string metric_;
   const Experiment& experiment_;
   std::string split_;
-  std::vector<EvaluatedCheckpoint> checkpoints_;
+  const std::vector<EvaluatedCheckpoint>& checkpoints_;
   SecondView second_;
 };
 
 }  // namespace
+
+std::vector<Comparison> row_pairs(ScoreReader& scores, const Experiment& experiment, const std::string& split,
+                                  const std::vector<std::string>& rows) {
+  const auto& spec = experiment.table;
+  if (!spec.leaderboard || !spec.leaderboard->groups || !experiment.judges_methods()) return {};
+  std::vector<Comparison> pairs;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = i + 1; j < rows.size(); ++j) {
+      pairs.push_back(compare_methods(scores, experiment, rows[i], rows[j], split, {spec.selection.metric},
+                                      {.resamples = 0})
+                          .front());
+      if (claim_of(pairs.back().values) != Claim::kMethods) return {};
+    }
+  }
+  return pairs;
+}
 
 std::string leaderboard_split(ScoreReader& scores, const Experiment& experiment,
                               const Comparison& comparison) {
@@ -263,11 +269,8 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
          .notes = notes_of(experiment, model, at_images, row, Training::of(scores.store(), experiment, row),
                            of_baseline)});
   }
-  const bool judges = experiment.judges_methods() && std::ssize(experiment.seeds) >= kFewestRuns;
   return leaderboard(std::move(board), evidence,
-                     spec.leaderboard->groups && judges ? compare.pairs(rows, model.confidence)
-                                                        : std::vector<LeaderboardPair>(),
-                     model.confidence);
+                     judged_pairs(scores, experiment, model.split, rows, model.confidence), model.confidence);
 }
 
 }  // namespace harness

@@ -192,7 +192,7 @@ void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, co
   if (std::ranges::any_of(experiment.table.columns, &ColumnSpec::is_statistic)) {
     for (auto& run : runs_of(store, experiment)) runs[run.id] = std::move(run);
   }
-  const auto checkpoints = evaluated_checkpoints(store, experiment);
+  const auto& checkpoints = scores.checkpoints(experiment);
   for (const auto& checkpoint : checkpoints) {
     const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
     for (const auto& [metric, reason] : not_run.items()) model.not_run[metric] = reason;
@@ -212,7 +212,6 @@ void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, co
   }
   share_budget(model.rows);
   model.chosen_on_split = chooses_on(experiment, split);
-  model.comparisons = stored_comparisons(store, experiment, split);
   auto warnings = copies_notes(checkpoints, split);
   std::ranges::move(runs_alike_notes(scores, experiment, checkpoints, split), std::back_inserter(warnings));
   warnings.push_back(end_note(scores, experiment, checkpoints, compared_arms(experiment), split,
@@ -221,16 +220,6 @@ void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, co
   const auto is_given = [&](const std::string& row) { return !experiment.traits_of(row).draws; };
   if (!model.images_are_given && std::ranges::any_of(experiment.methods, is_given))
     model.notes.push_back({"W / T / L of rows that were drawn elsewhere: prompts, each by its mean."});
-}
-
-/// The same differences on the prompts that chose the checkpoints.
-void add_validation(Store& store, const Experiment& experiment, TableModel& model) {
-  if (model.split == "validation") return;
-  for (const auto& other : stored_comparisons(store, experiment, "validation")) {
-    for (auto& comparison : model.comparisons) {
-      if (is_same_question(comparison, other)) comparison.validation_delta = other.values.delta;
-    }
-  }
 }
 
 void fill_training_table(Store& store, const Experiment& experiment, const std::string& window_unit,
@@ -393,12 +382,12 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
     describe_statistics(experiment, model);
     ScoreReader scores(store);
     fill_evaluation_table(scores, experiment, split, model);
-    complete_comparisons(scores, experiment, split, model.comparisons, is_complete);
+    model.comparisons = table_comparisons(scores, experiment, split, is_complete);
     model.leaderboard = leaderboard_of(scores, experiment, model, model.comparisons);
     // All comparisons guard; the table itself shows those of the metrics that it names.
     model.guardrails = guardrail_panel_of(experiment, model.comparisons);
     keep_named_metrics(experiment, model.comparisons);
-    add_validation(store, experiment, model);
+    if (split != "validation") add_validation_deltas(store, experiment, model.comparisons);
   }
   judge_comparisons(model);
   load_paper(spec, model);

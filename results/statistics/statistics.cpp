@@ -126,6 +126,15 @@ std::optional<CrossedComparison> crossed_with_runs(const PairedMetric& metric, d
                                   : crossed(pairs, confidence, metric.runs_are_paired);
 }
 
+void put_intervals(std::span<const BootstrapInput> inputs, const BootstrapSettings& settings,
+                   std::span<PairedComparison> results) {
+  const auto intervals = bootstrap_intervals(inputs, settings);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i].ci = intervals[i].clusters;
+    results[i].ci_seeds = intervals[i].seeds_and_clusters;
+  }
+}
+
 }  // namespace
 
 std::vector<PairedValue> complete_pairs(std::span<const PairedValue> pairs) {
@@ -180,13 +189,15 @@ std::vector<PairedComparison> compare_paired(std::span<const PairedMetric> metri
     results[i].crossed = crossed_with_runs(metrics[i], settings.confidence);
     results[i].carried_by = influential_clusters(inputs[i].pooled.differences());
   }
-  if (settings.resamples == 0) return results;
-  const auto intervals = bootstrap_intervals(inputs, settings);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    results[i].ci = intervals[i].clusters;
-    results[i].ci_seeds = intervals[i].seeds_and_clusters;
-  }
+  if (settings.resamples > 0) put_intervals(inputs, settings, results);
   return results;
+}
+
+void add_intervals(std::span<const PairedMetric> metrics, const BootstrapSettings& settings,
+                   std::span<PairedComparison> results) {
+  std::vector<BootstrapInput> inputs;
+  for (const auto& metric : metrics) inputs.push_back(bootstrap_input(complete_pairs(metric.pairs)));
+  put_intervals(inputs, settings, results);
 }
 
 PairedComparison compare_paired(std::span<const PairedValue> pairs, Better better,

@@ -93,6 +93,9 @@ struct PairedMetric {
 /// bootstrap_intervals), and with 0 of them there are no bootstrap intervals.
 std::vector<PairedComparison> compare_paired(std::span<const PairedMetric> metrics,
                                              const BootstrapSettings& settings = {});
+/// Adds the bootstrap's intervals to numbers that were computed without.
+void add_intervals(std::span<const PairedMetric> metrics, const BootstrapSettings& settings,
+                   std::span<PairedComparison> results);
 PairedComparison compare_paired(std::span<const PairedValue> pairs, Better better,
                                 const BootstrapSettings& settings = {});
 

@@ -18,25 +18,27 @@ void judge_comparison(const TableModel& model, const AdjustedP& adjusted, Compar
                                 .of_images = model.images_are_given});
 }
 
-void heed_leaderboard(TableModel& model) {
+/// The leaderboard's row that a comparison is judged by; null where it is judged by the table's family.
+const LeaderboardRow* judging_row(const TableModel& model, const Comparison& c) {
+  if (!model.leaderboard) return nullptr;
   const auto& board = *model.leaderboard;
-  for (auto& c : model.comparisons) {
-    if (c.baseline != board.baseline || (c.metric != board.metric && c.restates != board.metric)) continue;
-    const auto row = std::ranges::find(board.rows, c.method, &LeaderboardRow::method);
-    if (row == board.rows.end() || !row->at_images) continue;
-    judge_comparison(model, row->judgement.adjusted, c);
-    if (row->standing != Standing::kBetter && row->standing != Standing::kWorse)
-      say_less(row->verdict, c.judgement);
-  }
+  if (c.baseline != board.baseline || (c.metric != board.metric && c.restates != board.metric))
+    return nullptr;
+  const auto row = std::ranges::find(board.rows, c.method, &LeaderboardRow::method);
+  return row == board.rows.end() || !row->at_images ? nullptr : &*row;
 }
 
 }  // namespace
 
 void judge_comparisons(TableModel& model) {
   model.family = Family(kTableFamily, questions_of(model.comparisons));
-  for (std::size_t i = 0; i < model.comparisons.size(); ++i)
-    judge_comparison(model, model.family.at(i), model.comparisons[i]);
-  if (model.leaderboard) heed_leaderboard(model);
+  for (std::size_t i = 0; i < model.comparisons.size(); ++i) {
+    auto& comparison = model.comparisons[i];
+    const auto* row = judging_row(model, comparison);
+    judge_comparison(model, row == nullptr ? model.family.at(i) : row->judgement.adjusted, comparison);
+    if (row != nullptr && row->standing != Standing::kBetter && row->standing != Standing::kWorse)
+      say_less(row->verdict, comparison.judgement);
+  }
 }
 
 void put_together(TableModel& whole, std::vector<TableModel> parts) {
