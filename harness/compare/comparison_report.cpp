@@ -11,6 +11,7 @@
 
 #include "core/streams.h"
 #include "core/text.h"
+#include "harness/compare/comparison_legend.h"
 #include "harness/show/comparisons.h"
 #include "harness/spec/table_spec.h"
 #include "harness/terminal/output.h"
@@ -54,10 +55,6 @@ std::string win_rate_text(const std::optional<WinRate>& win_rate) {
                      100 * win_rate->ci.high);
 }
 
-bool is_of_methods(const ComparedMetric& metric) {
-  return metric.judgement.of_methods();
-}
-
 /// True if it rests on two training runs or more.
 bool has_runs(const ComparedMetric& metric) {
   return metric.values.crossed.has_value();
@@ -71,11 +68,6 @@ bool judges_methods(const ComparedMetric& metric) {
 /// Those of one method.
 using Metrics = std::span<const ComparedMetric>;
 
-template <class Test>
-bool any(const ComparisonReport& report, Test is_so) {
-  return std::ranges::any_of(report.compared, is_so);
-}
-
 void for_each_method(const ComparisonReport& report, const std::function<void(Metrics)>& visit) {
   for (auto at = report.compared.begin(); at != report.compared.end();) {
     const auto end = std::find_if(at, report.compared.end(),
@@ -83,10 +75,6 @@ void for_each_method(const ComparisonReport& report, const std::function<void(Me
     visit({at, end});
     at = end;
   }
-}
-
-std::string in_its_words(const ComparisonReport& report, std::string text) {
-  return report.images_only ? about_images(std::move(text)) : text;
 }
 
 /// "better in", "these checkpoints differ in": the group of a sentence that a metric belongs to.
@@ -239,136 +227,6 @@ void print_pairs(Metrics metrics, const ComparisonReport& report) {
   }
 }
 
-/// Why nothing is said of the methods, if nothing is.
-std::string why_not_of_methods(const ComparisonReport& report) {
-  if (any(report, [](const auto& metric) { return !metric.values.judges_methods; }))
-    return "this scale allows no statement about those";
-  return fmt::format("those need {} training runs or more, as another run may reverse a difference",
-                     kFewestRuns);
-}
-
-void print_interval_legend(const ComparisonReport& report) {
-  const bool by_seed = report.unit == kSeedUnit;
-  put("Differences: method \u2212 baseline, {}.\n",
-      by_seed ? "paired by seed"
-      : report.has_images
-          ? "paired by prompt and sample; runs that were drawn elsewhere are not paired, and "
-            "interval and p do not depend on which stands beside which (the columns by seed do)"
-          : "at the selected checkpoints, paired by prompt, sample and seed");
-  if (by_seed && any(report, is_of_methods)) {
-    put("Interval and p: Student's t over the training runs.\n");
-  } else if (any(report, is_of_methods)) {
-    put("Interval and p: over training runs and prompts (crossed, results/STATISTICS.md). They concern the "
-        "methods.\n");
-    if (any(report, [](const auto& metric) { return !is_of_methods(metric); }))
-      put("Where the verdict is on checkpoints, both are over {} alone: {}.\n", report.unit,
-          why_not_of_methods(report));
-  } else {
-    put("Interval: {} bootstrap over {}, {} resamples. It concerns {}, not the methods: {}.\n",
-        interval_name(report.bootstrap.interval), report.unit, report.bootstrap.resamples,
-        in_its_words(report, "these checkpoints"), why_not_of_methods(report));
-  }
-}
-
-/// "768", or "768 or 837" where they are of several sizes.
-std::string sizes_text(const std::set<std::size_t>& sizes) {
-  std::vector<std::string> texts;
-  for (const auto size : sizes) texts.push_back(std::to_string(size));
-  return join(texts, " or ");
-}
-
-/// Over which family Holm's adjustment is.
-std::string family_text(const ComparisonReport& report) {
-  const auto &of_table = report.families.table, &leaderboard = report.families.leaderboard;
-  if (report.table.empty()) {
-    const auto differences = static_cast<std::int64_t>(of_table.size());
-    return fmt::format("Holm: over the {} asked for here; what other commands compare is not counted.",
-                       differences == 1 ? "one difference" : counted(differences, "difference"));
-  }
-  auto text = fmt::format(
-      "Holm: over all {} differences of table {}, shown here or not, as in the table (cer_paper "
-      "= 1 - ocr_reward counts once with it).",
-      of_table.size(), report.table);
-  if (!leaderboard.empty()) {
-    text += fmt::format(" Those with {} in {} are judged over their own {}, as in the leaderboard.",
-                        leaderboard.questions().front().baseline, leaderboard.questions().front().metric,
-                        leaderboard.size());
-  }
-  std::map<std::string, std::set<std::size_t>> sizes;  // by the family's name
-  for (const auto& compared : report.compared) {
-    const auto& adjusted = compared.judgement.adjusted;
-    sizes[adjusted.family].insert(adjusted.over);
-  }
-  const auto &of_panel = sizes[kPanelFamily], &of_letters = sizes[kPairsFamily],
-             &of_pairs = sizes[kRowsFamily], &of_others = sizes[kAskedFamily];
-  if (!of_panel.empty())
-    text += fmt::format(" Those of the guardrails are judged over their own {}, as in the table's panel.",
-                        sizes_text(of_panel));
-  if (!of_letters.empty())
-    text += fmt::format(
-        " Those of two rows that the leaderboard compares by letters are judged over all {} pairs.",
-        sizes_text(of_letters));
-  if (!of_pairs.empty())
-    text += fmt::format(
-        " Differences that the table does not show are judged over those and all pairs of its rows in the "
-        "same metric, {} in all, asked for here or not.",
-        sizes_text(of_pairs));
-  if (!of_others.empty())
-    text += fmt::format(
-        " Those to rows of other experiments are judged over the table's and all that is asked for here, {} in all.",
-        sizes_text(of_others));
-  return text;
-}
-
-/// What p is where it is not the interval's own.
-const char* p_text(const ComparisonReport& report) {
-  if (any(report, is_of_methods)) return "";
-  if (any(report, [](const auto& metric) { return metric.values.test == "paired-t-clustered"; }))
-    return "p: t over prompts, the pairs of a prompt taken together. ";
-  return "p: exact McNemar for rates, else paired t. ";
-}
-
-void print_legend(const ComparisonReport& report) {
-  const auto level = format_percent(1 - report.bootstrap.confidence);
-  print_interval_legend(report);
-  put("{}{}\n", p_text(report), family_text(report));
-  put("\"{}\" means: the interval excludes 0{}, and Holm's p is below {:g}. Missing: pairs without a value on a "
-      "side, left out of everything.\n",
-      any(report, is_of_methods) ? "Better\", \"worse" : in_its_words(report, "These checkpoints differ"),
-      any(report, is_of_methods) && report.unit == "prompts" ? ", as does the one over prompts alone" : "",
-      std::round(1e6 * (1 - report.bootstrap.confidence)) / 1e6);
-  put("W / T / L: pairs {}that the method won, tied and lost; of a metric without a good direction those where it is "
-      "higher, equal and lower.\n",
-      report.has_images ? "(of rows that were drawn elsewhere prompts, each by its mean) " : "");
-  put("Win rate: ties count half, Wilson interval. Detectable: smallest true difference {} found with power "
-      "{} % "
-      "by a two-sided {} % test, before Holm.\n",
-      any(report, is_of_methods) ? "between the methods" : in_its_words(report, "between these checkpoints"),
-      format_percent(report.power.power), level);
-}
-
-/// How far what is said of runs hangs on a spread that few of them gave.
-void print_spread_uncertainty(const ComparisonReport& report) {
-  std::optional<std::int64_t> fewest;
-  for (const auto& metric : report.compared) {
-    if (is_of_methods(metric)) fewest = std::min(fewest.value_or(kMostRuns), metric.values.crossed->runs);
-  }
-  if (!fewest) return;
-  const auto factors = spread_uncertainty(*fewest, report.bootstrap.confidence);
-  put("What is found at so many runs, and how many runs an effect needs, rests on the spread of {} runs: the "
-      "true spread may be {:.1f} to {:.1f} times as large ({} %).\n",
-      *fewest, factors.low, factors.high, format_percent(report.bootstrap.confidence));
-}
-
-/// An effect between methods takes runs, and how many nobody knows from one.
-void print_unknown_spread(const ComparisonReport& report) {
-  const auto knows = [](const ComparedMetric& metric) { return metric.values.seeds > 1; };
-  if (!report.effect || report.unit != "prompts" || any(report, knows)) return;
-  put("Training runs needed to find {:g} between the methods: unknown. One run per method shows no spread "
-      "between runs; three do (`{}`).\n",
-      *report.effect, report.more_runs);
-}
-
 /// "ocr_reward of dual: 3 of 762 prompts carry more than half of the difference".
 std::vector<std::string> cautions(const ComparisonReport& report) {
   std::vector<std::string> texts;
@@ -446,9 +304,7 @@ void print_report(const ComparisonReport& report) {
     print_terms(record.method, report);
     put("\n");
   });
-  print_legend(report);
-  print_spread_uncertainty(report);
-  print_unknown_spread(report);
+  print_comparison_legend(report);
   for (const auto& caution : cautions(report)) put("{}\n", caution);
   for (const auto& warning : report.warnings) put("{}\n", warning);
   put("\n");

@@ -21,6 +21,10 @@ struct ComparedMetric : Comparison {
   std::optional<std::int64_t> needed_runs = {};     ///< for --effect between the methods; like at_runs
 };
 
+inline bool is_of_methods(const Comparison& comparison) {
+  return comparison.judgement.of_methods();
+}
+
 /// What `harness compare` says.
 struct ComparisonReport {
   std::string baseline, split;

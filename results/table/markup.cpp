@@ -250,4 +250,31 @@ std::string csv_quoted(std::string_view text) {
   return fmt::format("\"{}\"", boost::replace_all_copy(std::string(text), "\"", "\"\""));
 }
 
+bool is_numeric(const std::string& text) {
+  if (text.find_first_of("0123456789") == std::string::npos) return false;
+  return text.find_first_not_of("0123456789+-.,e[]< ") == std::string::npos;
+}
+
+std::string latex_math(const std::string& text) {
+  std::string out = "$";
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == 'e') {
+      out += "\\times10^{";
+      while (i + 1 < text.size() &&
+             (std::isdigit(static_cast<unsigned char>(text[i + 1])) || text[i + 1] == '-'))
+        out += text[++i];
+      out += '}';
+    } else if (text[i] == ',') {
+      out += "{,}\\,";
+    } else if (text[i] == '[' && i > 0) {
+      out += "\\ [";
+    } else if (text[i] == '+' || text[i] == '-') {
+      out += std::string("{") + text[i] + "}";  // a sign, not an operator with space around it
+    } else if (text[i] != ' ') {
+      out += text[i];
+    }
+  }
+  return out + "$";
+}
+
 }  // namespace harness

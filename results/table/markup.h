@@ -16,6 +16,13 @@ std::string latex_text(std::string_view text);
 /// between backquotes in typewriter type.
 std::string latex_prose(std::string_view text);
 
+/// True for "0.5632", "+0.0199", "[-0.0013, +0.0011]", "3.80e-5", "<0.0001": what is set as mathematics, so
+/// that signs have their width.
+bool is_numeric(const std::string& text);
+
+/// "3.80e-5" -> "3.80\times10^{-5}"; the blanks after a comma and before a bracket are kept.
+std::string latex_math(const std::string& text);
+
 /// A LaTeX file that both compiles on its own and can be \input in a document that loads `packages`.
 std::string latex_file(const std::vector<std::string>& packages, std::string_view body);
 

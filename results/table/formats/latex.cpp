@@ -24,46 +24,16 @@ constexpr std::size_t kTableLines = 40;  ///< of one float; longer tables are co
 constexpr const char* kProseColumn = "p{4.6cm}";
 constexpr std::size_t kProseCharacters = 36;  ///< of a line of such a column
 
-/// True for "0.5632", "+0.0199", "[-0.0013, +0.0011]", "3.80e-5", "<0.0001": what is set as mathematics, so
-/// that signs have their width.
-bool is_numeric(const std::string& text) {
-  if (text.find_first_of("0123456789") == std::string::npos) return false;
-  return text.find_first_not_of("0123456789+-.,e[]< ") == std::string::npos;
-}
-
-/// "3.80e-5" -> "3.80\times10^{-5}"; the blanks after a comma and before a bracket are kept.
-std::string math(const std::string& text) {
-  std::string out = "$";
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == 'e') {
-      out += "\\times10^{";
-      while (i + 1 < text.size() &&
-             (std::isdigit(static_cast<unsigned char>(text[i + 1])) || text[i + 1] == '-'))
-        out += text[++i];
-      out += '}';
-    } else if (text[i] == ',') {
-      out += "{,}\\,";
-    } else if (text[i] == '[' && i > 0) {
-      out += "\\ [";
-    } else if (text[i] == '+' || text[i] == '-') {
-      out += std::string("{") + text[i] + "}";  // a sign, not an operator with space around it
-    } else if (text[i] != ' ') {
-      out += text[i];
-    }
-  }
-  return out + "$";
-}
-
 /// "0.9469 \u00b1 0.0041": the spread smaller than the mean.
 std::string math_or_prose(const std::string& text, const auto& prose, bool strong) {
   constexpr std::string_view kPlusMinus = " \u00b1 ";
   if (const auto at = text.find(kPlusMinus); at != std::string::npos) {
     const auto mean = text.substr(0, at), spread = text.substr(at + kPlusMinus.size());
     if (is_numeric(mean) && is_numeric(spread))
-      return math_or_prose(mean, prose, strong) + "{\\scriptsize$\\,\\pm\\,$" + math(spread) + "}";
+      return math_or_prose(mean, prose, strong) + "{\\scriptsize$\\,\\pm\\,$" + latex_math(spread) + "}";
   }
   if (!is_numeric(text)) return strong ? "\\textbf{" + prose(text) + "}" : prose(text);
-  const auto set = math(text);
+  const auto set = latex_math(text);
   return strong ? "$\\mathbf{" + set.substr(1, set.size() - 2) + "}$" : set;
 }
 
