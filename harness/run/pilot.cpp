@@ -133,7 +133,9 @@ Pilot pilot_of(Store& store, const Experiment& experiment, const PilotChoice& ch
   auto families = families_of(experiment.table, experiment.effective.baseline, compared_arms(experiment),
                               experiment.methods, named_by_table(experiment.table, known));
   if (!experiment.table.names(pilot.metric))
-    families.panel = {kPanelFamily, panel_questions(scores, experiment, pilot.split, false)};
+    families.panel = {
+        kPanelFamily,
+        panel_questions(experiment, table_comparisons(scores, experiment, pilot.split, false), false)};
   count_claims(families, pilot);
   return pilot;
 }
