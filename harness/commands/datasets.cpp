@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/geneval/shown_target.h"
 #include "core/streams.h"
 #include "core/text.h"
 #include "datasets/geneval_prompts.h"
@@ -130,7 +129,7 @@ int verify(const DatasetsOptions& options) {
     }
     for (const auto& [a, b] : shared.targets) {
       put("  the target of line {} is that of line {} of the training set: \"{}\"\n", a + 1, b + 1,
-          shown_target(set.prompts[static_cast<std::size_t>(a)].target));
+          set.prompts[static_cast<std::size_t>(a)].target.shown());
     }
   };
   const bool counts_targets = options.task == kOcrPrompts;

@@ -14,7 +14,7 @@ struct TextCondition {
   torch::Tensor pooled;  ///< [B,pooled width]
 };
 
-/// Text and quoted target of a prompt.
+/// What a network reads of a prompt: its text, and the words that it quotes (those of its target).
 struct PromptText {
   std::string text, target;
 };

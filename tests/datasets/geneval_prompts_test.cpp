@@ -44,8 +44,7 @@ TEST_F(GenevalFile, GivesPromptsWhoseTargetsAreTheirRecords) {
   ASSERT_EQ(set.prompts.size(), 3u);
   EXPECT_EQ(set.prompts[1].text, "a photo of two rings");
   EXPECT_EQ(set.prompts[1].position, 1);
-  const auto record = record_of_target(set.prompts[2].text, set.prompts[2].target, "target");
-  EXPECT_EQ(geneval_line(record), kPlaced);
+  EXPECT_EQ(geneval_line(set.prompts[2].target.record().value()), kPlaced);
   EXPECT_EQ(set.name, "geneval-user-" + set.sha256.substr(0, 8));
   EXPECT_EQ(vocabulary_of(set), "shapes");
   EXPECT_EQ(task_of_set(set.name), kGenevalPrompts);
