@@ -217,11 +217,7 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
   rule.rows = choice.rows.value_or(paper_alone ? rule.paper.size() : rule.rows);
   for (const auto& pick : pick_grid_rows(scores_by_prompt(columns), rule)) {
     const auto& sample = columns.front().at(pick.position);
-    GridRow row{.position = pick.position,
-                .target = sample.prompt.target.shown(),
-                .prompt = sample.prompt.text,
-                .group = pick.group,
-                .is_judged = sample.prompt.target.record().has_value()};
+    GridRow row{.prompt = sample.prompt, .group = pick.group};
     for (const auto& samples : columns) row.cells.push_back(samples.at(pick.position).cell);
     grid.rows.push_back(std::move(row));
   }

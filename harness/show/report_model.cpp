@@ -31,7 +31,7 @@ using Prompts = std::map<std::pair<int, std::int64_t>, ReportPrompt>;
 /// A prompt with a cell for `column`, made where no column before had it.
 ReportPrompt& prompt_with(std::size_t column, Prompts& prompts, int position, std::int64_t sample) {
   auto& prompt = prompts[{position, sample}];
-  prompt.position = position;
+  prompt.prompt.position = position;
   prompt.sample = sample;
   if (prompt.cells.size() <= column) prompt.cells.resize(column + 1);
   return prompt;
@@ -54,10 +54,7 @@ void read_samples(Store& store, const std::string& evaluation_id, std::size_t co
            store, kSql, evaluation_id)) {
     auto& prompt = prompt_with(column, prompts, position, sample);
     auto& cell = prompt.cells[column];
-    prompt.prompt = text;
-    const auto asked = stored_prompt(set, position, text, target).target;
-    prompt.target = asked.shown();
-    prompt.tag = asked.tag();
+    prompt.prompt = stored_prompt(set, position, text, target);
     cell.transcript = transcript;
     cell.judgement = judgement;
     if (path.empty() || left_out) {
