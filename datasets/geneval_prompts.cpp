@@ -58,10 +58,11 @@ std::string geneval_file(const std::vector<GenevalRecord>& records) {
   return join(lines, "\n");
 }
 
-std::vector<std::pair<std::string, int>> tag_counts(const std::vector<GenevalRecord>& records) {
+std::vector<std::pair<std::string, int>> tag_counts(const std::vector<Prompt>& prompts) {
   std::vector<std::pair<std::string, int>> counts;
   for (const auto tag : kGenevalTags) {
-    const auto count = std::ranges::count(records, tag, &GenevalRecord::tag);
+    const auto count =
+        std::ranges::count(prompts, tag, [](const Prompt& prompt) { return prompt.target.tag(); });
     if (count > 0) counts.emplace_back(tag, static_cast<int>(count));
   }
   return counts;

@@ -133,7 +133,7 @@ TEST_F(GenevalFile, IsFoundUnderThePublicNames) {
 
 TEST_F(GenevalFile, CountsItsTagsInTheBenchmarksOrder) {
   const auto set = load(join(std::vector<std::string>{kStar, kRings, kStar}, "\n"));
-  EXPECT_EQ(tag_counts(geneval_records(set.prompts)),
+  EXPECT_EQ(tag_counts(set.prompts),
             (std::vector<std::pair<std::string, int>>{{"counting", 1}, {"colors", 2}}));
 }
 
@@ -165,7 +165,7 @@ TEST_F(GenevalFile, TheFirstRecordsAreTheValidationSplitWithTheTagsTheyHappenToH
   EXPECT_EQ(split.test.front(), 64);
   auto validation = set.prompts;
   validation.resize(64);
-  EXPECT_EQ(tag_counts(geneval_records(validation)), counts);
+  EXPECT_EQ(tag_counts(validation), counts);
   EXPECT_TRUE(without_texts_of(set, split.test, split.validation).empty()) << "all of them repeat";
 }
 
