@@ -23,7 +23,7 @@ std::string loss_text(const std::string& target) {
 TableInputs glyph_inputs(const std::vector<PromptText>& prompts) {
   std::vector<std::int64_t> tokens, styles;
   for (const auto& prompt : prompts) {
-    const auto ids = glyph_tokens(glyph_layout(prompt.target));
+    const auto ids = glyph_tokens(glyph_layout(prompt.words));
     tokens.insert(tokens.end(), ids.begin(), ids.end());
     styles.push_back(glyph_style(prompt.text));
   }
@@ -31,13 +31,13 @@ TableInputs glyph_inputs(const std::vector<PromptText>& prompts) {
 }
 
 std::optional<Fallback> glyph_fallback(const std::string& backbone, const PromptText& prompt) {
-  const auto layout = glyph_layout(prompt.target);
+  const auto layout = glyph_layout(prompt.words);
   if (layout.fits) return std::nullopt;
   return Fallback{
       .limit = fmt::format("the {} backbone's {} lines of {} printable ASCII characters", backbone,
                            kGlyphLines, kGlyphColumns),
       .rule = "embedded/glyph_layout.h",
-      .drawn = fmt::format("\"{}\"{}", squeeze_white_space(layout.cells), loss_text(prompt.target))};
+      .drawn = fmt::format("\"{}\"{}", squeeze_white_space(layout.cells), loss_text(prompt.words))};
 }
 
 LatentShape embedded_latent(const AutoencoderConfig& vae, std::int64_t width, std::int64_t height,

@@ -47,7 +47,7 @@ Json recipe() {
 /// A prompt's first bytes: no layout, since nothing is written.
 TableInputs first_bytes(const std::vector<PromptText>& prompts) {
   std::vector<std::int64_t> tokens, styles;
-  for (const auto& [text, target] : prompts) {
+  for (const auto& [text, words] : prompts) {
     for (std::size_t i = 0; i < kGlyphCells; ++i) {
       const bool is_ascii = i < text.size() && static_cast<unsigned char>(text[i]) < 0x80;
       tokens.push_back(is_ascii ? text[i] + 3 : 0);

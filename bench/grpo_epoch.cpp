@@ -57,8 +57,7 @@ std::vector<EpochSeconds> time_epochs(const Options& o, Backbone& model, WorkerP
   job.settings.trained_steps = job.settings.sampling_steps;
   job.settings.updates = job.settings.updates_of_an_epoch() * (o.epochs + 1);
   for (int i = 0; i < 64; ++i)
-    job.prompts.push_back(
-        {i, {fmt::format("a sign that reads \"Bench {}\"", i), fmt::format("Bench {}", i)}});
+    job.prompts.push_back({fmt::format("a sign that reads \"Bench {}\"", i), fmt::format("Bench {}", i)});
   auto method = make_method(o.method, Json::object(),
                             method_context("ocr", model.latent().size(), job.settings), "bench");
 
@@ -67,7 +66,7 @@ std::vector<EpochSeconds> time_epochs(const Options& o, Backbone& model, WorkerP
   bool scored = false;
   std::uint32_t drawn = 0;
   TrainHooks hooks;
-  hooks.reward = [&](const TrainingPrompt&, Image) {
+  hooks.reward = [&](std::size_t, Image) {
     return std::async(std::launch::deferred, [&]() -> std::optional<double> {
       if (!scored) {
         epochs.push_back({.sampling = seconds_since(mark)});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -29,21 +30,25 @@ std::vector<Prompt> read_geneval_prompts(const std::vector<std::string>& lines, 
   for (const auto& line : lines) {
     const auto where = fmt::format("{}:{}", file, ++number);
     if (trim(line).empty()) continue;
-    const auto record = read_geneval_record(parse_json_line(line, where), where);
+    auto record = read_geneval_record(parse_json_line(line, where), where);
     check_prompt_line(record.prompt, where + ": prompt");
     if (vocabulary == nullptr) vocabulary = &record.vocabulary();
     expect_vocabulary(record, *vocabulary, where);
     for (const auto& key : record.unread) ++unread[key];
-    prompts.push_back({static_cast<int>(prompts.size()), record.prompt, geneval_target(record)});
+    const auto position = static_cast<int>(prompts.size());
+    prompts.push_back({position, record.prompt, Target(std::move(record))});
   }
   return prompts;
 }
 
 std::vector<GenevalRecord> geneval_records(const std::vector<Prompt>& prompts) {
   std::vector<GenevalRecord> records;
-  for (const auto& prompt : prompts)
-    records.push_back(
-        record_of_target(prompt.text, prompt.target, fmt::format("target of prompt {}", prompt.position)));
+  for (const auto& prompt : prompts) {
+    if (!prompt.target.record())
+      throw Error("is not what a GenEval record asks for",
+                  fmt::format("target of prompt {}", prompt.position));
+    records.push_back(*prompt.target.record());
+  }
   return records;
 }
 
@@ -53,10 +58,11 @@ std::string geneval_file(const std::vector<GenevalRecord>& records) {
   return join(lines, "\n");
 }
 
-std::vector<std::pair<std::string, int>> tag_counts(const std::vector<GenevalRecord>& records) {
+std::vector<std::pair<std::string, int>> tag_counts(const std::vector<Prompt>& prompts) {
   std::vector<std::pair<std::string, int>> counts;
   for (const auto tag : kGenevalTags) {
-    const auto count = std::ranges::count(records, tag, &GenevalRecord::tag);
+    const auto count =
+        std::ranges::count(prompts, tag, [](const Prompt& prompt) { return prompt.target.tag(); });
     if (count > 0) counts.emplace_back(tag, static_cast<int>(count));
   }
   return counts;

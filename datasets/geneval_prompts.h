@@ -23,7 +23,7 @@ std::vector<GenevalRecord> geneval_records(const std::vector<Prompt>& prompts);
 /// A record a line, as the benchmark's files write them; no newline at the end.
 std::string geneval_file(const std::vector<GenevalRecord>& records);
 
-/// How many records of each tag there are, in the benchmark's order; without tags of none.
-std::vector<std::pair<std::string, int>> tag_counts(const std::vector<GenevalRecord>& records);
+/// How many of such prompts have each tag, in the benchmark's order; without tags of none.
+std::vector<std::pair<std::string, int>> tag_counts(const std::vector<Prompt>& prompts);
 
 }  // namespace harness

@@ -185,7 +185,7 @@ std::vector<Prompt> read_prompts(const std::vector<std::string>& lines, const st
   for (const std::string& line : lines) {
     const auto where = fmt::format("{}:{}", file, prompts.size() + 1);
     check_prompt_line(line, where);
-    prompts.push_back({static_cast<int>(prompts.size()), line, target_of(line, task, where)});
+    prompts.push_back({static_cast<int>(prompts.size()), line, Target(target_of(line, task, where))});
   }
   return prompts;
 }
@@ -317,6 +317,11 @@ std::string task_of_set(const std::string& name) {
   return name.substr(0, name.find('-'));
 }
 
+Prompt stored_prompt(const std::string& set, int position, std::string text, const std::string& target) {
+  auto read = task_of_set(set) == kGenevalPrompts ? Target::of_record(text, target) : Target(target);
+  return {position, std::move(text), std::move(read)};
+}
+
 PromptSet load_prompt_set(const fs::path& file, const std::string& task) {
   require_task(task);
   expect_form(file, task);
@@ -375,9 +380,9 @@ PromptSet own_training_set(const std::string& task, std::string_view vocabulary)
 }
 
 std::string vocabulary_of(const PromptSet& set) {
-  if (task_of_set(set.name) != kGenevalPrompts) return {};
-  const auto& first = set.prompts.front();
-  return std::string(record_of_target(first.text, first.target, set.origin).vocabulary().name);
+  if (set.prompts.empty()) return {};
+  const auto& record = set.prompts.front().target.record();
+  return record ? std::string(record->vocabulary().name) : std::string();
 }
 
 PromptSet generated_prompt_set() {
@@ -419,7 +424,7 @@ std::string target_or_nothing(std::string_view prompt) {
 
 Overlap overlap(const PromptSet& a, const PromptSet& b) {
   return {common(a, b, [](const Prompt& prompt) { return folded_text(prompt.text); }),
-          common(a, b, [](const Prompt& prompt) { return target_key(prompt.target); })};
+          common(a, b, [](const Prompt& prompt) { return target_key(prompt.target.text()); })};
 }
 
 }  // namespace harness

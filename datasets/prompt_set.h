@@ -34,6 +34,8 @@ const std::vector<std::string>& prompt_tasks();
 std::string task_of_file(const std::filesystem::path& file);
 /// The task that a set's name begins with.
 std::string task_of_set(const std::string& name);
+/// A prompt of the set of this name, its target from Target::text(): as the DB and the journal have it.
+Prompt stored_prompt(const std::string& set, int position, std::string text, const std::string& target);
 
 /// Reads one prompt a line, of "geneval" one record a line (core/geneval/record.h), with line ends of Unix or
 /// Windows (plain_text); blank lines at the end are none. Throws Error at FILE:LINE for a line that is empty,

@@ -29,6 +29,9 @@ class Scorer {
   /// longer than this object lives.
   virtual std::future<SampleScore> score(const ScorerText& text, const Image& image) = 0;
 
+  /// Whether it is told a target that is a record (Target::text); else words alone.
+  virtual bool reads_records() const { return true; }
+
   /// Processes that had to be replaced.
   virtual std::size_t replaced() const { return 0; }
 

@@ -9,7 +9,6 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/geneval/shown_target.h"
 #include "core/sha256.h"
 #include "evaluators/scorer_client.h"
 
@@ -81,12 +80,6 @@ ScorerPoolSettings pool_settings(const ExternalScorerSpec& spec, const fs::path&
           .image_folder = spec.by_path ? scratch : fs::path()};
 }
 
-/// Without a target that is a GenEval record instead of a text.
-ScorerText with_text_alone(ScorerText text) {
-  if (!tag_of_target(text.target).empty()) text.target.clear();
-  return text;
-}
-
 /// Why an answer has no value for a metric.
 std::string reason_for(const ScorerAnswer& answer, const std::string& metric) {
   const auto found = answer.unusable.find(metric);
@@ -151,10 +144,12 @@ class ExternalScorer : public Scorer {
 
   std::future<SampleScore> score(const ScorerText& text, const Image& image) override {
     std::future<ScorerAnswer> answer;
-    if (!given_up()) answer = pool_.submit(image, with_text_alone(text));
+    if (!given_up()) answer = pool_.submit(image, text);
     return std::async(std::launch::deferred,
                       [this, answer = std::move(answer)]() mutable { return settled(std::move(answer)); });
   }
+
+  bool reads_records() const override { return false; }
 
   std::size_t replaced() const override { return pool_.replaced() + replaced_before_; }
 

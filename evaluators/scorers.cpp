@@ -34,15 +34,18 @@ Scorer* Scorers::find(const std::string& name) const {
   return found == scorers_.end() ? nullptr : found->second.get();
 }
 
-std::future<SampleScore> Scorers::score(const ScorerText& text, const Image& image) const {
-  return score(text, image, [](const std::string&) { return true; });
+std::future<SampleScore> Scorers::score(const std::string& prompt, const Target& target,
+                                        const Image& image) const {
+  return score(prompt, target, image, [](const std::string&) { return true; });
 }
 
-std::future<SampleScore> Scorers::score(const ScorerText& text, const Image& image,
+std::future<SampleScore> Scorers::score(const std::string& prompt, const Target& target, const Image& image,
                                         const std::function<bool(const std::string& name)>& is_asked) const {
   std::vector<std::future<SampleScore>> parts;
   for (auto& [name, scorer] : scorers_) {
-    if (is_asked(name)) parts.push_back(scorer->score(text, image));
+    if (!is_asked(name)) continue;
+    const ScorerText text{prompt, scorer->reads_records() ? target.text() : target.words()};
+    parts.push_back(scorer->score(text, image));
   }
   return std::async(std::launch::deferred, merged_scores, std::move(parts));
 }

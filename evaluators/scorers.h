@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/geneval/target.h"
 #include "evaluators/evaluator.h"
 
 namespace harness {
@@ -19,9 +20,9 @@ class Scorers {
 
   /// All metrics of an image of a prompt. The future may be waited for from any thread, and not longer than
   /// this object lives.
-  std::future<SampleScore> score(const ScorerText& text, const Image& image) const;
+  std::future<SampleScore> score(const std::string& prompt, const Target& target, const Image& image) const;
   /// The same of the scorers that `is_asked` names.
-  std::future<SampleScore> score(const ScorerText& text, const Image& image,
+  std::future<SampleScore> score(const std::string& prompt, const Target& target, const Image& image,
                                  const std::function<bool(const std::string& name)>& is_asked) const;
 
   /// Processes that had to be replaced.

@@ -28,6 +28,10 @@ BackboneSource backbone_source(const WorkerJob& job) {
           .weights_sha256 = job.get<std::string>("weights_sha256")};
 }
 
+PromptText prompt_text(const Prompt& prompt) {
+  return {prompt.text, prompt.target.words()};
+}
+
 std::vector<Prompt> planned_prompts(const WorkerJob& job, const std::string& name, const char* what) {
   // Whether each must quote a target was decided in the plan.
   auto set = load_prompt_set(job.path(name), task_of_file(job.path(name)));
@@ -36,7 +40,9 @@ std::vector<Prompt> planned_prompts(const WorkerJob& job, const std::string& nam
                 "repeat the command");
   }
   if (job.identity.value(kTargetForm, "") == kNormalFormC) {
-    for (auto& prompt : set.prompts) prompt.target = to_nfc(prompt.target);
+    for (auto& prompt : set.prompts) {
+      if (!prompt.target.record()) prompt.target = Target(to_nfc(prompt.target.words()));
+    }
   }
   return std::move(set.prompts);
 }

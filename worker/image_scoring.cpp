@@ -78,7 +78,7 @@ ImageScoring::ImageScoring(const WorkerJob& job, const Ranks& ranks, Reporter& r
       scorers_(open_scorers(job)),
       shown_metric_(asked_.metrics.at(0)) {
   for (const auto& prompt : prompts) {
-    texts_[prompt.position] = {prompt.text, prompt.target};
+    prompts_[prompt.position] = prompt;
     for (int sample = 0; sample < samples; ++sample) images_.push_back({prompt.position, sample});
   }
   make_folder(job.folder / "images");
@@ -100,10 +100,10 @@ std::string ImageScoring::recorded_sha256(const ImageKey& key) const {
 }
 
 std::future<SampleScore> ImageScoring::score(const ImageKey& key, const Image& image) const {
-  const auto& text = texts_.at(key.position);
+  const auto& prompt = prompts_.at(key.position);
   const auto before = again_.find(key);
-  if (before == again_.end()) return scorers_.score(text, image);
-  return scorers_.score(text, image, [&](const std::string& name) {
+  if (before == again_.end()) return scorers_.score(prompt.text, prompt.target, image);
+  return scorers_.score(prompt.text, prompt.target, image, [&](const std::string& name) {
     return asked_.wants_of(before->second, metrics_.at(name));
   });
 }

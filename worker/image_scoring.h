@@ -86,7 +86,7 @@ class ImageScoring {
   const WorkerJob& job_;
   const Ranks& ranks_;
   Reporter& reporter_;
-  std::map<int, ScorerText> texts_;  ///< by position
+  std::map<int, Prompt> prompts_;  ///< by position
   std::vector<ImageKey> images_;
   std::size_t shard_size_;
   WorkerPool pool_;

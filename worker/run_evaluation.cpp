@@ -31,7 +31,7 @@ void load_planned_checkpoint(const WorkerJob& job, Backbone& backbone, bool ema)
 
 BackboneSource source_of(const WorkerJob& job, const std::vector<Prompt>& prompts) {
   auto source = backbone_source(job);
-  for (const auto& prompt : prompts) source.prompts.push_back({prompt.text, prompt.target});
+  for (const auto& prompt : prompts) source.prompts.push_back(prompt_text(prompt));
   return source;
 }
 
@@ -79,7 +79,7 @@ class Evaluation {
     std::vector<int> changed;
     Fallback last;
     for (const auto& prompt : prompts_) {
-      if (const auto fallback = backbone_->fallback({prompt.text, prompt.target})) {
+      if (const auto fallback = backbone_->fallback(prompt_text(prompt))) {
         changed.push_back(prompt.position);
         last = *fallback;
       }
@@ -104,7 +104,7 @@ class Evaluation {
       const auto& prompt = prompts_[std::min(begin + i, prompts_.size() - 1)];
       chosen.push_back(&prompt);
       rows.push_back({static_cast<std::uint32_t>(prompt.position), 0});
-      texts.push_back({prompt.text, prompt.target});
+      texts.push_back(prompt_text(prompt));
     }
     auto noise = shard_noise(seed_, 0, NoiseStream::kEvaluationLatent, 0, rows, backbone_->latent(),
                              backbone_->device());

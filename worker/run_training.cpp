@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,13 +44,6 @@ class ResumeSchedule {
   Clock::time_point last_ = Clock::now();
 };
 
-std::vector<TrainingPrompt> training_prompts(const WorkerJob& job) {
-  std::vector<TrainingPrompt> prompts;
-  for (const auto& p : planned_prompts(job, "train_prompts", "run"))
-    prompts.push_back({p.position, {p.text, p.target}});
-  return prompts;
-}
-
 /// Updates in the log. After a takeover or a power cut there may be resume points of later ones.
 std::int64_t recorded_updates(const WorkerJob& job) {
   std::int64_t last = 0;
@@ -82,6 +76,7 @@ class Training {
         given_(read_train_settings(
             without_model_choices(job.get<Json>("settings"), job.get<std::string>("backbone")),
             where_ + ".settings")),
+        prompts_(planned_prompts(job, "train_prompts", "run")),
         training_(train_job()),
         weights_(hold_weights(job)),
         backbone_(Backbone::load(training_.source)) {
@@ -116,18 +111,19 @@ class Training {
     // What a method samples does not depend on the latent, which is unknown until the model is loaded.
     TrainJob training{.settings = with_forests(given_, *method_of(kAnyLatentSize).method, seed, where_),
                       .seed = seed,
-                      .prompts = training_prompts(job_),
+                      .prompts = {},
                       .folder = job_.folder,
                       .source = backbone_source(job_),
                       .resume_key = worker_build() + " " + device_identity(job_.device),
                       .recorded_updates = recorded_updates(job_)};
+    std::ranges::transform(prompts_, std::back_inserter(training.prompts), prompt_text);
     training.source.prompts = prompts_of_all_epochs(training);
     return training;
   }
 
   TrainHooks hooks() {
     TrainHooks hooks;
-    hooks.reward = [this](const TrainingPrompt& prompt, const Image& image) { return reward(prompt, image); };
+    hooks.reward = [this](std::size_t prompt, const Image& image) { return reward(prompts_[prompt], image); };
     hooks.reward_gradient = reward_gradient_of(task_, *scoring_);
     hooks.on_resume = [this](std::int64_t update) {
       reporter_.event({{"type", "resumed"}, {"resumed_from", update}});
@@ -148,8 +144,8 @@ class Training {
     return hooks;
   }
 
-  std::future<std::optional<double>> reward(const TrainingPrompt& prompt, const Image& image) {
-    auto score = scoring_->score({prompt.prompt.text, prompt.prompt.target}, image);
+  std::future<std::optional<double>> reward(const Prompt& prompt, const Image& image) {
+    auto score = scoring_->score(prompt.text, prompt.target, image);
     return std::async(std::launch::deferred, [this, score = std::move(score)]() mutable {
       const auto found = score.get();
       auto reward = task_reward(task_, found);
@@ -228,6 +224,7 @@ class Training {
   const std::string where_ = job_.file() + ": identity";
   std::string task_;
   TrainSettings given_;
+  std::vector<Prompt> prompts_;
   TrainJob training_;
   HeldFiles weights_;
   std::unique_ptr<Backbone> backbone_;

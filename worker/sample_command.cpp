@@ -61,7 +61,7 @@ SampleRequest read_request(const Json& request) {
   if (fields.has("guidance")) r.guidance = fields.required<double>("guidance");
   r.source.name = fields.required<std::string>("backbone");
   if (backbone_type(r.source.name).needs_target || r.prompt.text.find('"') != std::string::npos)
-    r.prompt.target = ocr_target(r.prompt.text);
+    r.prompt.words = ocr_target(r.prompt.text);
   r.source.prompts = {r.prompt};
   r.source.folder = fields.required<std::string>("weights");
   r.source.seed = r.seed;
@@ -107,7 +107,7 @@ void apply_checkpoint(const SampleRequest& r, Backbone& backbone) {
 /// Reports the part of the prompt that no text encoder reads.
 void report_truncation(const SampleRequest& r) {
   const TextLimits limits(r.source.folder, r.source.choices.text_tokens);
-  const auto found = reading_of(limits, r.prompt.text, r.prompt.target);
+  const auto found = reading_of(limits, r.prompt.text, r.prompt.words);
   if (found.text != TextLimits::Reading::kCut) return;
   tell("note: the prompt is longer than {}: what follows is not read{}\n", limits.longest(),
        found.is_target_cut ? ", the quoted text included" : "");
@@ -130,7 +130,7 @@ int sample_command(const Json& request) {
   const auto bytes = png_bytes(images.front());
   write_file_atomically(r.output, bytes);
   Json answer{{"path", r.output},
-              {"target", r.prompt.target},
+              {"target", r.prompt.words},
               {"sha256", sha256_hex(bytes)},
               {"width", images[0].width},
               {"height", images[0].height}};

@@ -49,7 +49,7 @@ PromptSet evaluation_set(const CheckedExperiment& experiment) {
     WHERE prompt_set_id = (SELECT id FROM prompt_sets WHERE sha256 = ?1) ORDER BY position)sql";
   for (auto& [position, text, target] :
        rows_of<int, std::string, std::string>(experiment.store, kSql, experiment.effective.prompt_set_sha256))
-    set.prompts.push_back({position, std::move(text), std::move(target)});
+    set.prompts.push_back(stored_prompt(set.name, position, std::move(text), target));
   return set;
 }
 

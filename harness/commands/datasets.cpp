@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/geneval/shown_target.h"
 #include "core/streams.h"
 #include "core/text.h"
 #include "datasets/geneval_prompts.h"
@@ -37,17 +36,17 @@ Json set_row(const PromptSet& set) {
           {"origin", set.origin}};
 }
 
-/// Records by tag: {"single_object": 80, ...}.
-Json tags_of(const std::vector<GenevalRecord>& records) {
+/// Prompts by tag: {"single_object": 80, ...}.
+Json tags_of(const PromptSet& set) {
   Json tags = Json::object();
-  for (const auto& [tag, count] : tag_counts(records)) tags[tag] = count;
+  for (const auto& [tag, count] : tag_counts(set.prompts)) tags[tag] = count;
   return tags;
 }
 
 /// "single_object 80, two_object 99"
-std::string tags_text(const std::vector<GenevalRecord>& records) {
+std::string tags_text(const PromptSet& set) {
   std::vector<std::string> texts;
-  for (const auto& [tag, count] : tag_counts(records)) texts.push_back(fmt::format("{} {}", tag, count));
+  for (const auto& [tag, count] : tag_counts(set.prompts)) texts.push_back(fmt::format("{} {}", tag, count));
   return join(texts, ", ");
 }
 
@@ -107,7 +106,7 @@ int verify(const DatasetsOptions& options) {
   row["training_set"] = training.name;
   const auto targets = std::ranges::count_if(set.prompts, [](const Prompt& p) { return !p.target.empty(); });
   if (is_of_records(set)) {
-    row["tags"] = tags_of(geneval_records(set.prompts));
+    row["tags"] = tags_of(set);
   } else {
     row["prompts_with_target"] = targets;
   }
@@ -118,7 +117,7 @@ int verify(const DatasetsOptions& options) {
     put("{}: {} prompts, sha256 {}\n{}\n", set.name, set.prompts.size(), set.sha256,
         set.known ? "the checksum is a known one" : "the checksum is not one of the public sets'");
     for (const auto& note : set.notes) put("{}\n", note);
-    put("{}\n", is_of_records(set) ? "by tag: " + tags_text(geneval_records(set.prompts))
+    put("{}\n", is_of_records(set) ? "by tag: " + tags_text(set)
                                    : fmt::format("{} of its prompts quote a text", targets));
     put("shared with the training set {}: {} texts, {} targets\n", training.name, shared.texts.size(),
         shared.targets.size());
@@ -130,7 +129,7 @@ int verify(const DatasetsOptions& options) {
     }
     for (const auto& [a, b] : shared.targets) {
       put("  the target of line {} is that of line {} of the training set: \"{}\"\n", a + 1, b + 1,
-          shown_target(set.prompts[static_cast<std::size_t>(a)].target));
+          set.prompts[static_cast<std::size_t>(a)].target.shown());
     }
   };
   const bool counts_targets = options.task == kOcrPrompts;
@@ -155,13 +154,13 @@ struct PartSummary {
 
 Json summary_row(const PartSummary& part) {
   Json row = {{"different", part.different}};
-  if (is_of_records(part.prompts)) row["tags"] = tags_of(geneval_records(part.prompts.prompts));
+  if (is_of_records(part.prompts)) row["tags"] = tags_of(part.prompts);
   return row;
 }
 
 void put_summary(const PartSummary& part) {
   put("{}: {} prompts, {} of them different", part.name, part.prompts.prompts.size(), part.different);
-  if (is_of_records(part.prompts)) put("; {}", tags_text(geneval_records(part.prompts.prompts)));
+  if (is_of_records(part.prompts)) put("; {}", tags_text(part.prompts));
   put("\n");
 }
 

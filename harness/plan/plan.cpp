@@ -181,25 +181,22 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.workspace = workspace;
   const auto whole = load_table_spec(request.table);
   const auto own_rows = whole.methods;
-  const auto table = with_outside_rows(with_outside_rows(whole, request.adapters, "--adapter", "adapters"),
-                                       request.images, "--images", "images");
-  plan.spec = table;
-  plan.scale = plan.spec.scale(request.scale);
+  auto table = with_outside_rows(with_outside_rows(whole, request.adapters, "--adapter", "adapters"),
+                                 request.images, "--images", "images");
+  plan.scale = table.scale(request.scale);
   plan.registry = load_registry();
   const ScorerFolders scorer_folders(plan.registry, request.inputs.scorers);
   plan.external_scorers = find_external_scorers(request.inputs.scorers);
   add_to_registry(plan.external_scorers, plan.registry);
-  const auto backbone = backbone_of(plan.spec, request);
-  const auto in_effect = [&](const TableSpec& spec) {
-    return for_backbone(with_external_metrics(spec, plan.external_scorers, plan.registry), backbone);
-  };
-  plan.spec = in_effect(table);
+  const auto backbone = backbone_of(table, request);
+  table = with_external_metrics(std::move(table), plan.external_scorers, plan.registry);
+  plan.spec = for_backbone(table, backbone);
   check_against_registry(plan.spec, plan.registry);
   plan.numerics_version = plan.registry.numerics_version;
   plan.backbone = plan.registry.backbone(backbone, "--backbone");
   auto given = given_evaluation(plan.spec, plan.backbone, request.inputs);
   const auto split = own_split(plan.spec, plan.scale, given, request.inputs);
-  if (split) plan.spec = in_effect(with_split(table, split->validation, split->test));
+  if (split) plan.spec = for_backbone(with_split(std::move(table), split->validation, split->test), backbone);
   plan.methods = choose_methods(plan.spec, plan.registry, request.methods,
                                 !request.adapters.empty() || !request.images.empty());
   // Who names further rows wants them, whichever others are chosen.

@@ -28,7 +28,7 @@ Json text_lengths(const Plan& plan, const UsedPrompts& used, const Json& scorers
   if (!encodes && folders.empty()) return {};
   for (const int position : used.positions) {
     const auto& prompt = used.set.prompts.at(static_cast<std::size_t>(position));
-    prompts.push_back({prompt.text, prompt.target});
+    prompts.push_back({prompt.text, prompt.target.words()});
   }
   for (const auto& [name, value] : plan.settings.loop) settings[name] = value.effective;
   return ask_worker("check-texts", {{"backbone", plan.backbone.name},

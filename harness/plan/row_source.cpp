@@ -87,7 +87,9 @@ const EvaluatorInfo* text_reader(const Plan& plan, const Json& scorers) {
 }
 
 void add_target_form(Json& identity, const Plan& plan, const Json& scorers, const PromptSet& set) {
-  const auto is_in_other_form = [](const Prompt& prompt) { return to_nfc(prompt.target) != prompt.target; };
+  const auto is_in_other_form = [](const Prompt& prompt) {
+    return to_nfc(prompt.target.words()) != prompt.target.words();
+  };
   if (text_reader(plan, scorers) != nullptr && std::ranges::any_of(set.prompts, is_in_other_form))
     identity[kTargetForm] = kNormalFormC;
 }

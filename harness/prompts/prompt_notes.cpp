@@ -71,7 +71,7 @@ std::vector<std::string> quote_notes(const UsedPrompts& used) {
     if (quotes == 0 && has_other_quotes(prompt.text)) other.push_back(line_of(position));
     if (quotes == 0 || quotes == 2) continue;
     odd.push_back(fmt::format("{}: {}", line_of(position),
-                              prompt.target.empty() ? "nothing" : in_quotes(prompt.target)));
+                              prompt.target.empty() ? "nothing" : in_quotes(prompt.target.words())));
   }
   std::vector<std::string> notes;
   if (!odd.empty())
@@ -93,7 +93,7 @@ std::vector<std::string> reader_notes(const UsedPrompts& used, const std::string
   std::vector<std::string> examples;
   std::size_t hopeless = 0, curly = 0;
   for (const int position : used.positions) {
-    const auto& target = prompt_at(used.set, position).target;
+    const auto target = prompt_at(used.set, position).target.words();
     const auto text = compared(target);
     std::set<char32_t> lacking;
     std::ranges::copy_if(text, std::inserter(lacking, lacking.end()),

@@ -9,7 +9,6 @@
 #include "core/base64.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "core/geneval/shown_target.h"
 #include "core/image.h"
 #include "core/sha256.h"
 #include "evaluators/jpeg.h"
@@ -51,7 +50,7 @@ constexpr int kPagePixels = 384;
 
 /// One image of an evaluation with what the scorer made of it.
 struct Sample {
-  std::string prompt, target;
+  Prompt prompt;
   GridCell cell;
 };
 
@@ -60,23 +59,25 @@ using Samples = std::map<int, Sample>;
 
 Samples read_samples(Store& store, const std::string& evaluation_id, const std::string& metric) {
   constexpr auto kSql = R"sql(
-    SELECT p.position, p.text, p.target, s.path, s.sha256, s.transcript, s.judgement, m.value,
+    SELECT p.position, ps.name, p.text, p.target, s.path, s.sha256, s.transcript, s.judgement, m.value,
            coalesce(m.reason, (
              SELECT min(any_of.reason) FROM metrics AS any_of
              WHERE any_of.evaluation_id = s.evaluation_id AND any_of.prompt_id = s.prompt_id
                AND any_of.sample = s.sample), '')
     FROM samples AS s
     JOIN prompts AS p ON p.id = s.prompt_id
+    JOIN prompt_sets AS ps ON ps.id = p.prompt_set_id
     LEFT JOIN metrics AS m
       ON m.evaluation_id = s.evaluation_id AND m.prompt_id = s.prompt_id AND m.sample = s.sample AND m.name = ?2
     WHERE s.evaluation_id = ?1 AND s.sample = 0)sql";
   const auto folder = evaluation_folder(store, *store.evaluation(evaluation_id));
   using Text = std::string;
   Samples samples;
-  for (const auto& [position, prompt, target, path, sha256, transcript, judgement, score, reason] :
-       rows_of<int, Text, Text, Text, Text, std::optional<Text>, std::optional<Text>, std::optional<double>,
-               Text>(store, kSql, evaluation_id, metric))
-    samples[position] = {prompt, target, {folder / path, transcript, score, reason, sha256, judgement}};
+  for (const auto& [position, set, text, target, path, sha256, transcript, judgement, score, reason] :
+       rows_of<int, Text, Text, Text, Text, Text, std::optional<Text>, std::optional<Text>,
+               std::optional<double>, Text>(store, kSql, evaluation_id, metric))
+    samples[position] = {stored_prompt(set, position, text, target),
+                         {folder / path, transcript, score, reason, sha256, judgement}};
   return samples;
 }
 
@@ -118,8 +119,9 @@ void find_paper_prompts(const Experiment& experiment, const Samples& samples, Gr
     const auto position = gallery_position(*gallery, prompt, test);
     if (!position) continue;
     rule.paper.push_back(*position);
-    same_texts = same_texts && (prompt.target_sha256.empty() ||
-                                sha256_hex(samples.at(*position).target).starts_with(prompt.target_sha256));
+    same_texts = same_texts &&
+                 (prompt.target_sha256.empty() ||
+                  sha256_hex(samples.at(*position).prompt.target.text()).starts_with(prompt.target_sha256));
   }
   if (rule.paper.empty()) {
     throw Error("no prompt of the paper's gallery is in this cut of the test split", "--pick paper",
@@ -215,11 +217,7 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
   rule.rows = choice.rows.value_or(paper_alone ? rule.paper.size() : rule.rows);
   for (const auto& pick : pick_grid_rows(scores_by_prompt(columns), rule)) {
     const auto& sample = columns.front().at(pick.position);
-    GridRow row{.position = pick.position,
-                .target = shown_target(sample.target),
-                .prompt = sample.prompt,
-                .group = pick.group,
-                .is_judged = !tag_of_target(sample.target).empty()};
+    GridRow row{.prompt = sample.prompt, .group = pick.group};
     for (const auto& samples : columns) row.cells.push_back(samples.at(pick.position).cell);
     grid.rows.push_back(std::move(row));
   }

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "core/error.h"
-#include "core/geneval/shown_target.h"
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
 #include "harness/plan/selection.h"
@@ -32,7 +31,7 @@ using Prompts = std::map<std::pair<int, std::int64_t>, ReportPrompt>;
 /// A prompt with a cell for `column`, made where no column before had it.
 ReportPrompt& prompt_with(std::size_t column, Prompts& prompts, int position, std::int64_t sample) {
   auto& prompt = prompts[{position, sample}];
-  prompt.position = position;
+  prompt.prompt.position = position;
   prompt.sample = sample;
   if (prompt.cells.size() <= column) prompt.cells.resize(column + 1);
   return prompt;
@@ -44,20 +43,18 @@ constexpr const char* kNotGiven = "no image was given";
 void read_samples(Store& store, const std::string& evaluation_id, std::size_t column,
                   const ReportImages& images, Prompts& prompts) {
   constexpr auto kSql = R"sql(
-    SELECT p.position, s.sample, p.text, p.target, s.path, s.sha256, s.transcript, s.judgement
-    FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
+    SELECT p.position, s.sample, ps.name, p.text, p.target, s.path, s.sha256, s.transcript, s.judgement
+    FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id JOIN prompt_sets AS ps ON ps.id = p.prompt_set_id
     WHERE s.evaluation_id = ?1)sql";
   const auto folder = evaluation_folder(store, *store.evaluation(evaluation_id));
   const bool left_out = is_left_out(folder, kImagesFolder);
   using Text = std::string;
-  for (const auto& [position, sample, text, target, path, sha256, transcript, judgement] :
-       rows_of<int, std::int64_t, Text, Text, Text, Text, std::optional<Text>, std::optional<Text>>(
+  for (const auto& [position, sample, set, text, target, path, sha256, transcript, judgement] :
+       rows_of<int, std::int64_t, Text, Text, Text, Text, Text, std::optional<Text>, std::optional<Text>>(
            store, kSql, evaluation_id)) {
     auto& prompt = prompt_with(column, prompts, position, sample);
     auto& cell = prompt.cells[column];
-    prompt.prompt = text;
-    prompt.target = shown_target(target);
-    prompt.tag = tag_of_target(target);
+    prompt.prompt = stored_prompt(set, position, text, target);
     cell.transcript = transcript;
     cell.judgement = judgement;
     if (path.empty() || left_out) {

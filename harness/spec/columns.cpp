@@ -85,15 +85,15 @@ KnownColumn known_statistic(const ColumnSpec& column) {
   return known;
 }
 
-KnownColumn known_column(const ColumnSpec& column, const ColumnReading& reading) {
-  const auto& metrics = reading.metrics;
-  if (reading.kind == TableKind::kTraining) {
-    const auto* recorded = reading.source != SpecSource::kFile ? metrics.find(column.name) : nullptr;
+KnownColumn known_column(const ColumnSpec& column, const TableSpec& spec, SpecSource source) {
+  const auto& metrics = spec.metric_catalogue;
+  if (spec.is_training()) {
+    const auto* recorded = source != SpecSource::kFile ? metrics.find(column.name) : nullptr;
     if (recorded == nullptr) return known_statistic(column);
     return {.info = *recorded, .source = recorded->source, .is_fixed = true};
   }
   if (column.is_statistic()) return known_statistic(column);
-  const bool was_metric = reading.source != SpecSource::kFile && metrics.find(column.name) != nullptr;
+  const bool was_metric = source != SpecSource::kFile && metrics.find(column.name) != nullptr;
   if (const auto* info = of_checkpoint(column.name); info != nullptr && !was_metric)
     return {.info = *info, .source = "column of a checkpoint", .is_fixed = true};
   const auto& metric = column.std_of.empty() ? column.name : column.std_of;
@@ -137,6 +137,31 @@ void describe_column(Fields& fields, const KnownColumn& known, SpecSource source
                      known, fields.where());
 }
 
+ColumnSpec read_table_column(const Json& value, const TableSpec& spec, SpecSource source,
+                             const std::string& where) {
+  Fields fields(value, where);
+  ColumnSpec column;
+  column.name = fields.required<std::string>("name");
+  read(fields, "paper", column.paper);
+  read(fields, "note", column.note);
+  if (spec.is_training() || fields.has("stat")) {
+    column.statistic.name = fields.optional<std::string>("stat", column.name);
+    read(fields, "timestep", column.statistic.timestep);
+    read(fields, "on_policy_too", column.statistic.on_policy_too);
+    read(fields, "of_method", column.statistic.of_method);
+    check_statistic(column.statistic, where + (fields.has("stat") ? ": stat" : ": name"));
+    refuse_unless(column.statistic.timestep.value_or(0) >= 0, "timesteps count from 0", where + ": timestep");
+  } else {
+    read(fields, "std_of", column.std_of);
+  }
+  const auto known = known_column(column, spec, source);
+  describe_column(fields, known, source, column);
+  if (column.note.empty() && !column.is_statistic() && find_budget_column(column.name) != nullptr)
+    column.note = known.info.help;
+  fields.finish();
+  return column;
+}
+
 }  // namespace
 
 const MetricInfo* of_checkpoint(const std::string& column) {
@@ -148,28 +173,12 @@ const std::vector<MetricInfo>& checkpoint_columns() {
   return kCheckpointColumns;
 }
 
-ColumnSpec read_column(const Json& value, const ColumnReading& reading, const std::string& where) {
-  Fields fields(value, where);
-  ColumnSpec column;
-  column.name = fields.required<std::string>("name");
-  read(fields, "paper", column.paper);
-  read(fields, "note", column.note);
-  if (reading.kind == TableKind::kTraining || fields.has("stat")) {
-    column.statistic.name = fields.optional<std::string>("stat", column.name);
-    read(fields, "timestep", column.statistic.timestep);
-    read(fields, "on_policy_too", column.statistic.on_policy_too);
-    read(fields, "of_method", column.statistic.of_method);
-    check_statistic(column.statistic, where + (fields.has("stat") ? ": stat" : ": name"));
-    refuse_unless(column.statistic.timestep.value_or(0) >= 0, "timesteps count from 0", where + ": timestep");
-  } else {
-    read(fields, "std_of", column.std_of);
-  }
-  const auto known = known_column(column, reading);
-  describe_column(fields, known, reading.source, column);
-  if (column.note.empty() && !column.is_statistic() && find_budget_column(column.name) != nullptr)
-    column.note = known.info.help;
-  fields.finish();
-  return column;
+void read_columns(TableSpec& spec, const Json& columns, SpecSource source) {
+  const auto where = spec.file.string() + ": columns";
+  refuse_unless(columns.is_array() && !columns.empty(), "must be a list of columns", where);
+  spec.columns.clear();
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    spec.columns.push_back(read_table_column(columns[i], spec, source, fmt::format("{}[{}]", where, i)));
 }
 
 void check_timesteps(const TableSpec& spec, std::int64_t steps) {

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/file_checksums.h"
+#include "harness/spec/reading.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -94,21 +95,26 @@ void add_to_registry(const std::vector<ExternalScorerSpec>& scorers, Registry& r
   }
 }
 
-TableSpec with_external_metrics(const TableSpec& spec, const std::vector<ExternalScorerSpec>& scorers,
+TableSpec with_external_metrics(TableSpec spec, const std::vector<ExternalScorerSpec>& scorers,
                                 const Registry& registry) {
   if (spec.is_training() || scorers.empty()) return spec;
-  Json document = spec.document;
-  const auto named = spec.metrics();
-  const MetricCatalogue metrics(registry.evaluators);
-  const auto of_task = metrics.of_task(spec.task);
+  spec.metric_catalogue = MetricCatalogue(registry.evaluators).of_task(spec.task);
+  auto& columns = spec.document.at("columns");
   for (const auto& scorer : scorers) {
     for (const auto& metric : scorer.metrics) {
-      if (std::ranges::count(named, metric.name) == 0) document["metrics"]["optional"].push_back(metric.name);
-      if (!has_column(document.at("columns"), metric.name))
-        document["columns"].push_back(column_of(scorer, metric, of_task.find(metric.name)->better));
+      if (!spec.names(metric.name)) {
+        spec.document["metrics"]["optional"].push_back(metric.name);
+        spec.optional_metrics.push_back(metric.name);
+      }
+      if (!has_column(columns, metric.name))
+        columns.push_back(column_of(scorer, metric, spec.metric_catalogue.find(metric.name)->better));
     }
   }
-  return parse_table_spec(std::move(document), spec.file, metrics);
+  check_sizes(spec.document, spec.file.string());
+  read_columns(spec, columns);  // those that the table has of these metrics are known only now
+  check_whole(spec);
+  require_selectable(spec);
+  return spec;
 }
 
 std::map<std::string, std::string> try_external_scorers(const std::vector<ExternalScorerSpec>& scorers,

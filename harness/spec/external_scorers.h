@@ -24,7 +24,7 @@ void add_to_registry(const std::vector<ExternalScorerSpec>& scorers, Registry& r
 
 /// A table with every metric of theirs that it did not name, as an optional one with a column; one of the
 /// training as it is. `registry`: with them. Throws Error for a column that contradicts its scorer.json.
-TableSpec with_external_metrics(const TableSpec& spec, const std::vector<ExternalScorerSpec>& scorers,
+TableSpec with_external_metrics(TableSpec spec, const std::vector<ExternalScorerSpec>& scorers,
                                 const Registry& registry);
 
 /// Lets those that `identities` ({name: identity}) names score a test image: which metrics have no value of

@@ -243,13 +243,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   }
   if (fields.has("window")) read_window(spec, fields.object("window"));
   spec.checkpoints = read_checkpoints(fields);
-  const Json& columns = fields.get("columns");
-  refuse_unless(columns.is_array() && !columns.empty(), "must be a list of columns",
-                fields.where() + ": columns");
-  const ColumnReading reading{.kind = spec.kind, .metrics = spec.metric_catalogue, .source = source};
-  for (std::size_t i = 0; i < columns.size(); ++i)
-    spec.columns.push_back(
-        read_column(columns[i], reading, fmt::format("{}: columns[{}]", fields.where(), i)));
+  read_columns(spec, fields.get("columns"), source);
   if (fields.has("claims")) read_claims(spec, fields.get("claims"), fields.where() + ": claims");
   read(fields, "notes", spec.notes);
   read_settings(fields, spec.settings);

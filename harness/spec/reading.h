@@ -58,13 +58,8 @@ void require_two_splits(const SplitRule& rule, int prompts, bool selects, const 
 /// The same of a table's own rule and rows.
 void check_selection_split(const TableSpec& spec);
 
-/// How columns are read: `metrics`, what is known of metrics; `source`, where the table comes from.
-struct ColumnReading {
-  TableKind kind;
-  const MetricCatalogue& metrics;
-  SpecSource source;
-};
-ColumnSpec read_column(const Json& value, const ColumnReading& reading, const std::string& where);
+/// The columns of the document, by what the table's catalogue knows of metrics. `source`: where it is from.
+void read_columns(TableSpec& spec, const Json& columns, SpecSource source = SpecSource::kFile);
 /// Columns that belong to a checkpoint rather than to a metric.
 const std::vector<MetricInfo>& checkpoint_columns();
 /// One of them or of a budget; nullptr for every other name.

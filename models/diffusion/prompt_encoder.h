@@ -14,9 +14,9 @@ struct TextCondition {
   torch::Tensor pooled;  ///< [B,pooled width]
 };
 
-/// Text and quoted target of a prompt.
+/// What a network reads of a prompt: its text, and the words that it quotes.
 struct PromptText {
-  std::string text, target;
+  std::string text, words;
 };
 
 /// Turns prompts into what conditions the velocity network. Nothing here is trained: results carry no

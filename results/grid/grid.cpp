@@ -87,8 +87,8 @@ std::string legend(const Grid& grid) {
   if (std::ranges::any_of(grid.rows, has_judgement))
     return fmt::format("what a rule over the detected objects finds wrong with it, and the image's {}.",
                        grid.score_title);
-  const bool has_targets = std::ranges::any_of(
-      grid.rows, [](const GridRow& row) { return !row.is_judged && !row.target.empty(); });
+  const bool has_targets =
+      std::ranges::any_of(grid.rows, [](const GridRow& row) { return !row.prompt.target.words().empty(); });
   if (!has_targets) return fmt::format("the image's {}.", grid.score_title);
   return fmt::format(
       "the text as the OCR engine read it, and the image's {}; red characters are not in the target, \u2038 "
@@ -99,7 +99,8 @@ std::string legend(const Grid& grid) {
 }  // namespace
 
 std::string text_beneath(const GridCell& cell, const GridRow& row, const TranscriptMarks& marks) {
-  return row.is_judged ? judgement_text(cell, marks) : transcript_text(cell, row.target, marks);
+  return row.is_judged() ? judgement_text(cell, marks)
+                         : transcript_text(cell, row.prompt.target.words(), marks);
 }
 
 std::string grid_caption(const Grid& grid) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/image.h"
+#include "datasets/prompt.h"
 
 namespace harness {
 
@@ -71,11 +72,11 @@ struct GridCell {
 };
 
 struct GridRow {
-  int position = 0;
-  std::string target, prompt;  ///< the target as a person reads it
+  Prompt prompt = {};
   GridGroup group = GridGroup::kWins;
   std::vector<GridCell> cells = {};  ///< one a column
-  bool is_judged = false;  ///< the target is for a rule to judge by; else a text to be read in the images
+
+  bool is_judged() const { return prompt.target.record().has_value(); }  ///< by a rule; else words are read
 };
 
 struct Grid {

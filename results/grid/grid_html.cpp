@@ -27,7 +27,7 @@ std::string cell_html(const Grid& grid, const GridRow& row, std::size_t column,
       "<td><div class=\"method\">{}</div><img src=\"{}\" width=\"{}\" height=\"{}\"{} alt=\"{}\">"
       "<div class=\"read\">{}<span>{}</span></div></td>",
       name_html(grid.columns[column]), picture.uri, picture.width, picture.height,
-      picture.width < kSmallSide ? " class=\"small\"" : "", html_text(row.target),
+      picture.width < kSmallSide ? " class=\"small\"" : "", html_text(row.prompt.target.shown()),
       text_beneath(cell, row, kHtmlMarks),
       cell.score ? fmt::format("{:.{}f}", *cell.score, grid.score_decimals) : "\u2014");
 }
@@ -53,8 +53,9 @@ std::string grid_html(const Grid& grid, const GridPictures& pictures) {
       group = row.group;
       body += group_head(grid, row.group);
     }
-    body += fmt::format("<tr class=\"row\"><td class=\"prompt\"><b>{}</b><span>#{} {}</span></td>",
-                        html_text(row.target), row.position, html_text(row.prompt));
+    body +=
+        fmt::format("<tr class=\"row\"><td class=\"prompt\"><b>{}</b><span>#{} {}</span></td>",
+                    html_text(row.prompt.target.shown()), row.prompt.position, html_text(row.prompt.text));
     for (std::size_t i = 0; i < row.cells.size(); ++i) body += cell_html(grid, row, i, pictures);
     body += "</tr>\n";
   }

@@ -128,11 +128,12 @@ double draw_label(GridCanvas& canvas, const GridLook& look, const GridRow& row, 
   auto target_style = look.style(look.target, true), prompt_style = look.style(look.prompt, false, kGrey);
   target_style.max_lines = 2;
   prompt_style.max_lines = 5;
-  if (!row.target.empty()) {
-    const auto target = row.is_judged ? row.target : "\u201c" + row.target + "\u201d";
+  if (!row.prompt.target.empty()) {
+    const auto shown = row.prompt.target.shown();
+    const auto target = row.is_judged() ? shown : "\u201c" + shown + "\u201d";
     used = canvas.text(markup_text(target), look.margin, y, look.label, target_style) + look.above_text;
   }
-  const auto prompt = fmt::format("#{}  {}", row.position, row.prompt);
+  const auto prompt = fmt::format("#{}  {}", row.prompt.position, row.prompt.text);
   return used + canvas.text(markup_text(prompt), look.margin, y + used, look.label, prompt_style);
 }
 
@@ -146,8 +147,8 @@ double draw_cell(GridCanvas& canvas, const GridLook& look, const Grid& grid, con
   canvas.frame(left, y, width, height, kRule);
   const double below = y + height + look.above_text;
   const double room = score_width(look, grid);
-  auto text_style = look.style(row.is_judged ? look.judgement : look.transcript);
-  text_style.max_lines = row.is_judged ? 3 : 1;
+  auto text_style = look.style(row.is_judged() ? look.judgement : look.transcript);
+  text_style.max_lines = row.is_judged() ? 3 : 1;
   const double used =
       canvas.text(text_beneath(cell, row, kImageMarks), x, below, look.cell - room, text_style);
   const auto score = cell.score ? fmt::format("{:.{}f}", *cell.score, grid.score_decimals) : "\u2014";
@@ -159,7 +160,7 @@ double draw_cell(GridCanvas& canvas, const GridLook& look, const Grid& grid, con
 
 double draw_row(GridCanvas& canvas, const GridLook& look, const Grid& grid, const GridRow& row, double y) {
   if (row.cells.size() != grid.columns.size()) {
-    throw Error(fmt::format("prompt {} has {} images for {} columns", row.position, row.cells.size(),
+    throw Error(fmt::format("prompt {} has {} images for {} columns", row.prompt.position, row.cells.size(),
                             grid.columns.size()),
                 "grid", "", Status::kFailed);
   }

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "core/geneval/shown_target.h"
+#include "core/geneval/target.h"
 #include "core/text.h"
 #include "results/table/markup.h"
 
@@ -65,14 +65,15 @@ std::string text_of(const SqlValue& value, Digits digits) {
 
 using Shown = std::string (*)(std::string_view);
 
-/// What `table` and `md` show of a value or a heading, as `shown` writes it: a GenEval target in words, and a
+/// What `table` and `md` show of a value or a heading, as `shown` writes it: a GenEval target in words (no
+/// query says which of its columns are targets, so any text that is a record), and a
 /// text that takes more than kWidestCell columns cut, with "…" at its end.
 std::string short_cell(const SqlValue& value, Shown shown) {
   std::string made;
   if (const auto* blob = std::get_if<Blob>(&value))
     made = hexadecimal(std::string_view(blob->bytes).substr(0, kWidestCell));
   else if (const auto* stored = std::get_if<std::string>(&value))
-    made = shown_target(*stored);
+    made = Target::of_record("", *stored).shown();
   else
     made = text_of(value, Digits::kShort);
   return shown(cut_to_width(made, kWidestCell));

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "datasets/prompt.h"
 #include "results/chart/chart.h"
 #include "results/store/records.h"
 #include "results/table/table_view.h"
@@ -44,10 +45,8 @@ struct ReportCell {
 };
 
 struct ReportPrompt {
-  int position = 0;  ///< in the whole prompt set
+  Prompt prompt = {};
   std::int64_t sample = 0;
-  std::string prompt, target;          ///< the target as a person reads it
-  std::string tag = {};                ///< of a GenEval prompt; else the target is a text to be read
   std::vector<ReportCell> cells = {};  ///< one a column
 };
 

@@ -77,8 +77,9 @@ Json objects_json(const ReportCell& cell) {
 Json cell_json(const ReportCell& cell, const ReportPrompt& prompt, const std::vector<TableColumn>& metrics) {
   Json out = {{"v", values_json(cell, metrics)}};
   if (cell.transcript) {
-    out["d"] = prompt.tag.empty() ? diff_json(*cell.transcript, prompt.target)
-                                  : Json::array({Json::array({0, *cell.transcript})});
+    const auto& target = prompt.prompt.target;
+    out["d"] = target.record() ? Json::array({Json::array({0, *cell.transcript})})
+                               : diff_json(*cell.transcript, target.words());
   }
   if (cell.judgement) out["j"] = *cell.judgement;
   if (!cell.objects.empty() && cell.width > 0) {
@@ -93,12 +94,10 @@ Json cell_json(const ReportCell& cell, const ReportPrompt& prompt, const std::ve
 Json prompt_json(const ReportPrompt& prompt, const std::vector<TableColumn>& metrics) {
   Json cells = Json::array();
   for (const auto& cell : prompt.cells) cells.push_back(cell_json(cell, prompt, metrics));
-  Json out = {{"p", prompt.position},
-              {"s", prompt.sample},
-              {"t", prompt.target},
-              {"x", prompt.prompt},
-              {"c", std::move(cells)}};
-  if (!prompt.tag.empty()) out["g"] = prompt.tag;
+  const auto& [position, text, target] = prompt.prompt;
+  Json out = {
+      {"p", position}, {"s", prompt.sample}, {"t", target.shown()}, {"x", text}, {"c", std::move(cells)}};
+  if (target.record()) out["g"] = target.tag();
   return out;
 }
 

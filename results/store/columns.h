@@ -150,6 +150,8 @@ void bind_named(SQLite::Statement& statement, const std::string& name, const T& 
     statement.bind(index, std::string(job_state_name(value)));
   } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
     statement.bind(index, value.string());
+  } else if constexpr (std::is_same_v<T, Target>) {
+    statement.bind(index, value.text());
   } else {
     bind_value(statement, index, value);
   }

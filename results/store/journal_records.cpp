@@ -140,7 +140,7 @@ std::int64_t number_of(const Json& record) {
 Json journal_record(const PromptSet& set) {
   Json prompts = Json::array();
   for (const auto& prompt : set.prompts)
-    prompts.push_back(Json::array({prompt.position, prompt.text, prompt.target}));
+    prompts.push_back(Json::array({prompt.position, prompt.text, prompt.target.text()}));
   auto data = data_of(set);
   data["prompts"] = std::move(prompts);
   return make("prompt_set", set.sha256, "", std::move(data));
@@ -239,7 +239,7 @@ PromptSet from_journal(const Json& record) {
   auto set = record_of<PromptSet>(fields);
   for (const auto& [position, text, target] :
        fields.required<std::vector<std::tuple<int, std::string, std::string>>>("prompts"))
-    set.prompts.push_back({position, text, target});
+    set.prompts.push_back(stored_prompt(set.name, position, text, target));
   return set;
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "results/store/columns.h"
+#include "results/store/rows.h"
 #include "results/store/store_impl.h"
 
 namespace harness {
@@ -85,10 +86,13 @@ std::optional<JobStatus> Store::job_state(const std::string& id) {
 
 std::vector<PromptSet> Store::prompt_sets() {
   constexpr auto kPrompts = R"sql(
-    SELECT prompts.* FROM prompts JOIN prompt_sets ON prompt_sets.id = prompt_set_id
+    SELECT position, text, target FROM prompts JOIN prompt_sets ON prompt_sets.id = prompt_set_id
     WHERE sha256 = ?1 ORDER BY position)sql";
   auto sets = read<PromptSet>(*impl_, "prompt_sets", "SELECT * FROM prompt_sets ORDER BY id");
-  for (auto& set : sets) set.prompts = read<Prompt>(*impl_, "prompts", kPrompts, set.sha256);
+  for (auto& set : sets) {
+    for (auto& [position, text, target] : rows_of<int, std::string, std::string>(*this, kPrompts, set.sha256))
+      set.prompts.push_back(stored_prompt(set.name, position, std::move(text), target));
+  }
   return sets;
 }
 

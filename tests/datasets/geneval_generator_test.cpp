@@ -100,7 +100,7 @@ TEST(ShapesSets, HoldNoPromptTwiceInEvaluationAndNoneOfItInTraining) {
   EXPECT_EQ(training.prompts.size(), 1024u);
   EXPECT_TRUE(overlap(evaluation, training).texts.empty());
   EXPECT_EQ(vocabulary_of(evaluation), "shapes");
-  EXPECT_EQ(tag_counts(geneval_records(evaluation.prompts)).size(), kGenevalTags.size());
+  EXPECT_EQ(tag_counts(evaluation.prompts).size(), kGenevalTags.size());
 }
 
 TEST(ShapesSets, UseAFewWordsAlone) {

@@ -44,8 +44,7 @@ TEST_F(GenevalFile, GivesPromptsWhoseTargetsAreTheirRecords) {
   ASSERT_EQ(set.prompts.size(), 3u);
   EXPECT_EQ(set.prompts[1].text, "a photo of two rings");
   EXPECT_EQ(set.prompts[1].position, 1);
-  const auto record = record_of_target(set.prompts[2].text, set.prompts[2].target, "target");
-  EXPECT_EQ(geneval_line(record), kPlaced);
+  EXPECT_EQ(geneval_line(set.prompts[2].target.record().value()), kPlaced);
   EXPECT_EQ(set.name, "geneval-user-" + set.sha256.substr(0, 8));
   EXPECT_EQ(vocabulary_of(set), "shapes");
   EXPECT_EQ(task_of_set(set.name), kGenevalPrompts);
@@ -134,7 +133,7 @@ TEST_F(GenevalFile, IsFoundUnderThePublicNames) {
 
 TEST_F(GenevalFile, CountsItsTagsInTheBenchmarksOrder) {
   const auto set = load(join(std::vector<std::string>{kStar, kRings, kStar}, "\n"));
-  EXPECT_EQ(tag_counts(geneval_records(set.prompts)),
+  EXPECT_EQ(tag_counts(set.prompts),
             (std::vector<std::pair<std::string, int>>{{"counting", 1}, {"colors", 2}}));
 }
 
@@ -166,7 +165,7 @@ TEST_F(GenevalFile, TheFirstRecordsAreTheValidationSplitWithTheTagsTheyHappenToH
   EXPECT_EQ(split.test.front(), 64);
   auto validation = set.prompts;
   validation.resize(64);
-  EXPECT_EQ(tag_counts(geneval_records(validation)), counts);
+  EXPECT_EQ(tag_counts(validation), counts);
   EXPECT_TRUE(without_texts_of(set, split.test, split.validation).empty()) << "all of them repeat";
 }
 

@@ -35,9 +35,9 @@ TEST_F(PromptFile, OfScenesNeedsNoTargetAndTellsWhereThereIsOne) {
   const auto set = load_prompt_set(write("A harbour at dawn\nA sign that reads \"Open\"\nan inch is \" \"\n"),
                                    kPickscorePrompts);
   ASSERT_EQ(set.prompts.size(), 3u);
-  EXPECT_EQ(set.prompts[0].target, "");
-  EXPECT_EQ(set.prompts[1].target, "Open");
-  EXPECT_EQ(set.prompts[2].target, "") << "blanks are no text";
+  EXPECT_EQ(set.prompts[0].target.text(), "");
+  EXPECT_EQ(set.prompts[1].target.text(), "Open");
+  EXPECT_EQ(set.prompts[2].target.text(), "") << "blanks are no text";
   EXPECT_EQ(set.name, "pickscore-user-" + set.sha256.substr(0, 8));
   EXPECT_FALSE(set.known);
 }
@@ -52,7 +52,7 @@ TEST_F(PromptFile, WithoutTargetsHasNoneInCommonWithAnother) {
 TEST_F(PromptFile, KeepsLinesPositionsAndTargets) {
   const auto set = load_prompt_set(write("One \"A b\" here\n\"Second\" first"), "ocr");
   ASSERT_EQ(set.prompts.size(), 2u);
-  EXPECT_EQ(set.prompts[0].target, "A b");
+  EXPECT_EQ(set.prompts[0].target.text(), "A b");
   EXPECT_EQ(set.prompts[1].position, 1);
   EXPECT_EQ(set.prompts[1].text, "\"Second\" first");
   EXPECT_EQ(set.name, "ocr-user-" + set.sha256.substr(0, 8));
@@ -141,7 +141,7 @@ TEST_F(PromptFile, IsKnownByItsChecksumAlone) {
   EXPECT_TRUE(loaded.known);
   EXPECT_EQ(loaded.sha256, generated.sha256);
   ASSERT_EQ(loaded.prompts.size(), generated.prompts.size());
-  EXPECT_EQ(loaded.prompts.back().target, generated.prompts.back().target);
+  EXPECT_EQ(loaded.prompts.back().target.text(), generated.prompts.back().target.text());
 }
 
 TEST_F(PromptFile, IsFoundInAFolderLaidOutLikeThePublicRepository) {
@@ -211,20 +211,32 @@ TEST(OcrTarget, FollowsThePublicRule) {
   EXPECT_EQ(ocr_target("runs to the end \"of the line"), "of the line");
 }
 
+TEST(StoredPrompt, ItsSetSaysWhetherItsTargetIsARecord) {
+  const std::string text = R"({"include":[{"class":"star","count":3}],"tag":"counting"})";
+  const auto prompt = stored_prompt("geneval-user-1", 7, "three stars", text);
+  EXPECT_EQ(prompt.position, 7);
+  EXPECT_EQ(prompt.target.tag(), "counting");
+  EXPECT_EQ(prompt.target.record()->prompt, "three stars");
+  EXPECT_EQ(prompt.target.text(), text);
+  EXPECT_EQ(stored_prompt("ocr-user-1", 0, "a sign", text).target.words(), text);
+}
+
 TEST(Overlap, FindsEqualTextsAndEqualTargets) {
-  const auto set = [](std::vector<Prompt> prompts) {
-    return PromptSet{"", "", false, "", std::move(prompts)};
+  const auto set = [](const std::vector<std::pair<std::string, std::string>>& prompts) {
+    PromptSet made{"", "", false, "", {}};
+    for (const auto& [text, words] : prompts)
+      made.prompts.push_back({static_cast<int>(made.prompts.size()), text, Target(words)});
+    return made;
   };
-  const auto a = set({{0, "x \"Open Now\"", "Open Now"}, {1, "y \"Shut\"", "Shut"}});
-  const auto b =
-      set({{0, "z \"open  now\"", "open  now"}, {1, "other \"Else\"", "Else"}, {2, "y \"Shut\"", "Shut"}});
+  const auto a = set({{"x \"Open Now\"", "Open Now"}, {"y \"Shut\"", "Shut"}});
+  const auto b = set({{"z \"open  now\"", "open  now"}, {"other \"Else\"", "Else"}, {"y \"Shut\"", "Shut"}});
   const auto both = overlap(a, b);
-  const auto c = set({{0, " Y  \"shut\"", "shut"}, {1, "w \"CAFE\u0301\"", "CAFE\u0301"}});
+  const auto c = set({{" Y  \"shut\"", "shut"}, {"w \"CAFE\u0301\"", "CAFE\u0301"}});
   EXPECT_EQ(overlap(c, a).texts, (std::vector<std::pair<int, int>>{{0, 1}})) << "but for case and blanks";
-  EXPECT_EQ(overlap(c, set({{0, "v \"caf\u00e9\"", "caf\u00e9"}})).targets.size(), 1u) << "but for the form";
+  EXPECT_EQ(overlap(c, set({{"v \"caf\u00e9\"", "caf\u00e9"}})).targets.size(), 1u) << "but for the form";
   EXPECT_EQ(both.texts, (std::vector<std::pair<int, int>>{{1, 2}}));
   EXPECT_EQ(both.targets, (std::vector<std::pair<int, int>>{{0, 0}, {1, 2}}));
-  EXPECT_TRUE(overlap(set({a.prompts[0]}), set({b.prompts[1]})).empty());
+  EXPECT_TRUE(overlap(set({{"x \"Open Now\"", "Open Now"}}), set({{"other \"Else\"", "Else"}})).empty());
 }
 
 }  // namespace

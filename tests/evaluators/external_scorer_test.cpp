@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
+#include "evaluators/scorers.h"
 #include "tests/recorded_cases.h"
 #include "tests/refusals.h"
 
@@ -195,14 +196,20 @@ TEST_F(ExternalScorerFolder, IsSentTheTextToShowAndOfARecordNone) {
              "    values = {'level': len(request['target'])}\n"
              "    print(json.dumps({'id': request['id'], 'values': values}), flush=True)\n");
   const auto spec = read({{"command", {"python3", "score.py"}}});
-  const auto scorer = open_external_scorer({.name = spec.name,
-                                            .identity = external_scorer_identity(spec, sha256_file),
-                                            .path = [this](const std::string&) { return folder_; },
-                                            .scratch = root_.path()});
-  const std::vector<std::pair<std::string, double>> lengths = {
-      {"OPEN", 4}, {"", 0}, {"{", 1}, {R"({"tag":"counting","include":[{"class":"star","count":3}]})", 0}};
+  Scorers scorers;
+  scorers.add(spec.name, open_external_scorer({.name = spec.name,
+                                               .identity = external_scorer_identity(spec, sha256_file),
+                                               .path = [this](const std::string&) { return folder_; },
+                                               .scratch = root_.path()}));
+  const std::string record = R"({"tag":"counting","include":[{"class":"star","count":3}]})";
+  const std::vector<std::pair<Target, double>> lengths = {
+      {Target("OPEN"), 4},
+      {Target(), 0},
+      {Target(record), static_cast<double>(record.size())},
+      {Target::of_record("three stars", record), 0}};
   for (const auto& [target, length] : lengths)
-    EXPECT_EQ(scorer->score({"a sign", target}, grey_image(1)).get().metrics.at("level"), length) << target;
+    EXPECT_EQ(scorers.score("a sign", target, grey_image(1)).get().metrics.at("level"), length)
+        << target.text();
 }
 
 TEST_F(ExternalScorerFolder, OnlyImagesThatItFailsOnCountAgainstItsRestarts) {

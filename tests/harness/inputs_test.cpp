@@ -208,7 +208,7 @@ TEST(TrainPrompts, ThatAreEvaluatedAreRefusedWithTheirLines) {
   const auto evaluated = generated_prompt_set().prompts;
   auto lines = own_prompts();
   lines[2] = evaluated[17].text;
-  lines[6] = fmt::format("another sentence with \"{}\"", evaluated[4].target);
+  lines[6] = fmt::format("another sentence with \"{}\"", evaluated[4].target.words());
   {
     OwnTraining place(lines);
     EXPECT_THAT(

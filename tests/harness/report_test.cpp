@@ -51,6 +51,7 @@ class ReportCommand : public MadeTest {
   void judge_images() {
     SQLite::Database database(db.string(), SQLite::OPEN_READWRITE);
     database.exec(R"sql(
+      UPDATE prompt_sets SET name = 'geneval-user-1';
       UPDATE prompts SET target = '{"include":[{"class":"star","count":3}],"tag":"counting"}';
       UPDATE samples SET transcript = NULL, transcript_raw = NULL, judgement = CASE WHEN evaluation_id IN (
         SELECT e.id FROM evaluations e JOIN checkpoints c ON c.id = e.checkpoint_id JOIN runs r ON r.id = c.run_id

@@ -6,10 +6,12 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <tuple>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "harness/plan/settings.h"
+#include "harness/spec/external_scorers.h"
 
 namespace harness {
 namespace {
@@ -391,6 +393,39 @@ TEST(TableSpec, FurtherRowsAndAnotherSplitAreThoseOfTheDocumentThatIsStored) {
   EXPECT_EQ(for_backbone(with_split(given, 3, 5), "glyph").split.take, 3);
   EXPECT_THAT([&] { with_outside_rows(given, {"mine=/e"}, "--images", "images"); },
               ::testing::ThrowsMessage<Error>(HasSubstr("\"mine\" is a row of the table already")));
+}
+
+TEST(TableSpec, MetricsOfExternalScorersAreThoseOfTheDocumentThatIsStored) {
+  ExternalScorerSpec scorer;
+  scorer.name = "gauge";
+  scorer.metrics = {{.name = "level", .title = "Level", .unit = "percent", .better = "lower", .decimals = 1},
+                    {.name = "noise", .title = "Noise"}};
+  auto known = registry();
+  auto& gauge = known.evaluators.emplace_back();
+  gauge.name = scorer.name;
+  gauge.metrics = scorer.metrics;
+  auto document = shipped_with("task", "maximize:noise");
+  document["metrics"]["optional"].push_back("level");
+  document["columns"].push_back({{"name", "level"}});
+  const auto read = spec_of(document.dump());
+  EXPECT_EQ(read.better("level"), "none") << "nobody knows it yet";
+  const auto spec = with_external_metrics(read, {scorer}, known);
+  const auto again = parse_table_spec(spec.document, spec.file, MetricCatalogue(known.evaluators));
+  EXPECT_EQ(spec.metrics(), again.metrics());
+  EXPECT_EQ(spec.better("level"), "lower");
+  EXPECT_EQ(spec.better("noise"), "higher") << "the side that the task takes";
+  ASSERT_EQ(spec.columns.size(), again.columns.size());
+  ASSERT_EQ(spec.columns.size(), read.columns.size() + 1);
+  for (std::size_t i = 0; i < spec.columns.size(); ++i) {
+    const auto &column = spec.columns[i], &other = again.columns[i];
+    EXPECT_EQ(std::tie(column.name, column.title, column.unit, column.better, column.decimals, column.note),
+              std::tie(other.name, other.title, other.unit, other.better, other.decimals, other.note));
+  }
+  document["columns"].back()["better"] = "higher";
+  EXPECT_THAT(
+      [&] { with_external_metrics(spec_of(document.dump()), {scorer}, known); },
+      ::testing::ThrowsMessage<Error>(HasSubstr("\"higher\" contradicts level, for which lower is better "
+                                                "(evaluator gauge)")));
 }
 
 TEST(TableSpec, PlacesFromTheCommandLineBecomeAbsoluteWithoutDots) {

@@ -24,7 +24,7 @@ class ImageLists : public testing::Test {
   static PromptSet prompts(const std::vector<std::string>& texts) {
     PromptSet set{
         .name = "pickscore-user-test", .sha256 = {}, .known = false, .origin = "p.txt", .prompts = {}};
-    for (const auto& text : texts) set.prompts.push_back({static_cast<int>(set.prompts.size()), text, ""});
+    for (const auto& text : texts) set.prompts.push_back({static_cast<int>(set.prompts.size()), text, {}});
     return set;
   }
 

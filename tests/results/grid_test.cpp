@@ -21,6 +21,10 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+Target three_stars() {
+  return Target::of_record("three stars", R"({"tag":"counting","include":[{"class":"star","count":3}]})");
+}
+
 // Columns: 0 base, 1 baseline, 2 other, 3 hero.
 GridRule rule(std::vector<GridGroup> groups, std::size_t rows) {
   return {.hero = 3, .baseline = 1, .methods = {1, 2, 3}, .groups = std::move(groups), .rows = rows};
@@ -169,7 +173,7 @@ class GridFigure : public testing::Test {
     grid.baseline = "ratio-norm";
     grid.split = "test";
     grid.columns = {{"ratio-norm", "checkpoint 40"}, {"lambda-controlled", "checkpoint 80"}};
-    GridRow row{.position = 17, .target = "Cold <Beer> & Wine", .prompt = "a sign \"Cold <Beer> & Wine\""};
+    GridRow row{.prompt = {17, "a sign \"Cold <Beer> & Wine\"", Target("Cold <Beer> & Wine")}};
     row.cells = {cell("a.png", "Cqld <Beer>", 0.5, ""), cell("b.png", "Cold <Beer> & Wine", 1.0, "")};
     grid.rows = {row};
     return grid;
@@ -201,12 +205,12 @@ TEST_F(GridFigure, ForAPageTheLastRowsOfTheLargestGroupsAreLeftOut) {
   for (int i = 0; i < 20; ++i) {
     large.rows.push_back(large.rows.front());
     large.rows.back().group = GridGroup::kFailures;
-    large.rows.back().position = 100 + i;
+    large.rows.back().prompt.position = 100 + i;
   }
   const auto page = fitted_to_page(large, 400);
   EXPECT_LT(page.rows.size(), large.rows.size());
-  EXPECT_EQ(page.rows.front().position, 17) << "the only one of its group";
-  EXPECT_EQ(page.rows.back().position, 100 + static_cast<int>(page.rows.size()) - 2);
+  EXPECT_EQ(page.rows.front().prompt.position, 17) << "the only one of its group";
+  EXPECT_EQ(page.rows.back().prompt.position, 100 + static_cast<int>(page.rows.size()) - 2);
   EXPECT_THAT(grid_caption(page), HasSubstr(std::to_string(page.left_out) + " more do not fit the page"));
   EXPECT_EQ(page.rows.size() + page.left_out, large.rows.size());
   EXPECT_EQ(fitted_to_page(grid(), 400).rows.size(), 1U);
@@ -269,8 +273,7 @@ TEST_F(GridFigure, FailedScorersAndEmptyTranscriptsAreDrawn) {
 TEST_F(GridFigure, JudgedImagesHaveTheirJudgementInPlaceOfATranscript) {
   auto judged = grid();
   auto& row = judged.rows[0];
-  row.target = "counting: 3 star";
-  row.is_judged = true;
+  row.prompt.target = three_stars();
   for (auto& cell : row.cells) cell.transcript = std::nullopt;
   row.cells[0].judgement = "expected star>=3, found 1\nexpected <b><1, found 2";
   row.cells[1].judgement = "";
@@ -286,7 +289,7 @@ TEST_F(GridFigure, JudgedImagesHaveTheirJudgementInPlaceOfATranscript) {
 
 TEST_F(GridFigure, ALongJudgementIsCutAndLeavesTheColumnsWhereTheyWere) {
   auto judged = grid();
-  judged.rows[0].is_judged = true;
+  judged.rows[0].prompt.target = three_stars();
   judged.rows[0].cells[0].judgement = judged.rows[0].cells[1].judgement = "expected star>=3, found 1";
   const auto of_short = render_grid(judged);
   for (int i = 0; i < 40; ++i) *judged.rows[0].cells[0].judgement += "\nexpected star>=3, found 1";
@@ -297,7 +300,7 @@ TEST_F(GridFigure, ALongJudgementIsCutAndLeavesTheColumnsWhereTheyWere) {
 
 TEST_F(GridFigure, AnImageThatCouldNotBeJudgedSaysWhy) {
   auto failed = grid();
-  failed.rows[0].is_judged = true;
+  failed.rows[0].prompt.target = three_stars();
   failed.rows[0].cells[0].reason = "no detector";
   EXPECT_THAT(grid_html(failed, picture_of),
               HasSubstr("<span class=\"none\">not judged: no detector</span>"));

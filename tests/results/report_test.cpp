@@ -24,7 +24,7 @@ Report fixture_report() {
   report.columns = {
       {"base", 42, 0, true}, {"ratio-norm", 42, 40, false}, {"lambda-controlled", 42, 80, false}};
   report.metrics = {report.table.columns[0], report.table.columns[1]};
-  ReportPrompt prompt{.position = 17, .sample = 0, .prompt = "a sign", .target = "Cold Beer"};
+  ReportPrompt prompt{.prompt = {17, "a sign", Target("Cold Beer")}};
   prompt.cells = {
       {.image = "data:image/png;base64,AA", .transcript = "Cqld", .values = {{"ocr_reward", 0.25}}},
       {.image = "data:image/png;base64,BB", .transcript = "", .values = {{"ocr_reward", 0.0}}},
@@ -60,11 +60,10 @@ std::size_t count(const std::string& text, const std::string& part) {
 TEST(ReportPage, TextsOfStrangersStayTextsWhateverTheyHold) {
   const auto harmless = report_html(fixture_report());
   auto report = fixture_report();
-  report.prompts[0].prompt = report.prompts[0].target = kHostile;
+  report.prompts[0].prompt = {17, kHostile, Target(kHostile)};
   report.prompts[0].cells[0].transcript = kHostile;
   report.prompts[0].cells[2].reasons["ocr_reward"] = kHostile;
   report.prompts[0].cells[2].image_note = kHostile;
-  report.prompts[0].tag = kHostile;
   report.prompts[0].cells[1].judgement = kHostile;
   report.prompts[0].cells[1].objects = {{.name = kHostile, .colour = kHostile}};
   report.prompts[0].cells[1].width = report.prompts[0].cells[1].height = 8;
@@ -142,8 +141,8 @@ TEST(ReportPage, HoldsScoresTranscriptsAndReasonsOfEveryCell) {
 Report judged_report() {
   auto report = fixture_report();
   auto& prompt = report.prompts[0];
-  prompt.target = "counting: 3 star";
-  prompt.tag = "counting";
+  prompt.prompt.target =
+      Target::of_record("a sign", R"({"tag":"counting","include":[{"class":"star","count":3}]})");
   for (auto& cell : prompt.cells) cell.transcript = std::nullopt;
   auto& wrong = prompt.cells[0];
   wrong.judgement = "expected star>=3, found 1\nexpected ring<1, found 1";

@@ -29,9 +29,8 @@ class SavedGeneval : public StoreTest {
         .name = "geneval-user", .sha256 = "geneval", .known = false, .origin = "test", .prompts = {}};
     for (const auto* tag : {"counting", "counting", "colors", "colors"}) {
       set.prompts.push_back(
-          {.position = static_cast<int>(set.prompts.size()),
-           .text = "stars",
-           .target = fmt::format(R"({{"include":[{{"class":"star","count":2}}],"tag":"{}"}})", tag)});
+          stored_prompt(set.name, static_cast<int>(set.prompts.size()), "stars",
+                        fmt::format(R"({{"include":[{{"class":"star","count":2}}],"tag":"{}"}})", tag)));
     }
     store().record_prompt_set(set);
     add("r1", "dual", {"", "expected star>=2, found 1", ""});

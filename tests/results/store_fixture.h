@@ -97,7 +97,7 @@ class StoreTest : public testing::Test {
                   .prompts = {}};
     for (int i = 0; i < count; ++i) {
       set.prompts.push_back(
-          {.position = i, .text = fmt::format("a sign \"W{}\"", i), .target = fmt::format("W{}", i)});
+          {.position = i, .text = fmt::format("a sign \"W{}\"", i), .target = Target(fmt::format("W{}", i))});
     }
     return set;
   }

@@ -102,7 +102,7 @@ inline LineOutcome train_line(LineMethod configured, const LineRun& run, const R
   TrainJob job;
   job.settings = std::move(configured.settings);
   job.seed = LineMethod::kSeed;
-  for (int i = 0; i < run.prompts; ++i) job.prompts.push_back({i, {fmt::format("line {}", i), "line"}});
+  for (int i = 0; i < run.prompts; ++i) job.prompts.push_back({fmt::format("line {}", i), "line"});
   job.folder = run.folder;
   job.source.name = "line";
   job.resume_key = "k";
@@ -110,7 +110,7 @@ inline LineOutcome train_line(LineMethod configured, const LineRun& run, const R
   LineOutcome outcome;
   int images = 0;
   TrainHooks hooks;
-  hooks.reward = [&](const TrainingPrompt&, const Image& image) {
+  hooks.reward = [&](std::size_t, const Image& image) {
     constexpr double kGolden = 0.6180339887498949;
     const double reward = run.unique_rewards ? std::fmod(kGolden * ++images, 1.0) : brightness(image);
     return std::async(std::launch::deferred, [=]() -> std::optional<double> { return reward; });

@@ -61,7 +61,7 @@ class GrpoLoop : public testing::Test {
     fs::create_directories(job.folder);
     for (int i = 0; i < 10; ++i) {
       const auto target = fmt::format("T{}", i);
-      job.prompts.push_back({i, {fmt::format("a sign \"{}\"", target), target}});
+      job.prompts.push_back({fmt::format("a sign \"{}\"", target), target});
     }
     const auto loaded = Backbone::load(source_);
     auto& backbone = *loaded;
@@ -72,10 +72,10 @@ class GrpoLoop : public testing::Test {
     WorkerPool pool(threads_, [] { torch::set_num_threads(1); });
     Outcome result;
     TrainHooks hooks;
-    hooks.reward = [&](const TrainingPrompt& prompt, Image image) {
+    hooks.reward = [&](std::size_t prompt, Image image) {
       double sum = 0;
       for (const auto byte : image.rgb) sum += byte;
-      const bool is_equal = equal_rewards_.contains(prompt.position);
+      const bool is_equal = equal_rewards_.contains(static_cast<int>(prompt));
       const double reward = is_equal ? 0.5 : sum / (255.0 * static_cast<double>(image.rgb.size()));
       return std::async(std::launch::deferred,
                         [=, this] { return scorer_fails_ ? std::nullopt : std::optional(reward); });

@@ -63,7 +63,8 @@ TEST(Scoring, AllScorersOfAJobGiveTheirMetricsOfThePrompt) {
                                               {"clip_score", identity_of("clip_score", "flow-grpo")},
                                               {"jpeg", jpeg_identity()}}));
   const auto row = read_json(scorer_folder("expected.json")).at(1);
-  const auto score = scoring.score({row.at("prompt").get<std::string>(), "OPEN"}, recorded_image()).get();
+  const auto score =
+      scoring.score(row.at("prompt").get<std::string>(), Target("OPEN"), recorded_image()).get();
   EXPECT_NEAR(*score.metrics.at("pickscore"), row.at("pickscore").get<double>(), 3e-5);
   EXPECT_NEAR(*score.metrics.at("clip_score"), row.at("flow-grpo").get<double>(), 3e-5);
   EXPECT_GT(*score.metrics.at("jpeg_kb"), 0);
@@ -381,7 +382,7 @@ TEST_F(WorkerWithScorers, AnEvaluationStoresTheScoresOfItsImages) {
   const auto scoring = open_scorers(job_with({{"pickscore", identity_of("pickscore", "pickscore")}}));
   for (const int i : {0, 7, 10}) {
     const auto image = read_png(root_ / "images/images" / fmt::format("{:04}.png", i));
-    const auto score = scoring.score({fmt::format("A sign that reads \"WORD {}\"", i), ""}, image).get();
+    const auto score = scoring.score(fmt::format("A sign that reads \"WORD {}\"", i), {}, image).get();
     EXPECT_EQ(stored.at(i).at("pickscore").get<double>(), *score.metrics.at("pickscore")) << i;
   }
 }

@@ -86,7 +86,7 @@ Epoch EpochSource::next(std::int64_t number) {
                          prompts.rows, parts_.backbone.encode(prompts.texts));
       auto pictures = parts_.backbone.decode(epoch.shards[i].leaves, prompts.texts);
       for (std::size_t j = 0; j < pictures.size(); ++j)
-        rewards[i].push_back(parts_.hooks.reward(*prompts.sources[j], std::move(pictures[j])));
+        rewards[i].push_back(parts_.hooks.reward(prompts.places[j], std::move(pictures[j])));
     });
   }
   const auto begin = std::chrono::steady_clock::now();
@@ -96,9 +96,7 @@ Epoch EpochSource::next(std::int64_t number) {
   }
   scorer_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   images_ += static_cast<std::int64_t>(values.size());
-  std::vector<int> positions;
-  for (const int place : chosen) positions.push_back(job.prompts[static_cast<std::size_t>(place)].position);
-  score(epoch, rewards_of_all(values), positions);
+  score(epoch, rewards_of_all(values), chosen);
   return epoch;
 }
 

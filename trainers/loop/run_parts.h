@@ -34,17 +34,16 @@ struct RunParts {
 struct ShardPrompts {
   std::vector<SampleAddress> rows;
   std::vector<PromptText> texts;
-  std::vector<const TrainingPrompt*> sources;
+  std::vector<std::size_t> places;  ///< among the job's prompts
 
   /// chosen: indices of the epoch's prompts among the job's (prompts_of_epoch).
   ShardPrompts(const TrainJob& job, std::span<const int> chosen, std::size_t shard) {
     const auto size = static_cast<std::size_t>(job.settings.shard_prompts);
     for (const int i : chosen.subspan(shard * size, size)) {
-      const auto& prompt = job.prompts[static_cast<std::size_t>(i)];
       for (std::uint32_t j = 0; j < job.settings.group_size; ++j) {
-        rows.push_back({static_cast<std::uint32_t>(prompt.position), j});
-        texts.push_back(prompt.prompt);
-        sources.push_back(&prompt);
+        rows.push_back({static_cast<std::uint32_t>(i), j});
+        texts.push_back(job.prompts[static_cast<std::size_t>(i)]);
+        places.push_back(static_cast<std::size_t>(i));
       }
     }
   }

@@ -20,7 +20,7 @@ std::vector<PromptText> prompts_of_all_epochs(const TrainJob& job) {
   const auto per_epoch = job.settings.updates_of_an_epoch();
   for (std::int64_t epoch = 1; (epoch - 1) * per_epoch < job.settings.updates; ++epoch) {
     for (const auto i : prompts_of_epoch(job, epoch))
-      texts.push_back(job.prompts[static_cast<std::size_t>(i)].prompt);
+      texts.push_back(job.prompts[static_cast<std::size_t>(i)]);
   }
   return texts;
 }

@@ -15,12 +15,6 @@
 
 namespace harness {
 
-/// A training prompt; its position in the training set is its noise address.
-struct TrainingPrompt {
-  int position = 0;
-  PromptText prompt;
-};
-
 /// Statistics of one update. Per-step values are NaN for untrained steps.
 struct UpdateRecord {
   std::int64_t update_index = 0;  ///< from 1
@@ -62,8 +56,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MeasuredRounding, late, slope)
 /// The loop's inputs and callbacks. Of several processes the root alone reports and decides whether to save;
 /// one that must stop stops all; each has its own rewards and their state.
 struct TrainHooks {
-  /// Scores one image; empty if the scorer failed. Thread-safe.
-  std::function<std::future<std::optional<double>>(const TrainingPrompt&, Image)> reward;
+  /// Scores one image of a prompt, by its place in TrainJob::prompts; empty if the scorer failed.
+  /// Thread-safe.
+  std::function<std::future<std::optional<double>>(std::size_t prompt, Image)> reward;
   /// [B] rewards of pixels [B,3,H,W] in 0..1, one text each, differentiable in the pixels; null if the task's
   /// scorer has no gradient. Thread-safe.
   std::function<torch::Tensor(const std::vector<std::string>& texts, const torch::Tensor& pixels)>
@@ -88,10 +83,10 @@ struct TrainHooks {
 struct TrainJob {
   TrainSettings settings;
   std::uint32_t seed = 42;
-  std::vector<TrainingPrompt> prompts;
-  std::filesystem::path folder;  ///< of the run: checkpoints/ and resume/ are written there
-  BackboneSource source;         ///< of the backbone, for the KL term's reference
-  std::string resume_key;        ///< of valid resume points: build and CPU features
+  std::vector<PromptText> prompts;  ///< the training set: a prompt's place in it is its noise address
+  std::filesystem::path folder;     ///< of the run: checkpoints/ and resume/ are written there
+  BackboneSource source;            ///< of the backbone, for the KL term's reference
+  std::string resume_key;           ///< of valid resume points: build and CPU features
   /// Updates in the log: a resume point of a later one would leave a gap.
   std::int64_t recorded_updates = std::numeric_limits<std::int64_t>::max();
 };

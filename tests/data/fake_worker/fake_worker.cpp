@@ -269,7 +269,7 @@ class Job {
     const auto positions = read_json(path_of("positions")).get<std::vector<int>>();
     prompts_ = load_prompt_set(path_of("prompts"), task_of_file(path_of("prompts")));
     if (identity_.value(kTargetForm, "") == kNormalFormC) {
-      for (auto& prompt : prompts_.prompts) prompt.target = to_nfc(prompt.target);
+      for (auto& prompt : prompts_.prompts) prompt.target = Target(to_nfc(prompt.target.words()));
     }
     make_folder(folder_ / "images");
     for (std::size_t i = 0; i < positions.size(); ++i) {
@@ -322,14 +322,14 @@ class Job {
     const auto bytes = png_bytes(image);
     write_file(folder_ / path, bytes);
     ScorerAnswer read;
-    read.transcript_raw = misread(prompt.target, reward);
+    read.transcript_raw = misread(prompt.target.text(), reward);
     if (position == 5) read.error = "the fake scorer fails at position 5";
     if (is_blind_to(reward)) read.error = "the fake scorer sees nothing";
     const Json transcript = read.error ? Json() : Json(*read.transcript_raw);
     Json metrics = Json::object(), reasons = Json::object();
-    add_metrics(read, prompt.target, key, metrics, reasons);
+    add_metrics(read, prompt.target.text(), key, metrics, reasons);
     for (const auto& score : {image_statistics_score(image), jpeg_score(image),
-                              external_.score({prompt.text, prompt.target}, image).get()}) {
+                              external_.score(prompt.text, prompt.target, image).get()}) {
       for (const auto& [name, value] : score.metrics) metrics[name] = value ? Json(*value) : Json();
       reasons.update(score.reasons);
     }

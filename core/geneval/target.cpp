@@ -1,28 +1,15 @@
-#include "core/geneval/shown_target.h"
+#include "core/geneval/target.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "core/error.h"
-#include "core/geneval/record.h"
 #include "core/text.h"
 
 namespace harness {
 namespace {
-
-/// Nothing where the target is not a record, such as a text to be read.
-std::optional<GenevalRecord> record_behind(const std::string& target) {
-  constexpr std::size_t kLongest = 1 << 14;
-  if (!target.starts_with("{") || target.size() > kLongest) return std::nullopt;
-  try {
-    return record_of_target("", target, "target");
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
 
 /// "3 star", "red circle".
 std::string object_in_words(const GenevalRecord& record, const GenevalClause& clause) {
@@ -54,23 +41,29 @@ bool is_plain_count(const GenevalRecord& record, const GenevalClause& excluded) 
 
 }  // namespace
 
-std::string shown_target(const std::string& target) {
-  const auto record = record_behind(target);
-  if (!record) return target;
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < record->include.size(); ++i) {
-    if (!is_named_by_another(*record, i)) parts.push_back(clause_in_words(*record, record->include[i]));
+Target Target::of_record(const std::string& prompt, const std::string& text) {
+  constexpr std::size_t kLongest = 1 << 14;
+  Target target(text);
+  if (!text.starts_with("{") || text.size() > kLongest) return target;
+  try {
+    target.record_ = record_of_target(prompt, text, "target");
+  } catch (const Error&) {
+    return Target(text);
   }
-  for (const auto& excluded : record->exclude) {
-    if (!is_plain_count(*record, excluded))
-      parts.push_back(fmt::format("fewer than {} {}", excluded.count, excluded.name()));
-  }
-  return fmt::format("{}: {}", record->tag, join(parts, ", "));
+  return target;
 }
 
-std::string tag_of_target(const std::string& target) {
-  const auto record = record_behind(target);
-  return record ? record->tag : "";
+std::string Target::shown() const {
+  if (!record_) return text_;
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < record_->include.size(); ++i) {
+    if (!is_named_by_another(*record_, i)) parts.push_back(clause_in_words(*record_, record_->include[i]));
+  }
+  for (const auto& excluded : record_->exclude) {
+    if (!is_plain_count(*record_, excluded))
+      parts.push_back(fmt::format("fewer than {} {}", excluded.count, excluded.name()));
+  }
+  return fmt::format("{}: {}", record_->tag, join(parts, ", "));
 }
 
 }  // namespace harness
