@@ -176,7 +176,7 @@ class Contents {
   }
 
   void add_checkpoints(const StoredRun& run, const fs::path& folder) {
-    const bool are_images = run.method == kImagesMethod;  // a list of them, and no weights
+    const bool are_images = !row_traits(run.method).draws;  // a list of them, and no weights
     if (!request_.checkpoints && !are_images)
       return add_bytes(run.id + "/" + kLeftOutFile, left_out_note(kCheckpointsFolder));
     if (!are_images) require_here(folder, kCheckpointsFolder, "--checkpoints");

@@ -66,9 +66,10 @@ class FolderRecords {
     add(journal_record(row));
     add(journal_record(training_job(run_)));
     method_ = row.method;
-    if (method_ == kBaseMethod) {
+    const auto& traits = row_traits(method_);
+    if (traits.is_start) {
       base();
-    } else if (method_ == kImagesMethod) {
+    } else if (traits.is_given() && !traits.takes_a_worker) {
       given_images();
     } else {
       require_finished(run_.folder, "training");

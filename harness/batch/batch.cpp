@@ -67,6 +67,10 @@ std::vector<std::string> Batch::words(const std::vector<std::string>& command) c
   return all;
 }
 
+std::string Batch::worker_environment(std::uint64_t log_begin) {
+  return fmt::format("export HARNESS_DETACHED=1 HARNESS_TAKE_OVER=1 HARNESS_LOG_BEGIN={}", log_begin);
+}
+
 std::string Batch::script_head(const std::vector<std::string>& options) const {
   std::string head = "#!/bin/bash\n";
   for (const auto& each : options) {

@@ -115,7 +115,7 @@ class Batch {
     std::string name;      ///< in messages
     std::string submit, list, cancel;   ///< its commands
     std::string directive;              ///< how a line of a script begins that holds options of `submit`
-    std::vector<std::string> examples;  ///< of these options
+    std::vector<std::string> examples;  ///< of these options; help shows one or two
   };
 
   explicit Batch(Names its_names) : names(std::move(its_names)) {}
@@ -126,9 +126,10 @@ class Batch {
   /// "job 17 of NAME"
   std::string job_text(const std::string& id) const { return "job " + id + " of " + names.name; }
 
-  /// Runs one of its commands to its end; what a terminal signals to us does not reach it. Throws Error
-  /// (status 2) where it is not on PATH. `in`: its standard input, as of ProcessOptions; `without`: variables
-  /// of the environment.
+  /// Runs one of its commands to its end; what a terminal signals to us does not reach it. Processes that the
+  /// command leaves in its own process group end with it: a job needs a group of its own (setsid). Throws
+  /// Error (status 2) where it is not on PATH. `in`: its standard input, as of ProcessOptions; `without`:
+  /// variables of the environment.
   Finished run(const std::vector<std::string>& command, int in = kInherited,
                const std::vector<std::string>& without = {}) const;
   void cancel(const std::string& id) const { run({names.cancel, id}); }
@@ -146,8 +147,9 @@ class Batch {
 
   /// Options of a job, each for a line of its script. The user's own are last, so that they count.
   virtual std::vector<std::string> options(const JobRequest& request) const = 0;
-  /// Starts all ranks, and puts the job into the queue once more where the end of its time stopped it and it
-  /// has come further. `log_begin`: bytes of its event log so far.
+  /// Starts `worker run FOLDER` for all ranks, with the variables of worker_environment and, of several
+  /// ranks, torchrun's, its output in kWorkerLog; puts the job into the queue once more where the end of its
+  /// time stopped it and it has come further. `log_begin`: bytes of its event log so far.
   virtual std::string script(const JobRequest& request, const std::filesystem::path& worker,
                              std::uint64_t log_begin) const = 0;
   /// Options of a small job that goes on with a table, above the user's own.
@@ -179,6 +181,8 @@ class Batch {
   /// reached; "" where it was, or has ended.
   virtual std::string ask_to_stop(const std::string& id) const = 0;
 
+  /// The line of a script that tells a worker that it runs in a job: no orchestrator waits for it.
+  static std::string worker_environment(std::uint64_t log_begin);
   /// How a script begins: its shell, and a line for each of these that is not empty.
   std::string script_head(const std::vector<std::string>& options) const;
 

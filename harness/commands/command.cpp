@@ -107,7 +107,8 @@ void add_work_options(Command& command, WorkOptions& options) {
 void add_batch_options(Command& command, std::map<std::string, std::vector<std::string>>& typed,
                        const std::string& jobs, std::size_t examples) {
   for (const auto& batch : batches()) {
-    const auto shown = std::span(batch->names.examples).first(examples);
+    const auto& all = batch->names.examples;
+    const auto shown = std::span(all).first(std::min(examples, all.size()));
     command.add(batch->option(), &typed[batch->names.executor],
                 fmt::format("options of {} for {}: '{}'", batch->names.submit, jobs, join(shown, " ")),
                 {.one_each = true, .value = "OPTIONS"});

@@ -202,7 +202,7 @@ class Slurm : public Batch {
                      std::uint64_t log_begin) const override {
     const auto folder = shell_word(request.folder.string()), program = shell_word(worker.string());
     return script_head(options(request)) + fmt::format(R"sh(# Written by harness. By hand: sbatch {0}/job.sh
-export HARNESS_DETACHED=1 HARNESS_TAKE_OVER=1 HARNESS_LOG_BEGIN={2} CUBLAS_WORKSPACE_CONFIG=:4096:8
+{2} CUBLAS_WORKSPACE_CONFIG=:4096:8
 # What is written there is the number of a job that is not to go on.
 is_cancelled() {{ [ -s {0}/{3} ] && [ "$(cat {0}/{3})" = "$SLURM_JOB_ID" ]; }}
 is_cancelled && exit 130
@@ -214,7 +214,8 @@ if [ $status = 130 ] && ! is_cancelled && {1} advanced {0}; then
 fi
 exit $status
 )sh",
-                                                       folder, program, log_begin, kStopMarker);
+                                                       folder, program, worker_environment(log_begin),
+                                                       kStopMarker);
   }
 
   std::vector<std::string> continuation_options(const std::string& name, const fs::path& log,

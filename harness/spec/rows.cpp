@@ -11,15 +11,6 @@
 namespace harness {
 namespace fs = std::filesystem;
 
-const RowTraits& row_traits(const std::string& method) {
-  static const RowTraits start{.is_start = true}, trained{.trains = true, .takes_a_worker = true},
-      adapter{.takes_a_worker = true, .given = "imported", .option = "--adapter"},
-      images{.draws = false, .given = "images", .option = "--images"};
-  if (method == kBaseMethod) return start;
-  if (method == kOutsideMethod) return adapter;
-  return method == kImagesMethod ? images : trained;
-}
-
 namespace {
 
 /// A row: the name of a method, or {"name", "method", "settings", "paper"}.

@@ -11,6 +11,7 @@
 //   weights draw
 //   HARNESS_FAKE_BLIND  "STEP:SHARE": on the validation images of checkpoint STEP the scorers fail where less
 //   than this share of the text would be read
+//   HARNESS_FAKE_SPENT  set: checkpoints say what their training has spent
 //   HARNESS_FAKE_GPU  what it says of the GPU; "by node": each node has a kind of its own
 //   HARNESS_FAKE_SOURCES  the checksum of its sources; unset: it records none, as workers once did
 #include <poll.h>

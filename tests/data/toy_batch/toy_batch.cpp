@@ -33,9 +33,9 @@ class Toy : public Batch {
   }
   std::string script(const JobRequest& request, const fs::path& worker,
                      std::uint64_t log_begin) const override {
-    return script_head(options(request)) +
-           fmt::format("export HARNESS_DETACHED=1 HARNESS_TAKE_OVER=1 HARNESS_LOG_BEGIN={}\n{} run {}\n",
-                       log_begin, shell_word(worker.string()), shell_word(request.folder.string()));
+    return script_head(options(request)) + fmt::format("{}\n{} run {}\n", worker_environment(log_begin),
+                                                       shell_word(worker.string()),
+                                                       shell_word(request.folder.string()));
   }
   std::vector<std::string> continuation_options(const std::string& name, const fs::path&,
                                                 const std::string&) const override {
