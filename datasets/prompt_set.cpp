@@ -267,7 +267,7 @@ struct PromptPlace {
     if (fs::is_directory(status)) return false;
     const bool has_form = path.extension() == kLines || path.extension() == kRecords;
     if (fs::is_regular_file(status) && has_form) return true;
-    throw Error(fs::exists(status) ? "is no file of prompts" : "no such file or folder", path.string(),
+    throw Error(fs::exists(status) ? "is not a file of prompts" : "no such file or folder", path.string(),
                 fmt::format("{} takes a folder, a .txt file with one prompt per line, or a .jsonl file with "
                             "one record of GenEval per line",
                             option));

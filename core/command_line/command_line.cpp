@@ -211,7 +211,7 @@ Error unknown_word(const Command& command, const CLI::App* app, const std::strin
     const auto mistaken = command.mistaken.find(word);
     const auto names = option_names(app);
     if (std::ranges::count(names, word) > 0)
-      return Error(fmt::format("\"{}\" stands before the command", word), where,
+      return Error(fmt::format("\"{}\" comes before the command", word), where,
                    fmt::format("give it after the command: `{} {} ...`", where, word));
     return Error(fmt::format("unknown option \"{}\"", word), where,
                  mistaken != command.mistaken.end() ? mistaken->second : suggestion(word, names));

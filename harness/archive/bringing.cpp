@@ -135,7 +135,7 @@ void Moves::carry_out() {
       fs::rename(from, to, error);
       if (error)
         throw Error(fmt::format("cannot be moved to {}: {}", to.string(), error.message()), from.string(),
-                    "look at the permissions of both folders", Status::kFailed);
+                    "check the permissions of both folders", Status::kFailed);
       done_.emplace_back(from, to);
     }
   } catch (...) {

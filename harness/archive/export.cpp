@@ -45,7 +45,7 @@ class Contents {
       const auto run = store_.run(id);
       if (!run)
         throw Error(fmt::format("lacks run {} of the experiment", id), store_.path().string(),
-                    "`harness db check` says what is wrong with it");
+                    "`harness db check` shows what is wrong with it");
       add_run(*run);
     }
   }
@@ -84,7 +84,7 @@ class Contents {
       const auto report = store.replay(scratch, read_journal(file));
       if (!report.left_out.empty())
         throw Error(report.left_out.front(), workspace_.folder.string(),
-                    "`harness db check` says what mends it", Status::kFailed);
+                    "`harness db check` shows how to repair it", Status::kFailed);
       guarded(made, [&] {
         SQLite::Statement copy(store.database(), "VACUUM INTO ?1");
         copy.bind(1, small.string());
@@ -239,7 +239,8 @@ class Contents {
 };
 
 void require_place(const fs::path& file) {
-  if (file.empty() || file == "-") throw Error("is no file", "-o " + file.string(), "name the file to write");
+  if (file.empty() || file == "-")
+    throw Error("is not a file name", "-o " + file.string(), "name the file to write");
   if (fs::is_directory(file)) throw Error("is a folder", "-o " + file.string(), "name a file in it");
   expect_replaceable(file);
   require_no_record(file);

@@ -143,7 +143,7 @@ void gather_archive(const fs::path& archive, const Workspace&, Incoming& incomin
   incoming.shown.second = archive.string() + ": ";
   const auto manifest = unpack_archive(archive, incoming.folder);
   for (const auto& [name, file] : manifest.files) {
-    if (!has_place(name, manifest)) refuse(name + " is no file of an experiment", archive.string());
+    if (!has_place(name, manifest)) refuse(name + " is not a file of an experiment", archive.string());
   }
   incoming.history = records_of(manifest, incoming.folder, archive.string());
   incoming.runs = {manifest.runs.begin(), manifest.runs.end()};

@@ -40,7 +40,7 @@ void require_finished(const fs::path& folder, const std::string& what) {
   const auto last = last_event(folder / kEventLog);
   if (!last || last->at("type") != "job_completed")
     throw Error(fmt::format("its {} is not finished", what), folder.string(),
-                "the reproduce command that made it goes on with it where it lies");
+                "repeat the reproduce command that made it: it resumes the run in its own folder");
 }
 
 /// The manifests of the checkpoints are those that the log speaks of, and their files those of the manifests.

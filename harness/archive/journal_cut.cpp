@@ -24,7 +24,7 @@ double seconds_of(const std::string& utc) {
   int milliseconds = 0;
   if (std::sscanf(utc.c_str(), "%d-%d-%dT%d:%d:%d.%dZ", &parts.tm_year, &parts.tm_mon, &parts.tm_mday,
                   &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &milliseconds) != 7)
-    throw Error(fmt::format("\"{}\" is no time", utc), "journal", {}, Status::kFailed);
+    throw Error(fmt::format("\"{}\" is not a valid time", utc), "journal", {}, Status::kFailed);
   parts.tm_year -= 1900;
   parts.tm_mon -= 1;
   return static_cast<double>(::timegm(&parts)) + milliseconds / 1000.0;
@@ -178,7 +178,7 @@ CutJournal cut_journal(const std::vector<Json>& journal, Store& store, std::int6
   if (found == history.entries.end())
     throw Error(
         fmt::format("does not hold experiment {}", experiment), "journal.log",
-        "name the workspace that made it with --out; `harness db check` says what is wrong with a journal");
+        "name the workspace that made it with --out; `harness db check` shows what is wrong with a journal");
   std::set<std::string> runs;
   for (const auto& [run, arm] : from_journal<ReproductionRecord>(found->record).runs) runs.insert(run);
   Cut cut(store, *found->experiment, runs, done);

@@ -48,8 +48,8 @@ void require_sound(const Json& record, const std::string& where) {
   const auto text = [&](const char* key) { return data.at(key).get<std::string>(); };
   const auto require = [&](bool holds, const std::string& name, const char* what) {
     if (!holds)
-      throw Error(fmt::format("journal: {} is no {}", in_quotes(name), what), where,
-                  "it was not written by harness, and nothing of it was taken");
+      throw Error(fmt::format("journal: expected {}, got {}", what, in_quotes(name)), where,
+                  "it was not written by harness; nothing was imported");
   };
   if (record.contains("run")) require(is_job_id(record.at("run")), record.at("run"), "id of a run");
   if (type == "run" || type == "evaluation" || type == "job") {

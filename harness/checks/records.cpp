@@ -53,7 +53,7 @@ Findings check_database(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.problems = checked.at("findings").get<std::vector<std::string>>(),
                     .hint = checked.at("hint").is_null() ? kRestore : checked.at("hint").get<std::string>()};
   for (const auto& row : experiment.missing)
-    findings.add("the experiment rests on {}, which the DB lacks", row);
+    findings.add("the experiment needs {}, which is not in the DB", row);
   compare_schema(experiment.store.database(), findings);
   const auto version = schema_version(experiment.store.database());
   if (checked.at("rows_compared")) {

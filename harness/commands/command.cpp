@@ -89,7 +89,7 @@ void add_work_options(Command& command, WorkOptions& options) {
               "processes per job, which share its shards; their number changes no result (auto: FLUX takes "
               "the GPUs of a node, other backbones 1)",
               {.value = "N|auto"});
-  std::string executors = "what starts the processes: local";
+  std::string executors = "launcher of the processes: local";
   for (const auto& batch : batches()) {
     const auto& names = batch->names;
     if (const auto* launcher = batch->launcher())
@@ -99,8 +99,9 @@ void add_work_options(Command& command, WorkOptions& options) {
   command.add("--executor", &dealing.executor, executors, {.offers = executor_names, .value = "NAME"});
   command.add(
       "--detach", &options.detach,
-      fmt::format("with --executor {}: hand all that is ready to {}, with a job that goes on, and end",
-                  batch_executors(), batch_names()));
+      fmt::format(
+          "with --executor {}: submit all ready jobs to {}, with a job that continues the table, and exit",
+          batch_executors(), batch_names()));
   add_batch_options(command, dealing.typed, "each job", 2);
 }
 
@@ -177,7 +178,7 @@ ChosenExperiments chosen_experiments(Store& store, const DbOptions& options) {
 Experiment chosen_experiment(Store& store, const DbOptions& options) {
   auto chosen = chosen_experiments(store, options);
   if (chosen.collection) {
-    throw Error(fmt::format("{} joins several tables, and this looks at one", chosen.name()), "--table",
+    throw Error(fmt::format("{} joins several tables, but this command takes one", chosen.name()), "--table",
                 "name one of them: " + join(chosen.collection->table_ids(), ", "));
   }
   return std::move(chosen.experiments.front());
@@ -209,7 +210,7 @@ void tell_unknown_names(const DisplayNames& names, const std::string& file, cons
     }
   }
   for (const auto& name : names.unknown_among(known)) {
-    tell("note: {}: \"{}\" is no method, metric or heading of {}: {}\n", file, name, chosen.name(),
+    tell("note: {}: \"{}\" is not a method, metric or heading of {}: {}\n", file, name, chosen.name(),
          suggestion(name, known));
   }
 }

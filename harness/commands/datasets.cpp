@@ -129,7 +129,7 @@ int verify(const DatasetsOptions& options) {
           is_equal ? "" : ", but for case, blanks or Unicode form");
     }
     for (const auto& [a, b] : shared.targets) {
-      put("  the target of line {} is that of line {} of the training set: \"{}\"\n", a + 1, b + 1,
+      put("  line {} has the same target as line {} of the training set: \"{}\"\n", a + 1, b + 1,
           shown_target(set.prompts[static_cast<std::size_t>(a)].target));
     }
   };
@@ -189,7 +189,7 @@ int split(const DatasetsOptions& options) {
     put("validation ({}): {}\ntest ({}): {}\n", parts.validation.size(), fmt::join(parts.validation, " "),
         parts.test.size(), fmt::join(parts.test, " "));
     for (const auto& part : summaries) put_summary(part);
-    if (set) put("{} prompts of test are among those of validation\n", repeated);
+    if (set) put("{} test prompts are also validation prompts\n", repeated);
   });
 }
 

@@ -90,7 +90,7 @@ Examples:
   harness db rebuild --out /data/runs --db /scratch/results.sqlite)"};
   add_workspace_options(command, o->place);
   add_json_option(command, o->json);
-  command.add("--force", &o->force, "leave out what the logs no longer hold");
+  command.add("--force", &o->force, "leave out records that the logs no longer hold");
   command.run = [o] { return rebuild(*o); };
   return command;
 }

@@ -199,10 +199,10 @@ std::vector<Finding> python_findings() {
                        "from importlib.metadata import version as v; print('torch ' + "
                        "v('torch') + ', diffusers ' + v('diffusers'))"});
   };
-  auto packages =
-      look_for({.name = "torch and diffusers for Python",
-                .hint = "only for scripts/check-lora and the peer benchmarks, which say how to install them"},
-               look);
+  auto packages = look_for(
+      {.name = "torch and diffusers for Python",
+       .hint = "only for scripts/check-lora and the peer benchmarks, which print how to install them"},
+      look);
   return {std::move(python), std::move(packages)};
 }
 

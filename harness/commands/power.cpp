@@ -43,7 +43,7 @@ void require_share(double value, const char* option, double usual) {
 /// The table's id; of tables that are joined there is none.
 std::string table_id(const std::string& table) {
   if (const auto collection = find_collection(table)) {
-    throw Error(fmt::format("{} joins several tables, and this looks at one", collection->id), "--table",
+    throw Error(fmt::format("{} joins several tables, but this command takes one", collection->id), "--table",
                 "name one of them: " + join(collection->table_ids(), ", "));
   }
   return is_table_file(table) ? load_table_spec(table).id : table;
@@ -278,7 +278,7 @@ Examples:
               {.offers = metric_names});
   command.add("--from", &o->pilot.experiment,
               "experiment to take the variances from (default: the newest of the table with several runs, "
-              "else what ships)",
+              "else the shipped variances)",
               {.offers = [o] { return experiment_numbers(o->place); }, .value = "EXPERIMENT"});
   command.add("--backbone", &o->pilot.backbone, "with this backbone", {.offers = backbone_names});
   command.add("--scale", &o->pilot.scale, "at this scale", {.offers = scale_names});

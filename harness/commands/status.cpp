@@ -198,7 +198,7 @@ std::vector<std::string> last_lines(const WorkspaceStatus& status, const std::st
   }
   if (!status.continuation.empty())
     lines.push_back(
-        fmt::format("detached: {}'s job {} goes on with the table", status.batch, status.continuation));
+        fmt::format("detached: {}'s job {} continues the table", status.batch, status.continuation));
   for (const auto& note : status.notes) lines.push_back("note: " + printable_line(note));
   if (status.holder && status.under_way.empty())
     lines.push_back(fmt::format("harness is {}; no run of its own is under way", holder_text(status)));

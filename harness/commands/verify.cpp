@@ -381,7 +381,7 @@ int verify(const VerifyOptions& o) {
   auto jobs = o.run.empty() ? jobs_of_experiments(store, o) : jobs_of_run(store, o.run, o.training);
   require_parts(jobs);
   const ScratchFolder scratch(fs::absolute(db).parent_path(), "verify-",
-                              "it lies beside the DB: copy the workspace to a place that you can write to",
+                              "it is next to the DB: copy the workspace to a place that you can write to",
                               o.keep);
   const auto results = verify_jobs(store, jobs, o.part, scratch.path());
   Json list = Json::array();
@@ -414,11 +414,11 @@ Examples:
   add_filter_options(command, o->db, true);
   command.add("--images", &o->part.images, "images per evaluation");
   command.add("--all", &o->part.all, "take all images");
-  command.add("--sample-seed", &o->part.seed, "seed that draws the images");
+  command.add("--sample-seed", &o->part.seed, "seed for sampling the images");
   command.add("--training", &o->training, "also train again");
   command.add("--weights", &o->part.weights, "model folder of an imported experiment", kFolder);
   command.add("--scorers", &o->part.scorers, "parent folder of its scorers' models and programs", kFolder);
-  command.add("--keep", &o->keep, "keep the folder of the repeated jobs, beside the database");
+  command.add("--keep", &o->keep, "keep the folder of the repeated jobs, next to the database");
   return with_json(std::move(command), o, verify);
 }
 

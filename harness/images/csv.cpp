@@ -108,7 +108,7 @@ std::vector<CsvRow> read_csv(const fs::path& file) {
   const auto names = reader.record();
   for (const auto& name : names) {
     if (std::ranges::count(names, name) > 1)
-      throw Error(fmt::format("column {} is there twice", in_quotes(name)), file.string() + ":1");
+      throw Error(fmt::format("duplicate column {}", in_quotes(name)), file.string() + ":1");
   }
   std::vector<CsvRow> rows;
   while (!reader.at_end()) {

@@ -53,7 +53,7 @@ struct Entries {
         folders.push_back(path);
       } else if (ImageCollector::is_image(path)) {
         if (!fs::is_regular_file(path, error))
-          throw Error(fmt::format("{} is no file{}", path.string(), error ? ": " + error.message() : ""),
+          throw Error(fmt::format("{} is not a file{}", path.string(), error ? ": " + error.message() : ""),
                       where, "take it out of the folder");
         images.push_back(path);
       } else if (others != nullptr) {

@@ -301,7 +301,7 @@ OwnSplit asked_split(const std::string& text) {
   }
   if (split.validation > 0 && split.test > 0) return split;
   throw Error(fmt::format("{} is not two numbers of prompts", in_quotes(text)), "--split",
-              "give those of validation and test: 256/762");
+              "expected VALIDATION/TEST, such as 256/762");
 }
 
 std::optional<OwnSplit> own_split(const TableSpec& spec, const ScaleSpec& scale,

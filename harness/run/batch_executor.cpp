@@ -187,7 +187,7 @@ class BatchJob : public RunningJob {
                        {"text", text}};
     if (job != nullptr && job->waits_in_vain && !std::exchange(has_warned_, true))
       on_line_(*this, fmt::format("note {}: as things are it never starts; change what it asks for with {}, "
-                                  "or ask those who run the cluster",
+                                  "or ask the cluster's administrators",
                                   job->text(), batch_.option()));
     if (auto line = "progress " + told.dump(); line != said_) on_line_(*this, said_ = std::move(line));
   }

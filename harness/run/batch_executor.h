@@ -17,7 +17,7 @@ class BatchExecutor : public Executor {
  public:
   using RequestOf = std::function<JobRequest(const Task&)>;
 
-  /// Reads the queue. `continuation`: the name that a job has in it which goes on with the table; "" for
+  /// Reads the queue. `continuation`: the name that a job has in it which continues the table; "" for
   /// none. Throws Error (Status::kFailed) where the system does not answer.
   BatchExecutor(const Batch& batch, std::filesystem::path worker, RequestOf request_of,
                 std::string continuation);

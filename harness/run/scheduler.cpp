@@ -72,7 +72,7 @@ class Scheduler {
     progress_.clear();
     if (failure_) std::rethrow_exception(failure_);
     if (interrupted_) {
-      throw Error("interrupted; all that was finished is kept", "", "repeat the command to go on",
+      throw Error("interrupted; completed work is saved", "", "repeat the command to go on",
                   Status::kInterrupted);
     }
   }
@@ -130,7 +130,7 @@ class Scheduler {
     stop_signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
       if (const auto other = executor_.goes_on_with_jobs(); other && !interrupted_) {
-        progress_.say(fmt::format("{} goes on with the table; `harness runs cancel` ends it", *other));
+        progress_.say(fmt::format("{} continues the table; `harness runs cancel` ends it", *other));
         leave_jobs();
       } else if (signal == SIGHUP && executor_.jobs_outlive_us()) {
         leave_jobs();
@@ -249,7 +249,7 @@ class Scheduler {
     if (interrupted_) return;
     if (failure_ && !worker.silent) return;
     if (status.code == static_cast<int>(Status::kInterrupted)) {
-      throw Error("was asked to stop by a signal; all that was finished is kept", worker.task.label,
+      throw Error("was asked to stop by a signal; completed work is saved", worker.task.label,
                   "repeat the command to go on", Status::kInterrupted);
     }
     if (const auto reported = reported_failure(worker.task, status, worker.log_begin)) throw *reported;

@@ -322,7 +322,7 @@ std::string advice_for(const std::string& run, const Workspace& workspace,
 void check_folders(const Workspace& workspace, Store& store, Checked& checked) {
   const auto recorded = runs_in_journal(workspace.journal());  // a damaged one is a finding of its own
   for (const auto& run : unknown_run_folders(store, workspace)) {
-    checked.findings.push_back(fmt::format("{} is the folder of a run that the DB does not know; {}",
+    checked.findings.push_back(fmt::format("{} is the folder of a run that is not in the DB; {}",
                                            workspace.run_folder(run).string(),
                                            advice_for(run, workspace, recorded)));
   }

@@ -54,14 +54,15 @@ void gather_prompts(const ScoreRequest& request, const Workspace& workspace, Inp
     if (tasks.size() != 1) {
       throw Error(tasks.empty() ? fmt::format("{} holds no prompts", file.string())
                                 : fmt::format("{} holds several: {}", file.string(), join(tasks, ", ")),
-                  "--prompts", "give the file that these images were drawn for");
+                  "--prompts", "give the file that these images were generated from");
     }
     file = find_prompt_file(file, tasks.front());
   }
   if (!fs::exists(file))
-    throw Error(fmt::format("there is no file {}", file.string()), "--prompts",
-                "give the file that these images were drawn for: one prompt per line, or GenEval's records "
-                "(.jsonl)");
+    throw Error(
+        fmt::format("there is no file {}", file.string()), "--prompts",
+        "give the file that these images were generated from: one prompt per line, or GenEval's records "
+        "(.jsonl)");
   const auto task = task_of_file(file);
   file = find_prompt_file(file, task);
   inputs.evaluation = load_prompt_set(file, task);
@@ -175,7 +176,7 @@ void keep_scorer_settings(Plan& plan) {
     const auto setting = std::ranges::find(plan.registry.settings, entry.first, &Setting::name);
     if (setting->used_by == "scorer") return false;
     if (entry.second.origin != "--set") return true;
-    throw Error(fmt::format("setting {} is not used: nothing is trained or drawn", entry.first),
+    throw Error(fmt::format("setting {} is not used: nothing is trained or generated", entry.first),
                 "--set " + entry.first, "leave it out");
   });
 }

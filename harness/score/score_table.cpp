@@ -31,10 +31,10 @@ std::string unfit_prompts(const EvaluatorInfo& evaluator, const Registry& regist
   if (rewards(kGenevalPrompts))
     return are_records ? "" : "is of GenEval's records, and these are lines of text";
   if (!rewards(kOcrPrompts)) return "";
-  if (are_records) return "is of texts that prompts quote, and these are GenEval's records";
+  if (are_records) return "needs text in double quotes, and these are GenEval's records";
   const auto quotes = [](const Prompt& prompt) { return !prompt.target.empty(); };
   const bool some_quote = std::ranges::any_of(prompts.prompts, quotes);
-  return some_quote ? "" : "is of texts that prompts quote, and none of these quotes one";
+  return some_quote ? "" : "needs text in double quotes, and no prompt has any";
 }
 
 /// Whether a metric of this evaluator says anything of images of these prompts.
@@ -80,7 +80,7 @@ void expect_of_prompts(const std::string& metric, const Registry& registry, cons
   const auto reason = unfit_prompts(*evaluator, registry, prompts);
   if (reason.empty()) return;
   throw Error(fmt::format("{} {}: {}", metric, reason, prompts.origin), "--metric",
-              "leave it out, or give the prompts that these images were drawn for");
+              "leave it out, or give the prompts that these images were generated from");
 }
 
 ScoredMetrics asked_metrics(const ScoreRequest& request, const Registry& registry,

@@ -313,7 +313,7 @@ Figure guardrails_figure(Store& store, const Experiment& experiment, const Figur
 /// The paper's figures of the law are about a comparison of training statistics.
 void require_training(const Experiment& experiment, const FigureRequest& request) {
   if (experiment.is_training()) return;
-  throw Error(fmt::format("is of a table of training statistics (tiny-sd3-zclip), and {} is none",
+  throw Error(fmt::format("needs a table of training statistics (tiny-sd3-zclip), and {} is not one",
                           experiment.table_id),
               "figure " + request.name,
               "draw law-audit of it: `harness figure law-audit --table " + experiment.table_id + "`");

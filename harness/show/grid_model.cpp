@@ -34,7 +34,7 @@ void require_small(std::size_t bytes, const Image& image, const std::filesystem:
   if (bytes <= kPerPixel * pixels + kBeside) return;
   throw Error(fmt::format("has {} bytes for {} x {} pixels, too many to be put into a page", bytes,
                           image.width, image.height),
-              file.string(), "strip what it holds beside its pixels", Status::kFailed);
+              file.string(), "strip its metadata", Status::kFailed);
 }
 
 Image shrunk(const Image& image, int longest) {
@@ -87,7 +87,7 @@ std::vector<PromptScores> scores_by_prompt(const std::vector<Samples>& columns) 
     for (const auto& samples : columns) {
       const auto found = samples.find(position);
       if (found == samples.end())
-        throw Error(fmt::format("prompt {} was not drawn by every method", position), "grid", "",
+        throw Error(fmt::format("prompt {} lacks an image of at least one method", position), "grid", "",
                     Status::kFailed);
       scores.scores.push_back(found->second.cell.score);
     }

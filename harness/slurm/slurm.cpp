@@ -57,8 +57,8 @@ std::string number_of_job(const std::string& printed, const fs::path& script) {
   const auto id = std::string(trim(split(printed, ';').front()));
   const bool is_number = !id.empty() && id.find_first_not_of("0123456789") == std::string::npos;
   if (is_number) return id;
-  throw Error(fmt::format("sbatch says \"{}\" instead of the number of a job", trim(printed)),
-              script.string(), "", Status::kFailed);
+  throw Error(fmt::format("expected a job number from sbatch, got \"{}\"", trim(printed)), script.string(),
+              "", Status::kFailed);
 }
 
 QueuedJob::Phase phase_of(const std::string& state) {

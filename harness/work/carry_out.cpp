@@ -46,9 +46,9 @@ void warn_of_experiments_lost(const Plan& plan, Store& store, Progress& progress
   for (const auto& experiment : store.reproductions()) {
     if (std::ranges::none_of(experiment.runs, [&](const auto& run) { return ours.contains(run.first); }))
       continue;
-    progress.say(fmt::format(
-        "note: --fresh drops experiment {} ({} at scale {}, {}), which rests on runs that begin anew",
-        experiment.id, experiment.table_id, experiment.scale, join(experiment.methods, ", ")));
+    progress.say(
+        fmt::format("note: --fresh drops experiment {} ({} at scale {}, {}), whose runs are started again",
+                    experiment.id, experiment.table_id, experiment.scale, join(experiment.methods, ", ")));
   }
 }
 
@@ -287,7 +287,7 @@ bool detach(const WorkOptions& options, const Plans& plans, std::vector<Prepared
     progress.say(
         fmt::format("note: {} takes no more jobs for now; the others are asked for as these end", name));
   progress.say(
-      fmt::format("{} with {} ({}); job {} goes on with the table when one of them has ended. See "
+      fmt::format("{} with {} ({}); job {} continues the table when one of them has ended. See "
                   "`harness status{}`; `harness runs cancel{}` ends them",
                   counted(std::ssize(detached.jobs()), "job"), name, join(detached.jobs(), ", "), next,
                   workspace.options, workspace.options));
@@ -309,7 +309,7 @@ bool take_lock(const Workspace& workspace, const DealingOptions& dealing,
         continue;
       }
       const auto next = Detached(dealing, workspace).leave_again();
-      tell("{}: {} looks again in 5 minutes\n", error.problem(), dealing.batch->job_text(next));
+      tell("{}: {} checks again in 5 minutes\n", error.problem(), dealing.batch->job_text(next));
       return false;
     }
   }

@@ -77,7 +77,7 @@ Json dry_run(const WorkOptions& options, const Plan& plan, const PlanCheck& chec
       put("Free at {}: {}.\n", room.place.string(), size_text(*room.free_mb * 1e6));
     put("{}", planned_power_text(document["detectable"]));
     if (plan.device_identity == kUnknownGpu)
-      put("No node has been asked for its GPU yet, whose kind is part of the ids: none of them is final.\n");
+      put("The GPU model is part of the ids and is not known yet: no id is final.\n");
     if (batch != nullptr) print_batch_lines(*batch, lines);
   }
   if (batch != nullptr) {

@@ -216,8 +216,8 @@ HolderFile::HolderFile(fs::path path) : path_(std::move(path)) {
   }
   throw Error(fmt::format("another harness works here (pid and machine: {})", trim(read_file(path_))),
               path_.string(),
-              "wait for it, or choose another folder with --out; if it has ended without a word, remove this "
-              "file (the file system has no locks that would tell)",
+              "wait for it, or choose another folder with --out; if it has crashed, remove this "
+              "file (the file system has no locks that would show it)",
               Status::kFailed);
 }
 

@@ -266,7 +266,7 @@ class Ingestion {
   }
 
   const std::string& evaluation_id(const Fields& event) const {
-    if (!job_.evaluation_id) refuse("a job that is no evaluation wrote a sample", event);
+    if (!job_.evaluation_id) refuse("a job other than an evaluation wrote a sample", event);
     return *job_.evaluation_id;
   }
 
