@@ -68,7 +68,7 @@ class TakingIn {
   TakingIn(Store& store, const Workspace& workspace, const Incoming& incoming)
       : store_(store), workspace_(workspace), incoming_(incoming), last_number_(last_number()) {
     for (const auto& entry : history_of(read_journal(workspace.journal()).records).entries)
-      said_.insert(sum_of_words(entry.record));
+      recorded_.insert(sum_of_words(entry.record));
   }
 
   Taken carry_out() {
@@ -118,7 +118,7 @@ class TakingIn {
       return;
     }
     localise(record);
-    if (said_.contains(sum_of_words(record))) return;
+    if (recorded_.contains(sum_of_words(record))) return;
     if (record.contains("run")) touched_.insert(record.at("run").get<std::string>());
     records_.push_back(std::move(record));
   }
@@ -232,7 +232,7 @@ class TakingIn {
   const Workspace& workspace_;
   const Incoming& incoming_;
   std::int64_t last_number_;
-  std::set<std::string> said_;                   ///< what the workspace's journal holds
+  std::set<std::string> recorded_;               ///< what the workspace's journal holds
   std::map<std::string, std::int64_t> numbers_;  ///< digest of a new experiment -> its number here
   std::set<std::string> touched_;                ///< runs of which something is recorded
   std::vector<Json> records_;

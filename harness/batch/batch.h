@@ -43,7 +43,7 @@ struct QueuedJob {
 
   std::string id, name, state, nodes, reason;  ///< in the system's own words
   Phase phase = Phase::kEnded;
-  bool waits_in_vain = false;  ///< for what no other job's end will bring
+  bool can_never_start = false;  ///< for what no other job's end will bring
 
   /// Waits or works, or will once more.
   bool is_alive() const { return phase <= Phase::kHeld; }

@@ -69,8 +69,8 @@ std::string doing_text(const RunStatus& run, bool in_full) {
   const auto part = part_text(run, in_full);
   if (run.state == RunState::kWaiting && !run.queue.empty())
     return in_full && !part.empty() ? fmt::format("{}, {}", part, run.queue) : run.queue;
-  const bool says_part = in_full && !part.empty() && run.state != RunState::kDone;
-  return run_state_name(run.state) + (says_part ? ": " + part : "");
+  const bool shows_part = in_full && !part.empty() && run.state != RunState::kDone;
+  return run_state_name(run.state) + (shows_part ? ": " + part : "");
 }
 
 std::string progress_text(const RunStatus& run, bool in_full) {

@@ -24,7 +24,7 @@ class BatchExecutor : public Executor {
 
   std::unique_ptr<RunningJob> start(boost::asio::io_context& io, Task task,
                                     RunningJob::OnLine on_line) override;
-  std::vector<std::string> look() override;
+  std::vector<std::string> poll() override;
   bool jobs_outlive_us() const override { return true; }
   std::optional<std::string> goes_on_with_jobs() const override;
   std::string how_started() const override { return "with " + batch_.names.name; }

@@ -39,12 +39,12 @@ constexpr double kRandomWeightsMb = 1;
 struct Measured {
   double images = 0, seconds = 0, start_seconds = 0;
   int jobs = 0;
-  bool tells_start = false;
+  bool has_start = false;
 
   void add(double its_images, double its_seconds, std::optional<double> its_start, double threads) {
     // Those that do not tell count only as long as no other one does.
-    if (tells_start && !its_start) return;
-    if (its_start && !tells_start) *this = {.tells_start = true};
+    if (has_start && !its_start) return;
+    if (its_start && !has_start) *this = {.has_start = true};
     images += its_images;
     seconds += (its_seconds - its_start.value_or(0)) * threads;
     start_seconds += its_start.value_or(0);

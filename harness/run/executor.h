@@ -21,7 +21,7 @@ class Executor {
   virtual std::unique_ptr<RunningJob> start(boost::asio::io_context& io, Task task,
                                             RunningJob::OnLine on_line) = 0;
   /// Called several times a second, before the jobs look; returns what the user should know.
-  virtual std::vector<std::string> look() { return {}; }
+  virtual std::vector<std::string> poll() { return {}; }
   /// Whether jobs go on without us, so that a closed terminal is no reason to stop them; nor do they say that
   /// they live, so that one which falls silent hangs.
   virtual bool jobs_outlive_us() const { return false; }

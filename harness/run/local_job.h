@@ -51,7 +51,7 @@ class LocalJob : public RunningJob {
   void drain();
   /// Gives rank 0 a while to notice that another one has failed, and to say so. One that was asked to stop
   /// has not: rank 0 may still write what it saves.
-  void heed_lost_ranks();
+  void fail_on_lost_rank();
   /// Whether the side that is left has had its while.
   bool has_waited_enough();
 

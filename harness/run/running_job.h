@@ -29,7 +29,7 @@ class RunningJob {
   RunningJob& operator=(const RunningJob&) = delete;
 
   /// Called several times a second.
-  virtual void look() {}
+  virtual void poll() {}
   /// How it ended, once it has and all that it left can be read. Never blocks.
   virtual std::optional<ExitStatus> ended() = 0;
   /// To save and end.
@@ -48,7 +48,7 @@ class RunningJob {
   const Task task;
   std::uint64_t log_begin;  ///< bytes of its event log that earlier attempts have left
   Clock::time_point last_sign = Clock::now();
-  bool has_spoken = false;
+  bool has_reported = false;
   bool log_has_grown = false, silent = false;
 };
 

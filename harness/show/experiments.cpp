@@ -281,7 +281,7 @@ std::vector<Experiment> find_collected(Store& store, const Collection& collectio
     found.emplace_back(record);
     for (std::size_t i = 1; i < collection.tables.size(); ++i) {
       const auto& table = collection.tables[i];
-      const auto backbone = collection.backbone_beside(table, found.front().backbone);
+      const auto backbone = collection.backbone_for(table, found.front().backbone);
       if (auto other = made_alike(records, table.id, backbone, found.front()))
         found.push_back(std::move(*other));
     }

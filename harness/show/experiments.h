@@ -85,7 +85,7 @@ std::string fuller_note(Store& store, const Experiment& experiment);
 Experiment find_experiment(Store& store, ExperimentFilter filter);
 
 /// The last experiment that fits of the collection's first table for which every other table has one with the
-/// backbone that belongs beside it (Collection::backbone_beside), the same weights of it, scale, methods,
+/// backbone that belongs beside it (Collection::backbone_for), the same weights of it, scale, methods,
 /// seeds and --set. Throws Error where there is none.
 std::vector<Experiment> find_collected(Store& store, const Collection& collection, ExperimentFilter filter);
 

@@ -340,8 +340,8 @@ Json percent_cell(const Json& share) {
 void print_checkpoints(const Json& report) {
   std::vector<Json> rows;
   std::vector<std::string> columns = {"checkpoint", "split", "n", "lambda_late", "clipped"};
-  const auto says_lag = [](const Json& checkpoint) { return checkpoint.at("ema_lag").is_number(); };
-  if (std::ranges::any_of(report.at("checkpoints"), says_lag)) {
+  const auto has_lag = [](const Json& checkpoint) { return checkpoint.at("ema_lag").is_number(); };
+  if (std::ranges::any_of(report.at("checkpoints"), has_lag)) {
     columns.push_back("average lags");
     columns.push_back("start in it");
   }

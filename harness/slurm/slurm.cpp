@@ -286,7 +286,7 @@ exit $status
                       .nodes = fields[3],
                       .reason = fields[4],
                       .phase = phase,
-                      .waits_in_vain = phase == QueuedJob::Phase::kWaiting && comes_never(fields[4])});
+                      .can_never_start = phase == QueuedJob::Phase::kWaiting && comes_never(fields[4])});
     }
     return jobs;
   }

@@ -106,7 +106,7 @@ std::vector<std::string> Collection::table_ids() const {
   return ids;
 }
 
-std::string Collection::backbone_beside(const TableSpec& table, const std::string& of_first) const {
+std::string Collection::backbone_for(const TableSpec& table, const std::string& of_first) const {
   return of_first == tables.front().backbone ? table.backbone : of_first;
 }
 

@@ -29,7 +29,7 @@ struct Collection {
   std::vector<std::string> table_ids() const;
   /// The backbone that a table has where the first one was made with `of_first`: its own beside the first
   /// one's own, else the same.
-  std::string backbone_beside(const TableSpec& table, const std::string& of_first) const;
+  std::string backbone_for(const TableSpec& table, const std::string& of_first) const;
   std::vector<std::string> backbones() const;  ///< the tables' own, each once
 };
 

@@ -197,7 +197,7 @@ Experiment finish(const WorkOptions& options, const Plan& plan, const Prepared& 
 }
 
 /// Throws Error where what earlier commands have left at work stands in a plan's way.
-void require_nobody_at_work(const WorkOptions& options, const Plan& plan, Progress& progress) {
+void require_no_active_jobs(const WorkOptions& options, const Plan& plan, Progress& progress) {
   if (options.dealing.batch == nullptr) {
     require_none_in_queue(plan, false);
     wait_for_left_workers(plan, [&](const std::string& text) { progress.say(text); });
@@ -240,7 +240,7 @@ std::vector<Prepared> prepare(const WorkOptions& options, Plans& plans, Store& s
     const auto check = check_plan(plan, shares_of(options.dealing, plan));
     known.resources = check.resources;
     for (const auto& sentence : check.outside) progress.say("note: " + sentence);
-    require_nobody_at_work(options, plan, progress);
+    require_no_active_jobs(options, plan, progress);
     require_free_memory(options, plan, store, prepared.back().resources);
     const auto jobs = planned_jobs(plan, options.fresh ? nullptr : &store, Rates());
     needs.push_back(disk_need(plan, jobs, prepared.back().resources));
