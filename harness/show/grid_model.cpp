@@ -159,7 +159,7 @@ fs::path evaluation_folder(Store& store, const StoredEvaluation& evaluation) {
   return run_folder_now(store.path(), evaluation.run_id, recorded.parent_path()) / recorded.filename();
 }
 
-std::string hero_of(const Experiment& experiment) {
+std::string highlighted_method(const Experiment& experiment) {
   const auto baseline = experiment.effective.baseline;
   for (const auto& method : experiment.methods | std::views::reverse) {
     if (method != baseline) return method;
@@ -177,7 +177,7 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
   grid.split = split;
   grid.noise_note = experiment.noise_note();
   grid.baseline = experiment.effective.baseline;
-  grid.hero = hero_of(experiment);
+  grid.highlighted = highlighted_method(experiment);
   GridRule rule;
   rule.groups = choice.groups;
   if (rule.groups.empty()) {
@@ -195,7 +195,7 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
     if (checkpoint.split != split || checkpoint.seed != experiment.seeds.front() || !checkpoint.selected)
       continue;
     const auto column = columns.size();
-    if (checkpoint.method == grid.hero) rule.hero = column;
+    if (checkpoint.method == grid.highlighted) rule.highlighted = column;
     if (checkpoint.method == grid.baseline) rule.baseline = column;
     const auto& traits = experiment.traits_of(checkpoint.method);
     if (!traits.is_start) rule.methods.push_back(column);
@@ -229,7 +229,7 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
 void rename(const DisplayNames& names, Grid& grid) {
   const auto name_of = [&](const std::string& name) { return plain_notation(names.of(name)); };
   for (auto& column : grid.columns) column.title = name_of(column.title);
-  grid.hero = name_of(grid.hero);
+  grid.highlighted = name_of(grid.highlighted);
   grid.baseline = name_of(grid.baseline);
   grid.score_title = plain_notation(names.in_text(grid.score_title));
 }

@@ -17,7 +17,7 @@ namespace harness {
 std::filesystem::path evaluation_folder(Store& store, const StoredEvaluation& evaluation);
 
 /// The method that grids and reports are about: the table's last that is not the baseline, if there is one.
-std::string hero_of(const Experiment& experiment);
+std::string highlighted_method(const Experiment& experiment);
 
 /// What a grid shows: groups in order, and how many rows in all.
 struct GridChoice {

@@ -30,9 +30,9 @@ struct PromptScores {
 
 /// How rows are chosen. Columns are numbered from 0; higher scores are better.
 struct GridRule {
-  std::size_t hero = 0;              ///< the method that the grid is about
+  std::size_t highlighted = 0;       ///< the method that the grid is about
   std::size_t baseline = 0;          ///< the method it is held against
-  std::vector<std::size_t> methods;  ///< all trained methods, hero and baseline among them
+  std::vector<std::size_t> methods;  ///< all trained methods, including highlighted and baseline
   std::vector<GridGroup> groups{GridGroup::kWins, GridGroup::kMixed, GridGroup::kFailures};
   std::size_t rows = 9;
   std::vector<int> paper = {};        ///< positions of the paper's gallery, in its order
@@ -45,10 +45,10 @@ struct GridPick {
 };
 
 /// The prompts to show, by rule alone:
-///   wins      hero above baseline: largest difference first; then the higher score of the hero
-///   mixed     hero not above baseline, methods differ: largest spread (highest - lowest method) first
-///   near-ties smallest difference between hero and baseline first; then the higher score of the hero
-///   losses    hero below baseline: largest difference first; then the lower score of the hero
+///   wins      highlighted above baseline: largest difference first; then its higher score
+///   mixed     highlighted not above baseline, methods differ: largest spread (highest - lowest method) first
+///   near-ties smallest difference between highlighted and baseline first; then its higher score
+///   losses    highlighted below baseline: largest difference first; then its lower score
 ///   failures  every method below the perfect score: lowest best score first; then the lower mean
 ///   paper     the prompts of the paper's gallery, in its order, whatever their scores
 /// The last tie goes to the earlier position. `rows` are shared equally over the groups, earlier groups
@@ -80,8 +80,8 @@ struct GridRow {
 
 struct Grid {
   std::string title, signature;
-  std::string hero, baseline;   ///< names, for headings and caption
-  std::string paper_rule = {};  ///< what the prompts of the paper's gallery are here
+  std::string highlighted, baseline;  ///< names, for headings and caption
+  std::string paper_rule = {};        ///< what the prompts of the paper's gallery are here
   std::string split;
   /// What the images of a row have in common, a sentence.
   std::string noise_note = "All images of a row are made from the same noise.";

@@ -67,8 +67,8 @@ struct ReportCost {
 /// Everything that the page of `harness report` says; pure data.
 struct Report {
   TableModel table;
-  std::string hero;    ///< the method that the list of prompts starts with, against table.baseline
-  std::string metric;  ///< the metric that it starts with, and of the verdicts at the top
+  std::string highlighted;  ///< the method that the list of prompts starts with, against table.baseline
+  std::string metric;       ///< the metric that it starts with, and of the verdicts at the top
   std::vector<ChartGroup> training = {};  ///< curves by update, and metrics by checkpoint
   std::vector<ChartGroup> law = {};       ///< the path-variance law, predicted and measured
   std::vector<ReportColumn> columns = {};
