@@ -94,7 +94,7 @@ class Backbone {
 
   /// Latents [B,C,h,w] of the flow model -> 8-bit images (rounded, not truncated). Throws Error
   /// (Status::kFailed) for latents, or values of the decoder, that are not finite, naming the image by
-  /// `prompts`, one a row: they are no picture, and no score is made of them.
+  /// `prompts`, one per row: they are no picture, and no score is made of them.
   std::vector<Image> decode(const torch::Tensor& latents, const std::vector<PromptText>& prompts = {});
   /// The same as pixels [B,3,H,W] in 0..1.
   torch::Tensor decode_pixels(const torch::Tensor& latents, const std::vector<PromptText>& prompts = {});

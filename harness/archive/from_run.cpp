@@ -158,7 +158,7 @@ class FolderRecords {
   Job run_;
   std::string method_;
   std::vector<Job> evaluations_;
-  std::optional<std::int64_t> selection_;  ///< of the starting weights, or of the only images
+  std::optional<std::int64_t> selection_;  ///< of the base model, or of the only images
 };
 
 /// A journal as if a run had not been removed the last time, nor before it what is here now.

@@ -42,7 +42,7 @@ void gather_archive(const std::filesystem::path& archive, const Workspace& into,
 /// are left to a `reproduce`; it must be finished and whole.
 void gather_run(const std::filesystem::path& folder, const Workspace& into, Incoming& incoming);
 
-/// All runs and experiments. Nobody may work there.
+/// All runs and experiments. No other process may be active there.
 void gather_workspace(const std::filesystem::path& folder, const Workspace& into, Incoming& incoming);
 
 }  // namespace harness

@@ -175,7 +175,7 @@ class Batch {
 
   /// `job`: what the queue still says of it; nullptr for nothing.
   virtual JobEnd end_of(const std::string& id, const QueuedJob* job) const = 0;
-  /// Takes a job out of the queue if it waits, and tells it to save and end if it runs. Why it was not
+  /// Takes a job out of the queue if it waits, and asks it to save and exit if it runs. Why it was not
   /// reached; "" where it was, or has ended.
   virtual std::string ask_to_stop(const std::string& id) const = 0;
 

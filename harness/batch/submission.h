@@ -31,7 +31,7 @@ std::optional<Submission> submit_or_adopt(const Batch& batch, const JobRequest& 
                                           const std::filesystem::path& worker, const BatchQueue& queue,
                                           Submitted& answer);
 
-/// Takes a job out of the queue if it waits, and tells it to save and end if it runs.
+/// Takes a job out of the queue if it waits, and asks it to save and exit if it runs.
 void cancel_submission(const std::filesystem::path& folder, const Batch& batch, const std::string& job);
 
 }  // namespace harness

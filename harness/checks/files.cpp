@@ -67,7 +67,7 @@ void check_trained(const CheckedExperiment& experiment, const CheckedRun& run, s
   }
 }
 
-/// The starting weights are the user's own folder, which need not be on this machine.
+/// The base model is the user's own folder, which need not be on this machine.
 void check_weights(const CheckedExperiment& experiment, const CheckedRun& run, bool& absent,
                    Findings& findings) {
   const auto checkpoints = experiment.store.checkpoints(run.id);

@@ -327,7 +327,7 @@ Rows list_runs(const ListOptions& options) {
   };
   const auto runs = chosen(store ? store->runs() : std::vector<StoredRun>{}, options, uses_of);
   const auto states = run_states(find_workspace(options.place));
-  // The starting weights are those of every scale.
+  // The base model is that of every scale.
   std::map<std::string, std::string> scales, rows;
   if (store) {
     constexpr auto kNames =
@@ -342,7 +342,7 @@ Rows list_runs(const ListOptions& options) {
     const auto state = live_state(*store, run, states);
     const auto named = rows.find(run.id);
     const auto& row = named == rows.end() || named->second.empty() ? run.method : named->second;
-    // The starting weights are there at once, and done when they are tested.
+    // The base model is there at once, and done when it is tested.
     const auto& traits = row_traits(run.method);
     const bool is_done = !traits.is_start || state == run_state_name(RunState::kDone);
     return {{"name", run.id},

@@ -47,7 +47,7 @@ std::vector<Removal> removals_allowed(Store& store, const Workspace& workspace, 
   return removals;
 }
 
-/// Before anything is made: refuses what is no results DB, none at all, or not this workspace's, and what
+/// Before anything is made: refuses an invalid results DB, none at all, or not this workspace's, and what
 /// must not be removed. A journal makes a DB, or brings an old one up to date: open_workspace.
 void require_known(const Workspace& workspace, const Options& options) {
   const bool has_journal = std::filesystem::exists(workspace.journal());

@@ -13,7 +13,7 @@ namespace harness {
 namespace {
 
 /// Letters and digits in one normal form and without case, as file systems and programs write them
-/// differently; bytes that are no UTF-8 as they are.
+/// differently; bytes that are not UTF-8 as they are.
 std::string loose(std::string_view text) {
   std::string letters;
   for (const auto c : invalid_utf8_at(text) ? std::string(text) : case_folded(text)) {

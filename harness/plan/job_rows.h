@@ -16,7 +16,7 @@ EvaluationRecord evaluation_row(const Job& job, std::int64_t n);
 JobRecord training_job(const Job& job);
 JobRecord evaluation_job(const Job& job);
 
-/// The selection of the starting weights, or of a run's only images, which no data has influenced.
+/// The selection of the base model, or of a run's only images, which no data has influenced.
 SelectionRecord fixed_selection(const std::string& run, std::int64_t step = 0);
 
 }  // namespace harness

@@ -46,7 +46,7 @@ inline constexpr const char* kEvaluateJob = "evaluate";
 inline constexpr const char* kScoreJob = "score";
 
 /// One job of the plan with the hash of everything that can change its result (core/EVENTS.md). A run is
-/// itself a job: its training, or for the starting weights (method `base`) nothing to run.
+/// itself a job: its training, or for the base model (method `base`) nothing to run.
 struct Job {
   std::string id;  ///< first 16 hex digits of the SHA-256 of canonical_json(identity)
   Json identity, paths;
@@ -59,7 +59,7 @@ struct Job {
   bool asks_all = false;  ///< likewise: scored again, also what is missing for a lasting reason
 };
 
-/// The images of one checkpoint of a row that were drawn elsewhere.
+/// The images of one checkpoint of a row that were generated elsewhere.
 struct GivenImages {
   std::filesystem::path folder;
   std::vector<SummedImage> list;
@@ -109,7 +109,7 @@ struct Plan {
 
   /// Of the velocity network: "bf16".
   std::string precision() const;
-  /// The evaluation of a run's checkpoint on "validation" or "test". Step 0: the starting weights.
+  /// The evaluation of a run's checkpoint on "validation" or "test". Step 0: the base model.
   Job evaluation(const RunPlan& run, int step, const std::string& split) const;
   const std::vector<int>& positions(const std::string& split) const;
   /// Images of an evaluation on a split.

@@ -23,7 +23,7 @@ std::vector<std::string> question(const std::string& device) {
   return {worker_program().string(), "device", device};
 }
 
-/// The one kind of GPU that all machines have that answered, a line each.
+/// The one kind of GPU that all machines have that answered, one line each.
 std::string one_kind(const std::string& answer) {
   std::vector<std::string> kinds;
   for (const auto& line : split(answer, '\n')) {

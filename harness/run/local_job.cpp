@@ -103,7 +103,7 @@ std::optional<ExitStatus> LocalJob::ended() {
   }
   const auto has_ended = [](const auto& guest) { return guest->has_ended(); };
   if (!std::ranges::all_of(guests_, has_ended)) {
-    // They end by themselves once they miss rank 0, and leave its meeting place last of all.
+    // They end by themselves once they miss rank 0, and leave its rendezvous last.
     if (!has_waited_enough()) return std::nullopt;
     for (auto& guest : guests_) guest->kill();
   }

@@ -100,8 +100,8 @@ void PlanRunner::record_run(const RunPlan& run) {
   store_.record_run(row);
 }
 
-/// Starting weights, or images that another system drew: nothing to run, checkpoints that are there, and of
-/// an only one a selection that no data has influenced.
+/// The base model, or images that another system generated: nothing to run, checkpoints that are there, and
+/// of an only one a selection that no data has influenced.
 void PlanRunner::record_given(const RunPlan& run) {
   const auto job = training_job(run.job);
   store_.record_job(job);

@@ -34,8 +34,8 @@ bool is_file_of_set(const std::filesystem::path& file, const std::string& sha256
 std::optional<PromptSet> set_in(const std::filesystem::path& file, const std::string& sha256,
                                 const std::filesystem::path& recorded);
 
-/// Where the starting weights of a job are on this machine, by their checksum: at the path that it had them
-/// from, or where this build has those of the backbone; nothing if they are neither.
+/// Where the base model of a job is on this machine, by its checksum: at the path that the job had it
+/// from, or where this build has that of the backbone; nothing if it is at neither.
 std::optional<std::string> weights_here(const std::filesystem::path& job_file);
 
 /// A log is whole and nobody writes it. Reads it to its end; one that is not there has nothing wrong with it.

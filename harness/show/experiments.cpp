@@ -48,7 +48,7 @@ void each_field(auto& effective, auto visit) {
   visit("metrics_known", effective.metrics_known);
 }
 
-/// The experiments that come nearest to what was asked for, the last ones first, one a line.
+/// The experiments that come nearest to what was asked for, the last ones first, one per line.
 std::string nearest_experiments(std::vector<StoredReproduction> records, const ExperimentFilter& filter) {
   constexpr std::size_t kMost = 5;
   const auto by_misfits = [&](const StoredReproduction& record) { return misfits(record, filter); };

@@ -47,11 +47,11 @@ struct Experiment : StoredReproduction {
 
   /// Statistics of the training are all that it shows; nothing is evaluated.
   bool is_training() const { return table.is_training(); }
-  /// What a row is. Without starting weights in its table, one of images may be named as their row is.
+  /// What a row is. Without a base model in its table, one of images may be named as their row is.
   const RowTraits& traits_of(const std::string& row) const;
   /// The split whose evaluations its table shows, or kTrainingSplit.
   std::string shown_split() const;
-  /// The good direction: of a metric as its evaluator says, of a training statistic as its column does.
+  /// The good direction: of a metric from its evaluator, of a training statistic from its column.
   Better better(const std::string& metric) const;
   /// How it gets the training runs that a claim about methods lacks.
   std::string more_runs() const;
@@ -66,7 +66,7 @@ inline constexpr const char* kTrainingSplit = "train";
 
 /// A run of an experiment under the name of its row.
 struct ExperimentRun {
-  std::string id, row, method;  ///< method: kBaseMethod for the starting weights
+  std::string id, row, method;  ///< method: kBaseMethod for the base model
   std::int64_t seed = 0, updates = 0;
 };
 

@@ -71,7 +71,7 @@ const std::vector<MetricInfo>& checkpoint_columns();
 const MetricInfo* of_checkpoint(const std::string& column);
 
 void read_rows(TableSpec& spec, const Json& rows, const std::string& where);
-/// "tuning": runs spent to choose the settings of each method, one number for all rows or one a row.
+/// "tuning": runs spent to choose the settings of each method, one number for all rows or one per row.
 void read_tuning(TableSpec& spec, Fields& fields);
 void read_claims(TableSpec& spec, const Json& claims, const std::string& where);
 void read_backbones(TableSpec& spec, Fields fields);

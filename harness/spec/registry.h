@@ -92,7 +92,7 @@ inline bool draws_images(const std::string& backbone) {
   return backbone != kImagesBackbone;
 }
 
-/// What tables say of a backbone's numbers; empty where this build does not know it.
+/// What tables record about a backbone's numbers; empty where this build does not know it.
 std::string note_of_backbone(const std::string& name);
 
 /// Letters and digits alone, small: "OCR reward", "ocr-reward" and "ocr_reward" are one name.

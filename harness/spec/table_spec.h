@@ -130,7 +130,7 @@ struct TableSpec {
   int prompts_first = 0;          ///< evaluation uses the first so many prompts of the set
   int samples = 1;                ///< images of a prompt
   bool with_images_only = false;  ///< of these prompts, those that a row of images has one of
-  bool has_base = true;           ///< the starting weights are a row
+  bool has_base = true;           ///< the base model is a row
   std::string prompt_set;         ///< required prompt set, empty for any
   /// Of the program's own sets those that are used without --prompts and --train-prompts; empty: its task's.
   std::string default_prompts, default_training_prompts;
@@ -187,7 +187,7 @@ std::string absolute_places(const std::string& given);
 /// `where`: what names it, for messages.
 TableSpec load_table_spec(const std::string& id_or_file, const std::string& where = "--table");
 /// The table with further rows whose checkpoints ("adapters") or images ("images": `key`) come from outside:
-/// NAME=PLACE[,PLACE...], again for each further run. Throws Error (at `option`) for what is no such row, or
+/// NAME=PLACE[,PLACE...], again for each further run. Throws Error (at `option`) for an invalid row, or
 /// has the name of another one.
 TableSpec with_outside_rows(TableSpec spec, const std::vector<std::string>& given, const char* option,
                             const char* key);

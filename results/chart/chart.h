@@ -21,7 +21,7 @@ struct ChartPoint {
 /// A line with a band, marks with bars, or marks with bars joined by a line.
 enum class ChartLook { kLine, kMarks, kLineAndMarks };
 
-/// `color` counts the methods from 0 and decides colour and mark (kNeutralColor: the starting weights).
+/// `color` counts the methods from 0 and decides colour and mark (kNeutralColor: the base model).
 struct ChartSeries {
   std::string label;
   std::size_t color = 0;

@@ -21,7 +21,7 @@ const std::vector<std::string>& grid_group_names();
 /// The group of one of these names. Throws Error with the nearest known name.
 GridGroup grid_group_from_name(const std::string& name);
 
-/// The scores of one prompt, one a column (the starting weights may be a column too); nothing where a scorer
+/// The scores of one prompt, one per column (the base model may be a column too); nothing where a scorer
 /// failed.
 struct PromptScores {
   int position = 0;  ///< in the whole prompt set
@@ -66,7 +66,7 @@ struct GridCell {
   std::optional<double> score;
   std::string reason = {};  ///< why there is no transcript or score
   std::string sha256 = {};  ///< of the image's bytes when it was scored
-  /// What a rule found wrong with it, a line each; empty: nothing. Unset: it was not judged.
+  /// What a rule found wrong with it, one line each; empty: nothing. Unset: it was not judged.
   std::optional<std::string> judgement = {};
 };
 
@@ -74,7 +74,7 @@ struct GridRow {
   int position = 0;
   std::string target, prompt;  ///< the target as a person reads it
   GridGroup group = GridGroup::kWins;
-  std::vector<GridCell> cells = {};  ///< one a column
+  std::vector<GridCell> cells = {};  ///< one per column
   bool is_judged = false;  ///< the target is for a rule to judge by; else a text to be read in the images
 };
 

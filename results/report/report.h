@@ -14,7 +14,7 @@
 
 namespace harness {
 
-/// One column of the list of prompts: the selected checkpoint of a method and seed, or the starting weights.
+/// One column of the list of prompts: the selected checkpoint of a method and seed, or the base model.
 struct ReportColumn {
   std::string method;
   std::int64_t seed = 0;
@@ -38,7 +38,7 @@ struct ReportCell {
   std::optional<std::string> transcript = {};                ///< nothing where no scorer read one
   std::map<std::string, std::optional<double>> values = {};  ///< by metric; no entry: not measured
   std::map<std::string, std::string> reasons = {};           ///< by metric: why a scorer failed
-  std::optional<std::string> judgement = {};  ///< what is wrong with it, a line each; empty: nothing
+  std::optional<std::string> judgement = {};  ///< what is wrong with it, one line each; empty: nothing
   std::vector<ReportObject> objects = {};
   int width = 0, height = 0;  ///< pixels of the scored image; 0: it cannot be read
 };
@@ -48,7 +48,7 @@ struct ReportPrompt {
   std::int64_t sample = 0;
   std::string prompt, target;          ///< the target as a person reads it
   std::string tag = {};                ///< of a GenEval prompt; else the target is a text to be read
-  std::vector<ReportCell> cells = {};  ///< one a column
+  std::vector<ReportCell> cells = {};  ///< one per column
 };
 
 /// One training run at the foot of the page.

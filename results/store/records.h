@@ -26,7 +26,7 @@ enum class JobState { kPlanned, kRunning, kDone, kFailed };
 std::string_view job_state_name(JobState state);
 JobState job_state_from_name(std::string_view name);
 
-/// A training run, or the starting weights (method "base", checkpoint 0).
+/// A training run, or the base model (method "base", checkpoint 0).
 struct RunRecord {
   std::string id = {};        ///< hash of the training job, 16 hexadecimal digits
   std::string table_id = {};  ///< the table that asks for it
@@ -51,7 +51,7 @@ struct StoredRun : RunRecord {
 
 struct CheckpointRecord {
   std::string run_id = {};
-  std::int64_t step = 0;  ///< after update `step`; 0: the starting weights
+  std::int64_t step = 0;  ///< after update `step`; 0: the base model
   std::optional<std::string> path = {}, sha256 = {};
   std::optional<double> lambda_late = {}, lambda_late_last = {}, clip_fraction = {};
   /// What the training spent up to here, without evaluations; nothing in logs of early versions.
@@ -235,7 +235,7 @@ Json numbers_json(const ComparisonNumbers& numbers);
 /// Its numbers with the names of their columns, in the order of the columns.
 std::vector<std::pair<std::string, std::optional<double>>> numbers_of(const ComparisonRow& row);
 
-/// A reward that rose over the starting weights while a guardrail moved beyond its minimal effect
+/// A reward that rose over the base model while a guardrail moved beyond its minimal effect
 /// (guardrails.h).
 struct AlarmRecord {
   std::string split = {}, baseline = {}, method = {};

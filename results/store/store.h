@@ -51,7 +51,7 @@ class Store {
   /// Inserts the run as planned, or makes a known one a member of this table too, its state as it is.
   void record_run(const RunRecord& run);
 
-  /// For the starting weights, which no worker reports; a trained run's checkpoints come with its event log.
+  /// For the base model, which no worker reports; a trained run's checkpoints come with its event log.
   void record_checkpoint(const CheckpointRecord& checkpoint);
 
   /// Inserts the evaluation as planned, or makes a known one a member of this table too. A later call may add

@@ -71,7 +71,7 @@ TEST_F(CollectionTest, IsOneTableOfOneReproduce) {
     EXPECT_FALSE(row.at("metrics").contains("cer")) << "the collection has no column for it";
     EXPECT_EQ(row.at("paper").contains("ocr_reward"), reads) << row;
   }
-  // One method against the baseline and two against the starting weights, in each task.
+  // One method against the baseline and two against the base model, in each task.
   EXPECT_EQ(table.at("comparisons").size(), 6U);
   for (const auto& [name, path] : table.at("artifacts").items())
     EXPECT_GT(fs::file_size(place.folder() / path.get<std::string>()), 0u) << name;

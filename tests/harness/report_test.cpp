@@ -47,7 +47,7 @@ class ReportCommand : public MadeTest {
     EXPECT_EQ(update.exec(), 1);
   }
 
-  /// As if the prompts were GenEval's and a rule had judged every image: those of the starting weights wrong.
+  /// As if the prompts were GenEval's and a rule had judged every image: those of the base model wrong.
   void judge_images() {
     SQLite::Database database(db.string(), SQLite::OPEN_READWRITE);
     database.exec(R"sql(

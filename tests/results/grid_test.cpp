@@ -47,7 +47,7 @@ TEST(GridRows, AreOfTheirGroupInItsOrder) {
         {1, {0.0, 0.1, 0.0, 0.9}},
         {0, {0.0, 0.9, 0.0, 0.8}}},
        {1, 2, 4, 9}},
-      // A prompt without a score is no candidate; the starting weights are no method.
+      // A prompt without a score is no candidate; the base model is no method.
       {GridGroup::kWins, {{0, {std::nullopt, 0.1, 0.1, 0.9}}, {1, {0.0, std::nullopt, 0.1, 1.0}}}, {0}},
       // Where the highlighted method does not win and the methods differ.
       {GridGroup::kMixed,
