@@ -56,7 +56,7 @@ class EventLogWriter {
 
   /// fdatasync: after it returns, what was appended survives a power cut.
   void sync();
-  /// Likewise what was written into other files of its file system: before it is said that they are there.
+  /// Also flushes other files of its file system, before an event records that they exist.
   void sync_others();
 
  private:

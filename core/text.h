@@ -40,7 +40,7 @@ std::string printable(std::string_view text);
 std::string printable_line(std::string_view text);
 
 /// `text` in double quotes on one line of valid UTF-8 without control or format characters, for messages
-/// about text from outside: `"a\u001b[2J"`. Long texts are cut, and say so.
+/// about text from outside: `"a\u001b[2J"`. Long texts are cut, with a mark.
 std::string in_quotes(std::string_view text);
 
 /// Simple lower case, code point by code point (utf8proc).

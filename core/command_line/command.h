@@ -13,7 +13,7 @@
 namespace harness {
 
 /// Where the value of an option goes. A bool makes it a flag. What a number or text holds before is the
-/// default that the help shows; an optional has none and tells whether the option was given.
+/// default that the help shows; an optional has none and shows whether the option was given.
 using OptionTarget =
     std::variant<bool*, std::string*, int*, std::int64_t*, std::uint64_t*, double*,
                  std::optional<std::string>*, std::optional<int>*, std::optional<std::int64_t>*,

@@ -135,7 +135,7 @@ class Contents {
     if (fs::is_regular_file(file)) add_file(name, file);
   }
 
-  /// job.json and the log, without the places of this machine. worker.log is for whoever is at it.
+  /// job.json and the log, without the places of this machine. worker.log stays on its machine.
   void add_job(const std::string& here, const fs::path& folder) {
     if (fs::exists(folder / kJobFile)) add_bytes(here + kJobFile, placeless_job(folder / kJobFile));
     if (!fs::exists(folder / kEventLog)) return;
@@ -200,7 +200,7 @@ class Contents {
       throw Error(left_out_text(part), folder.string(), fmt::format("leave out {}", option));
   }
 
-  /// Where the workspace, or whoever gave the prompts, has the file of a set that the runs rest on; else
+  /// The file, in the workspace or at its original place, of a prompt set that the runs use; else
   /// empty.
   fs::path prompt_file(const PromptSet& set) {
     std::vector<fs::path> places = {workspace_.prompts_folder() / own_file_name(set.name)};

@@ -106,7 +106,7 @@ std::vector<HistoryEntry> records_of(const ArchiveManifest& manifest, const fs::
 }
 
 /// True for a file that a workspace of one experiment has. Nothing else comes in: a batch script or the
-/// number of a batch job that somebody else wrote must not be taken for the workspace's own.
+/// number of a batch job from another workspace must not be taken for the workspace's own.
 bool has_place(const std::string& name, const ArchiveManifest& manifest) {
   static const std::regex kOfRun(
       "(job\\.json|events\\.log|worker\\.log|left-out\\.json|checkpoints/.+|"

@@ -56,7 +56,7 @@ void require_checkpoints(Store& store, const Job& job) {
   }
 }
 
-/// What the folder of a run tells, as a journal would.
+/// The records that a run's folder implies, as a journal would hold them.
 class FolderRecords {
  public:
   FolderRecords(Job run, const Workspace& workspace) : workspace_(workspace), run_(std::move(run)) {}
@@ -175,7 +175,7 @@ History history_with(std::vector<Json> records, const std::string& run) {
   return history_of(records);
 }
 
-/// What a workspace recorded of a run and of the experiments that rest on it.
+/// What a workspace recorded of a run and of the experiments that use it.
 std::vector<HistoryEntry> entries_of(History history, const std::string& run) {
   std::set<std::string> experiments;
   for (const auto& entry : history.entries) {

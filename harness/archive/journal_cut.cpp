@@ -35,7 +35,7 @@ bool is_below(const std::string& path) {
   return path.starts_with(kCheckpointsFolder + std::string("/"));
 }
 
-/// What a record says, whenever it was said.
+/// The content of a record, without its time.
 std::string words_of(Json record) {
   record.erase("at");
   record.erase("time");
@@ -104,7 +104,7 @@ class Cut {
       case RecordType::kSelection:
         return is_of_our_run && std::ranges::all_of(field("candidates"), is_done);
       case RecordType::kJobState:
-        // What was said on the way is void: all of these jobs are done, and those with a log say so there.
+        // Intermediate states are dropped: all of these jobs are done, and their logs record it.
         return is_of_our_run && field("state") == job_state_name(JobState::kDone);
       case RecordType::kExperimentAgain:
       case RecordType::kNumber:

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kKind = "harness experiment";
 
-/// What says which experiment it is.
+/// What identifies the experiment.
 void each_field(auto& manifest, auto visit) {
   visit("digest", manifest.digest);
   visit("table", manifest.table_id);

@@ -27,7 +27,7 @@ namespace {
 
 constexpr const char* kScratch = ".importing-";
 
-/// What a record says, whenever it was said and whatever number its selection has.
+/// The content of a record, without its time and the number of its selection.
 std::string sum_of_words(Json record) {
   record.erase("at");
   record.erase("time");
@@ -154,7 +154,7 @@ class TakingIn {
         (folder_of_experiment(number, data.at("table")) / data.at("name").get<std::string>()).string();
   }
 
-  /// What a workspace says of its own jobs is not said again by another one.
+  /// A workspace's own records of its jobs are not replaced by another workspace's.
   bool is_known_better(const Json& record) const {
     const Json& data = record.at("data");
     switch (record_type(record)) {
@@ -200,7 +200,7 @@ class TakingIn {
     }
   }
 
-  /// What the records rest on is on the disk before them.
+  /// The files that records refer to are on the disk before the records.
   void sync_files() const {
     const Descriptor folder(::open(incoming_.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (folder.get() >= 0) ::syncfs(folder.get());

@@ -125,7 +125,7 @@ void TarWriter::finish() {
 }
 
 TarReader::TarReader(fs::path file) : file_(std::move(file)), tar_(archive_read_new(), archive_read_free) {
-  { const auto there = open_file(file_); }  // says why it cannot be read
+  { const auto there = open_file(file_); }  // throws why it cannot be read
   archive_read_support_filter_zstd(tar_.get());
   archive_read_support_format_tar(tar_.get());
   if (archive_read_open_filename(tar_.get(), file_.c_str(), kBlock) != ARCHIVE_OK)

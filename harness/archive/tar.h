@@ -17,7 +17,7 @@ namespace harness {
 /// libarchive's, with what frees it.
 using LibArchive = std::unique_ptr<archive, int (*)(archive*)>;
 
-/// What to do about an archive that is damaged, and what to say of one that somebody else made.
+/// Hints for a damaged archive and for one that harness did not make.
 inline constexpr const char *kCopyArchiveAgain = "copy the archive again from where it was made",
                             *kNoArchiveOfOurs =
                                 "not an archive made by `harness export`; nothing was imported";

@@ -18,7 +18,7 @@ struct Submission {
   std::uint64_t log_begin = 0;  ///< bytes of the event log when it was asked for (end_of_log)
 };
 
-/// What a folder's submission.json says; nothing where there is none that can be read.
+/// The content of a folder's submission.json; nothing if it is missing or unreadable.
 std::optional<Submission> read_submission(const std::filesystem::path& folder);
 void write_submission(const std::filesystem::path& folder, const Submission& submission);
 /// As if the folder's job had never been asked for.

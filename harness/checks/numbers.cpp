@@ -92,7 +92,7 @@ struct AuditedSteps {
   bool any() const { return updates > 0; }
 };
 
-/// An update that trains other steps than the settings say states how many (statistic trained_steps); on the
+/// An update that trains other steps than the settings give states how many (statistic trained_steps); on the
 /// forward process 0.
 AuditedSteps expected_steps(const CheckedExperiment& experiment, const CheckedRun& run) {
   constexpr auto kStated = R"sql(

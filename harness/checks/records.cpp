@@ -7,7 +7,7 @@
 #include "results/schema/schema.h"
 #include "results/store/sql.h"
 
-// Journal and event logs are the record: what the DB holds must be what they say, no more and no less.
+// Journal and event logs are the record: the DB must hold exactly their content.
 
 namespace harness {
 namespace {
@@ -27,7 +27,7 @@ SchemaObjects schema_objects(SQLite::Database& db) {
   return objects;
 }
 
-/// Tables, constraints and views as this version makes them. Somebody's further views and indexes change
+/// Tables, constraints and views as this version makes them. A user's own views and indexes change
 /// nothing; a trigger may.
 void compare_schema(SQLite::Database& db, Findings& findings) {
   SQLite::Database fresh(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);

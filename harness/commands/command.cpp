@@ -25,7 +25,7 @@ constexpr const char* kWhich = "Which experiment (default: the last completed on
 
 constexpr const char* kTitles[] = {"Run", "Look", "Check", "Manage"};  // of CommandGroup
 
-/// Nothing where opening it could make somebody who presses a key wait for another process.
+/// Nothing where opening it could block completion on another process.
 std::optional<Store> store_at_once(const WorkspaceChoice& choice) {
   const auto db = find_workspace(choice).db;
   if (network_file_system_of(db)) return std::nullopt;

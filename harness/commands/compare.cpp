@@ -50,7 +50,7 @@ void require_filter_used(const DbOptions& db) {
               "leave out --table, --backbone, --scale, --prompts, --experiment and --seeds");
 }
 
-/// Every row that is asked for, the baseline first. Tells which experiments they are of.
+/// Every row that is asked for, the baseline first. Prints which experiments they are of.
 std::vector<ComparedRow> find_rows(Store& store, const CompareOptions& options) {
   std::vector<RowName> names;
   auto choice = options.db;

@@ -23,7 +23,7 @@ struct Options {
   bool force = false, json = false;
 };
 
-/// Of a workspace whose journal was lost: what the folders of runs tell, which is what was measured.
+/// Of a workspace whose journal was lost: what the folders of runs record, which is what was measured.
 void take_in_folders(const Workspace& workspace, Json& made) {
   auto left_out = made.at("left_out").get<std::vector<std::string>>();
   const auto runs = [&] {

@@ -81,7 +81,7 @@ std::vector<Finding> prompts(const std::string& place) {
                                             set.sha256, set.known ? "" : " (unknown)")));
   }
   if (findings.size() > 1) return findings;
-  if (!place.empty()) find_prompt_file(place, kOcrPrompts);  // says what is missing
+  if (!place.empty()) find_prompt_file(place, kOcrPrompts);  // throws what is missing
   findings.push_back({.name = "public prompts",
                       .hint = "only for --prompts: a folder with ocr/test.txt, pickscore/test.txt or "
                               "geneval/test_metadata.jsonl, or a file (`harness doctor --prompts DIR` "

@@ -101,7 +101,7 @@ Rows list_methods(const ListOptions&) {
 /// What this build knows, with the external scorers of --scorers.
 Registry registry_with_scorers(const ListOptions& options) {
   auto registry = load_registry();
-  ScorerFolders(registry, options.scorers);  // says what is wrong with the folder
+  ScorerFolders(registry, options.scorers);  // throws what is wrong with the folder
   add_to_registry(find_external_scorers(options.scorers), registry);
   return registry;
 }
@@ -235,7 +235,7 @@ Rows list_settings(const ListOptions& options) {
 }
 
 /// The workspace's DB; nothing if neither it nor anything that it is made from is at the default place yet.
-/// Throws Error (status 2) if there is none where --out or --db says, or it is gone.
+/// Throws Error (status 2) if there is none at --out or --db, or it is gone.
 std::optional<Store> open_workspace(const ListOptions& options) {
   const auto workspace = find_workspace(options.place);
   if (!options.place.db && !std::filesystem::exists(workspace.db) && !has_records(workspace)) {

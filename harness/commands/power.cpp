@@ -89,7 +89,7 @@ Design design_of(const PowerOptions& options, const Pilot& pilot) {
   return design;
 }
 
-/// What is said of one difference. A claim about checkpoints takes one run of each. Nothing: unknown, or not
+/// The answer for one difference. A claim about checkpoints takes one run of each. Nothing: unknown, or not
 /// enough in any number.
 struct Answer {
   const PilotDifference& pilot;

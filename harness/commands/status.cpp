@@ -30,7 +30,7 @@ struct Options {
   bool all = false, json = false;
 };
 
-/// How much is said where: the first layout that fits is taken.
+/// How much detail each layout shows: the first one that fits is taken.
 struct Layout {
   std::vector<std::string> columns;
   bool in_full = true;  ///< "update 12 of 80", not "12/80"
@@ -64,7 +64,7 @@ std::string doing_text(const RunStatus& run, bool in_full) {
     const auto doing = part_text(run, in_full);
     return in_full && !run.queue.empty() ? fmt::format("{} ({})", doing, run.queue) : doing;
   }
-  // With whoever goes on there, the checkpoint is chosen in a moment.
+  // If a process is active there, the checkpoint is selected in a moment.
   if (run.state == RunState::kWaiting && run.part == RunPart::kSelect) return run_part_name(run.part);
   const auto part = part_text(run, in_full);
   if (run.state == RunState::kWaiting && !run.queue.empty())

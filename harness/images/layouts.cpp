@@ -92,7 +92,7 @@ int position_of_geneval(const fs::path& folder, const PromptFinder& prompts, con
   const auto record = parse_json(read_file(file), file.string());
   const auto prompt = record.is_object() ? record.value("prompt", Json()) : Json();
   if (!prompt.is_string()) throw Error("has no \"prompt\"", file.string());
-  // Records repeat a prompt: the folder's number tells them apart.
+  // Records repeat a prompt: the folder's number distinguishes them.
   const auto text = prompt.get<std::string>();
   try {
     const int position = prompts.at(index_of(name, name, where), where);
@@ -125,7 +125,7 @@ ImageList read_geneval(const ImagePlace& place, const std::vector<fs::path>& fol
 /// An index and, where there is one, a sample.
 struct Numbered {
   std::string index, sample, label;  ///< label: letters before the index
-  bool is_labelled = false;          ///< the name says which number is which
+  bool is_labelled = false;          ///< the name labels its numbers
 };
 
 /// How numbered files are named, in small letters, and which group of the pattern is what; 0: none is.
@@ -232,7 +232,7 @@ bool may_name_the_batch_first(const std::map<std::uint64_t, std::uint64_t>& coun
   return images == prompts.size();
 }
 
-/// An image and what its name says.
+/// An image and what its name states.
 struct NumberedImage : Numbered {
   std::string name;
 };

@@ -167,7 +167,7 @@ ImageClaim claim_of(const ManifestRow& row, const PromptFinder& prompts) {
   claim.sample = row.number<std::uint64_t>(kSampleNames);
   const auto* seed = row.any_of(kSeedNames);
   if (seed != nullptr && claim.sample)
-    claim.seed = whole_number<std::uint64_t>(seed->second);  // one of another kind says nothing here
+    claim.seed = whole_number<std::uint64_t>(seed->second);  // one of another kind is ignored
   else
     claim.seed = row.number<std::uint64_t>(kSeedNames);
   return claim;
@@ -219,7 +219,7 @@ std::vector<std::optional<std::string>> captions_of(Fields& logged) {
   return captions;
 }
 
-/// A sentence on images directly beside a manifest that it does not name; nothing if there is none.
+/// A note on images next to a manifest that it does not list; nothing if there is none.
 std::optional<std::string> note_on_unlisted(const fs::path& folder, const fs::path& file,
                                             const ImageList& list) {
   std::set<fs::path> listed;

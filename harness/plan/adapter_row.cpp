@@ -63,7 +63,7 @@ class AdapterRows : public RowSource {
   }
 
   /// One training is not several, by whatever seeds its images are drawn. Whether tensors are those of one
-  /// training only a worker can say (plan_check.h).
+  /// training only a worker can check (plan_check.h).
   void check(Plan& plan) const override {
     std::map<std::pair<std::string, std::string>, std::pair<const RunPlan*, std::string>> known;
     for (const auto& run : plan.runs) {

@@ -8,7 +8,7 @@
 
 namespace harness {
 
-// Rows of jobs as their identities tell them (core/EVENTS.md); what a table adds to them, its name, scale,
+// Rows of jobs from their identities (core/EVENTS.md); what a table adds to them, its name, scale,
 // row and selection, is left empty. Throw Error naming a field that an identity lacks.
 
 RunRecord run_row(const Job& job);

@@ -86,7 +86,7 @@ std::string backbone_of(const TableSpec& spec, const PlanRequest& request) {
   return spec.backbone;
 }
 
-/// With what the settings say of inputs.
+/// With what the settings state about inputs.
 InputOptions input_options(const Plan& plan, const PlanRequest& request) {
   auto options = request.inputs;
   options.leaves_out_validation_prompts = plan.settings.loop_value(kLeaveOutValidationPrompts).get<bool>();

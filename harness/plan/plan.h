@@ -29,7 +29,7 @@ struct PlanRequest {
   std::vector<std::int64_t> seeds;
   InputOptions inputs;
   bool runs_elsewhere = false;  ///< on machines that this one cannot look at
-  std::string gpu;  ///< of jobs on a GPU: what their identity says of it (harness/run/gpu_identity.h)
+  std::string gpu;              ///< of jobs on a GPU: its name in their identity (harness/run/gpu_identity.h)
 };
 
 /// How the work of a plan is dealt to processes. It changes no result.
@@ -75,7 +75,7 @@ struct RunPlan {
   std::vector<int> checkpoints = {};       ///< that are evaluated on validation: steps; of a base run 0
   std::map<int, GivenImages> images = {};  ///< of a row of images, by step
   const RowTraits& traits() const { return row_traits(method); }
-  /// The checkpoint that no data has chosen, as there is no other; nothing where a selection chooses.
+  /// The only checkpoint of a run; nothing where a selection chooses one.
   std::optional<int> only_checkpoint() const;
 };
 

@@ -173,7 +173,7 @@ class BatchJob : public RunningJob {
       reward_ = fmt::format("reward {:.3f}", stats["reward_mean"].get<double>());
   }
 
-  /// What a worker would say through its pipe.
+  /// What a worker would write to its pipe.
   void say() {
     const auto* job = submission_ ? queue_.find(submission_->job) : nullptr;
     auto text = !submission_ ? why_not_asked() : job == nullptr ? std::string("queued") : job->text();

@@ -61,8 +61,8 @@ bool completes_by(Clock::time_point until, const Task& task, const SchedulerHook
   }
 }
 
-/// Why a job that a continuation waited for has ended without completing; recorded where its worker said
-/// nothing. `job`: what the queue still says of it.
+/// Why a job that a continuation waited for has ended without completing; recorded where its worker reported
+/// nothing. `job`: its entry in the queue.
 Error failure_of(const Task& task, const fs::path& folder, const Submission& before, const QueuedJob* job,
                  const SchedulerHooks& hooks) {
   const auto end = before.batch->end_of(before.job, job);

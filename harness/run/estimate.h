@@ -26,7 +26,7 @@ struct Rates {
   double start_seconds = 0;         ///< before the first image: reading weights, starting scorers
   bool measured = false;            ///< both rates come from the DB
   Json resources = Json::object();  ///< as check_plan gives them; empty for a small backbone
-  bool known() const { return measured || resources.empty(); }  ///< of a large model nobody guesses the speed
+  bool known() const { return measured || resources.empty(); }  ///< the speed of a large model is not guessed
 };
 
 /// `store`: nullptr without a DB. `resources`: of check_plan. `images`: the kind of images, which a guess of

@@ -27,7 +27,7 @@ class Executor {
   virtual bool jobs_outlive_us() const { return false; }
   /// Who does, if somebody is there who will (Batch::job_text). A Ctrl-C then ends our part alone.
   virtual std::optional<std::string> goes_on_with_jobs() const { return std::nullopt; }
-  /// Whether a job that was started may have to wait for room, and say nothing meanwhile.
+  /// Whether a started job may have to wait for resources, without a heartbeat.
   virtual bool lets_jobs_wait() const { return false; }
   /// Of a job: "started"
   virtual std::string how_started() const { return "started"; }

@@ -40,7 +40,7 @@ bool is_in_experiment(Store& store, const std::string& evaluation) {
   return !rows_of<int>(store, kSql, evaluation).empty();
 }
 
-/// job.json says what the folder is for; only paths and options may change between two starts.
+/// job.json states what the folder is for; only paths and options may change between two starts.
 void write_job_file(const Job& job, const Shares& shares, const std::string& device) {
   make_folder(job.folder);
   const auto file = job.folder / kJobFile;

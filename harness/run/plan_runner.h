@@ -20,7 +20,7 @@ struct SelectionRefused : Error {
   using Error::Error;
 };
 
-/// Says which job of a plan comes next, brings in what workers wrote, selects checkpoints. All state is in
+/// Chooses the next job of a plan, ingests what workers wrote, selects checkpoints. All state is in
 /// the DB and the run folders: a new PlanRunner on the same plan goes on where the last one stopped.
 class PlanRunner {
  public:

@@ -196,7 +196,7 @@ class Scheduler {
   void stop_all() {
     stop_time_ = Clock::now();
     for (auto& worker : workers_) {
-      try {  // one that cannot be told leaves no other one running
+      try {  // a failed request does not keep others running
         worker->ask_to_stop();
       } catch (const Error& error) {
         progress_.say(error.what());

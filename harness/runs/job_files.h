@@ -38,11 +38,11 @@ std::optional<PromptSet> set_in(const std::filesystem::path& file, const std::st
 /// from, or where this build has that of the backbone; nothing if it is at neither.
 std::optional<std::string> weights_here(const std::filesystem::path& job_file);
 
-/// A log is whole and nobody writes it. Reads it to its end; one that is not there has nothing wrong with it.
-/// Throws Error.
+/// A log is complete and no process writes it. Reads it to its end; one that is not there has nothing wrong
+/// with it. Throws Error.
 void require_sound_log(const std::filesystem::path& log);
 
-/// Every log below the folder is whole and nobody writes it. Reads them all. Throws Error.
+/// Every log below the folder is complete and no process writes it. Reads them all. Throws Error.
 void require_sound_logs(const std::filesystem::path& folder);
 
 }  // namespace harness

@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kValidationShare = 0.25;
 
-/// Every list of images that the rows have, as far as the folders tell.
+/// Every list of images that the rows have, as far as the folders show.
 std::vector<ImageList> lists_of(const ScoreRequest& request, const ImageRows& rows,
                                 const PromptSet& prompts) {
   std::vector<ImageList> lists;
@@ -144,7 +144,7 @@ int samples_of(const ScoreRequest& request, const std::vector<ImageList>& lists,
   return fewest.samples();
 }
 
-/// How many of `count` prompts choose the checkpoints: as --split says, else a quarter.
+/// How many of `count` prompts choose the checkpoints: by --split, else a quarter.
 int validation_of(const ScoreRequest& request, const ImageRows& rows, int count) {
   if (!rows.has_steps()) {
     if (!request.split.empty())

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kSeedText = "{seed}";
 constexpr std::uint64_t kSplitSeed = 20260501;  // as of the shipped tables
 
-/// Why the metrics of this evaluator say nothing of images of these prompts; empty: they do.
+/// Why the metrics of this evaluator do not apply to these prompts; empty: they do.
 std::string unfit_prompts(const EvaluatorInfo& evaluator, const Registry& registry,
                           const PromptSet& prompts) {
   // Another evaluator of a task gives the same metrics, of other images.
@@ -37,7 +37,7 @@ std::string unfit_prompts(const EvaluatorInfo& evaluator, const Registry& regist
   return some_quote ? "" : "needs text in double quotes, and no prompt has any";
 }
 
-/// Whether a metric of this evaluator says anything of images of these prompts.
+/// Whether the metrics of this evaluator apply to these prompts.
 bool is_of_prompts(const EvaluatorInfo& evaluator, const Registry& registry, const PromptSet& prompts,
                    const BackboneInfo& like) {
   if (!unfit_prompts(evaluator, registry, prompts).empty()) return false;
@@ -73,7 +73,7 @@ std::string leading_metric(const std::vector<std::string>& metrics, const Regist
   return metrics.front();
 }
 
-/// Throws Error for a metric that says nothing of images of these prompts.
+/// Throws Error for a metric that does not apply to these prompts.
 void expect_of_prompts(const std::string& metric, const Registry& registry, const PromptSet& prompts) {
   const auto* evaluator = registry.evaluator_of(metric);
   if (evaluator == nullptr) return;

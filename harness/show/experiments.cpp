@@ -206,7 +206,7 @@ std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment) {
       store, kSql, experiment.id);
 }
 
-/// Comparisons with a baseline that was asked for are a family of their own, whoever else has their runs.
+/// Comparisons with a requested baseline are a family of their own, also if other experiments have the runs.
 static bool is_same_family(const Experiment& a, const Experiment& b) {
   const auto is_usual = [](const Experiment& one) {
     return one.effective.baseline == usual_baseline(one.table, one.methods);

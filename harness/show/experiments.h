@@ -31,7 +31,7 @@ struct Effective {
   Json metrics_known = Json::array();  ///< what its metrics are
   Json guardrails = {};                ///< the rule; null where nothing guards
 
-  /// As recorded; throws Error naming the place where it is none.
+  /// As recorded; throws Error with the place if it is invalid.
   static Effective from_json(const Json& effective);
   Json to_json() const;
 };

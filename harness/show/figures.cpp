@@ -254,7 +254,7 @@ std::string differences_note(const TableModel& model) {
                      has_claim(model, Claim::kMethods) ? " over training runs and prompts" : " over prompts");
 }
 
-/// Where the intervals are no statement about methods; else empty.
+/// Where the intervals are not a statement about methods; else empty.
 std::string claim_note(const TableModel& model) {
   if (has_claim(model, Claim::kMethods)) return "";
   if (!model.scale_warning.empty())

@@ -297,7 +297,7 @@ ChartGroup law_group(Store& store, const Experiment& experiment, const std::stri
   return group;
 }
 
-/// A statistic as one chart, or as panels; the first two say most of a run.
+/// A statistic as one chart, or as panels; the first two are the most informative.
 void add_statistic(Chart chart, const Experiment& experiment, std::size_t place, std::vector<Chart>& charts) {
   constexpr std::size_t kInPanels = 2;
   if (has_a_look_each(experiment)) {

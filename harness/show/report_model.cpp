@@ -139,7 +139,7 @@ void fill_prompts(Store& store, const Experiment& experiment,
 }
 
 void note_missing_images(Report& report) {
-  std::int64_t& missing = report.images_missing;  // those that nobody gave are counted under the table
+  std::int64_t& missing = report.images_missing;  // images that were not given are counted under the table
   std::int64_t left_out = 0;
   std::set<std::string> reasons;
   for (const auto& prompt : report.prompts) {

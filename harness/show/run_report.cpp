@@ -23,7 +23,7 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// One start of a job until its end or until nobody wrote any more.
+/// One start of a job until its end or its last event.
 struct Session {
   double begin = 0, end = 0;          ///< seconds since 1970, first and last event
   std::string ending;                 ///< "done", "failed: ...", "running" or "interrupted"
@@ -299,7 +299,7 @@ void print_sizes(const Json& report) {
   put("on disk        {}: {}\n", size_text(total), join(parts, ", "));
 }
 
-/// What a training has spent by its last checkpoint; null where its log does not say.
+/// What a training has spent by its last checkpoint; null where its log lacks it.
 Json spent_by(Store& store, const std::string& run) {
   const auto budgets = store.budgets(run);
   if (budgets.empty() || !budgets.back().images) return {};

@@ -140,7 +140,7 @@ TableClaim decide_columns(const ClaimSpec& claim, const TableModel& model,
   return runs < kFewestRuns ? too_few_runs(std::move(decided), runs) : decided;
 }
 
-/// Of methods, so the seeds that were run must agree and the interval over runs must say the same.
+/// Of methods, so the seeds must agree and the interval over runs must give the same answer.
 std::optional<bool> on_every_seed(const Pairs& pairs, bool lower, std::string& detail) {
   const auto [low, high] = interval_over_runs(pairs);
   detail += fmt::format("; difference [{:.3g}, {:.3g}] over {} runs", low, high, pairs.size());

@@ -84,7 +84,7 @@ bool comes_never(const std::string& reason) {
 constexpr double kTimeMargin = 2, kMemoryMargin = 1.25;  // over what earlier jobs took
 constexpr int kShortestMinutes = 10;
 
-/// Seconds before its end at which a job is told to save: more than it takes from one save to the next.
+/// Seconds before its end at which a job is signalled to save: more than it takes from one save to the next.
 int lead_seconds(const JobRequest& request) {
   constexpr double kShortest = 60, kLongest = 600, kUnknown = 120;
   const auto wanted = request.unit_seconds ? 1.5 * *request.unit_seconds : kUnknown;
@@ -269,7 +269,7 @@ exit $status
     if (!answer.status.ok() && !may_pass(why)) refuse(why, option());
   }
 
-  /// Jobs that have ended are told until Slurm forgets them (MinJobAge).
+  /// Ended jobs are listed until Slurm forgets them (MinJobAge).
   std::vector<std::string> queue_command() const override {
     return {"squeue", "--me", "--noheader", "--states=all", "--format=%i|%j|%T|%N|%r"};
   }

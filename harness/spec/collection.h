@@ -33,11 +33,11 @@ struct Collection {
   std::vector<std::string> backbones() const;  ///< the tables' own, each once
 };
 
-/// The collection that an id or FILE.json names; nothing for a table, and for an id that nobody knows. Throws
+/// The collection that an id or FILE.json names; nothing for a table, and for an unknown id. Throws
 /// Error: an unknown key, tables that do not go together, a column that a table does not have.
 std::optional<Collection> find_collection(const std::string& id_or_file);
 
-/// Keeps a collection of somebody's own in the folder of its tables, and finds it there again by its id.
+/// Keeps a user's own collection in the folder of its tables, and finds it there again by its id.
 void keep_collection(const Collection& collection, const std::filesystem::path& folder);
 std::optional<Collection> kept_collection(const std::filesystem::path& folder);
 

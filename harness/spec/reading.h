@@ -76,7 +76,7 @@ void read_tuning(TableSpec& spec, Fields& fields);
 void read_claims(TableSpec& spec, const Json& claims, const std::string& where);
 void read_backbones(TableSpec& spec, Fields fields);
 
-/// What can only be said of a table as a whole. Throws Error.
+/// Checks of a table as a whole. Throws Error.
 void check_whole(const TableSpec& spec);
 /// The only rule takes the checkpoint of the highest mean.
 void require_selectable(const TableSpec& spec);

@@ -35,7 +35,7 @@ struct BackboneInfo {
   bool needs_target = false;  ///< it draws the quoted text of a prompt and nothing else
   bool is_default = false;    ///< where nothing is chosen
   std::string images = {};    ///< their kind (core/image.h)
-  std::string note = {};      ///< what a table says of its numbers, without a full stop
+  std::string note = {};      ///< a table's note on its numbers, without a full stop
   Json random_weights = {};   ///< what they follow from besides the seed; null with trained ones
 
   /// What it computes with on a kind of device ("cpu", "cuda").

@@ -4,7 +4,7 @@
 
 namespace harness {
 
-// What the method of a row says where none of this program's trains it.
+// The method name of a row that this program does not train.
 
 /// The base model: where tables and the DB name a method, their row.
 inline constexpr const char* kBaseMethod = "base";

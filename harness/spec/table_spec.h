@@ -27,7 +27,7 @@ enum class TableKind { kEvaluation, kTraining };
 struct StatisticSpec {
   std::string name;             ///< as in train_stats
   std::optional<int> timestep;  ///< nothing: a statistic of the whole update
-  bool of_method = false;       ///< stored by a method of the user's own, whose names nobody else knows
+  bool of_method = false;       ///< stored by a user's own method, under its own name
   bool on_policy_too = false;   ///< also over on-policy updates, where every log-ratio is 0 by construction
 };
 
@@ -84,7 +84,7 @@ struct LeaderboardSpec {
   bool second_view = false;  ///< at equal evaluations too: each run's checkpoint chosen within them is tested
 };
 
-/// What `harness grid` shows unless it is told otherwise.
+/// What `harness grid` shows by default.
 struct GridSpec {
   std::vector<std::string> pick = {"wins", "mixed", "failures"};
   int rows = 9;
@@ -168,7 +168,7 @@ struct TableSpec {
   std::string better(const std::string& metric) const;
 };
 
-/// The row that others are compared with where nobody asks for another: the table's baseline if it is among
+/// The default baseline, the row that others are compared with: the table's baseline if it is among
 /// these rows, else the first of them.
 std::string usual_baseline(const TableSpec& spec, const std::vector<std::string>& methods);
 

@@ -107,7 +107,7 @@ constexpr std::size_t kDigitsShown = 12;  // of a checksum, where people read it
 
 void say_unknown_prompts(const Plan& plan, Progress& progress) {
   const auto& prompts = plan.inputs.evaluation;
-  // Where nothing is drawn, the prompts are nobody's set.
+  // Where nothing is generated, the prompts belong to no set.
   if (!plan.inputs.has_evaluation() || prompts.known || !plan.draws()) return;
   progress.say(fmt::format("note: {} has the unknown checksum {}; it is recorded as {}", prompts.origin,
                            prompts.sha256.substr(0, kDigitsShown), prompts.name));

@@ -48,7 +48,7 @@ void print_batch_lines(const Batch& batch, const Json& lines) {
   }
 }
 
-/// Says what one table takes, by what check_plan said of it, and what it can find among so many claims;
+/// Prints the cost of one table, from check_plan, and its minimum detectable effect among so many claims;
 /// returns the document of --json.
 Json dry_run(const WorkOptions& options, const Plan& plan, const PlanCheck& check, std::size_t claims,
              Store* known, std::vector<DiskNeed>& needs) {

@@ -68,7 +68,7 @@ PlanWork::PlanWork(const WorkOptions& options, const Plan& plan, const Json& res
   settings_.ranks = shares_.ranks;
   if (const auto* launcher = options.dealing.launcher)
     settings_.launcher = launcher->job_words(shares_, plan.device_kind != "cpu");
-  // An allocation that ends is told so in time, and an epoch may take minutes.
+  // An allocation is signalled before it ends, and an epoch may take minutes.
   if (!settings_.launcher.empty() && environment("HARNESS_STOP_MS").empty())
     settings_.stop_limit = std::chrono::minutes(10);
   settings_.gpus = gpus_of(options.dealing, plan);

@@ -61,7 +61,7 @@ bool is_database_of(const fs::path& db, const Workspace& workspace) {
     const auto journal = read_journal(workspace.journal());
     return !store.standing(workspace.folder, journal).is_foreign;
   } catch (const Error&) {
-    return true;  // whoever opens them says what is wrong
+    return true;  // opening them reports what is wrong
   }
 }
 

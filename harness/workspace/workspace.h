@@ -47,7 +47,7 @@ struct WorkspaceChoice {
 };
 
 /// `text` with `options` (WorkspaceChoice::options) in each command in backquotes that works in a workspace
-/// and names none: whoever knows the workspace completes what others say, run_cli their errors.
+/// and names none: code that has the workspace completes messages, run_cli errors.
 std::string with_place(const std::string& text, const std::string& options);
 
 /// The one workspace that a command works in. --out DIR: that folder with DIR/results.sqlite. --db FILE: the
@@ -98,7 +98,7 @@ class WorkspaceLock {
   /// What to tell the user of it, if anything.
   std::string note() const;
 
-  /// "pid 17 on node1", as far as somebody holds it.
+  /// "pid 17 on node1", if a process holds it.
   static std::optional<std::string> holder(const Workspace& workspace);
 
  private:
