@@ -11,9 +11,9 @@
 namespace harness {
 
 /// The prompts of the lines of a file of GenEval records (core/geneval/record.h), each with what its image
-/// must hold as its target; blank lines are skipped. `unread`: how often records had each key that says
-/// nothing here. Throws Error at FILE:LINE and the field for a line that is no record, a prompt that is no
-/// line of plain text, and a record of another vocabulary than the first.
+/// must hold as its target; blank lines are skipped. `unread`: how often records had each ignored key.
+/// Throws Error at FILE:LINE and the field for a line that is not a valid record, a prompt that
+/// is no line of plain text, and a record of another vocabulary than the first.
 std::vector<Prompt> read_geneval_prompts(const std::vector<std::string>& lines, const std::string& file,
                                          std::map<std::string, int>& unread);
 

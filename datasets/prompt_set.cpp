@@ -68,7 +68,7 @@ constexpr std::array kOwnSets{
     OwnSet{"geneval-train-generated", &kGenevalTrainingRecords},
 };
 
-/// Where the prompts of a task lie in a folder, the first that is there.
+/// Where the prompts of a task are in a folder, the first that is there.
 struct PromptFiles {
   std::vector<std::string> evaluation, training;
 };
@@ -225,7 +225,7 @@ PromptSet set_of(const std::string& bytes, const std::string& task, const std::s
 
 constexpr const char *kRecords = ".jsonl", *kLines = ".txt";
 
-/// Records and lines of text are told apart by the file's name.
+/// Records and lines of text are distinguished by the file's name.
 void expect_form(const fs::path& file, const std::string& task) {
   const bool is_records = file.extension() == kRecords;
   if (is_records == (task == kGenevalPrompts)) return;

@@ -41,7 +41,7 @@ struct OptionDetails {
   Offers offers = {};
   std::string value = {};                  ///< how the help names its value: "DIR"; empty: by its kind
   std::string group = {};                  ///< its heading in the help; empty: among the other options
-  std::vector<std::string> excludes = {};  ///< names of options that cannot be given beside it
+  std::vector<std::string> excludes = {};  ///< names of options that cannot be combined with it
 };
 
 struct Option {

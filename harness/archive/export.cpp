@@ -74,7 +74,7 @@ class Contents {
     }
   }
 
-  /// The archive's own DB: what the journal and the logs come to.
+  /// The archive's own DB: built from the journal and the logs.
   void add_database(const CutJournal& journal) {
     const auto scratch = scratch_.path(), file = scratch / "journal.log", made = scratch / "made.sqlite",
                small = scratch / kDatabaseName;

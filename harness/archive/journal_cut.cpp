@@ -141,7 +141,7 @@ class Cut {
       const auto known = selections_.find(data.at("selection").get<std::int64_t>());
       data["selection"] = known == selections_.end() ? Json() : Json(known->second);
     }
-    // Of the base model: the name of its folder, wherever it was. Lists of images lie in the run's.
+    // Of the base model: the name of its folder, wherever it was. Lists of images are in the run's.
     if (type == "checkpoint" && data.at("path").is_string() && !is_below(data.at("path")))
       data["path"] = fs::path(data.at("path").get<std::string>()).filename().string();
     if (type == "prompt_set" && data.at("origin") != kGenerated)

@@ -13,7 +13,6 @@
 
 namespace harness {
 
-/// The journal of one experiment alone.
 struct CutJournal {
   std::vector<Json> records;
   std::string digest;     ///< of the experiment

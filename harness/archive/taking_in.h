@@ -16,7 +16,7 @@
 
 namespace harness {
 
-/// Runs and experiments on their way into a workspace. Their files lie in a folder of the same file system,
+/// Runs and experiments on their way into a workspace. Their files are in a folder of the same file system,
 /// and are moved out of it.
 struct Incoming {
   std::filesystem::path folder;  ///< holds RUN/, and prompts/

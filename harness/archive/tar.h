@@ -66,9 +66,7 @@ class TarReader {
 
   /// The next file; folders are passed over.
   std::optional<TarEntry> next();
-  /// The bytes of that file.
   std::string read();
-  /// Writes them to a new file.
   void unpack(const std::filesystem::path& to);
 
  private:

@@ -105,7 +105,6 @@ struct Rule {
   std::string where;  ///< "FILE: rules[N]"
 };
 
-/// A table's rules, in order.
 struct RuleFile {
   std::string id;
   int version = 0;

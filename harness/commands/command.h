@@ -53,7 +53,6 @@ void add_work_options(Command& command, WorkOptions& options);
 void add_batch_options(Command& command, std::map<std::string, std::vector<std::string>>& typed,
                        const std::string& jobs, std::size_t examples);
 
-/// Adds --force and --yes of --fresh.
 void add_fresh_options(Command& command, WorkOptions& options);
 
 void add_json_option(Command& command, bool& json);

@@ -138,7 +138,6 @@ int verify(const DatasetsOptions& options) {
   return print_answer(options.json, row, print_words, apart ? 0 : 1);
 }
 
-/// The prompts of one part of a split.
 PromptSet part_of(const PromptSet& set, const std::vector<int>& positions) {
   PromptSet part{.name = set.name, .sha256 = {}, .known = false, .origin = set.origin, .prompts = {}};
   for (const int position : positions)

@@ -29,7 +29,7 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// A copy of a build folder goes on reading what lies in the sources that it was built from.
+/// A copy of a build folder goes on reading what is in the sources that it was built from.
 std::string copied_note(const fs::path& folder) {
   const auto is_in_tree = [](const fs::path& path) {
     const auto inside = path.lexically_relative(source_tree());

@@ -12,9 +12,9 @@ namespace harness {
 
 // What `harness doctor` looks at: doctor_installed.cpp what is installed, doctor.cpp what is asked for.
 
-/// One thing that a feature stands on.
+/// A requirement of a feature.
 struct Finding {
-  std::string topic = {};  ///< the section that it stands in
+  std::string topic = {};  ///< its section
   std::string name = {};   ///< "Tesseract"
   bool found = false;
   bool needed = false;      ///< by the embedded default; without it that does not run

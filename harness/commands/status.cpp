@@ -189,7 +189,7 @@ bool is_running(const WorkspaceStatus& status) {
   return status.holder || has_batch_jobs(status) || has_workers(status);
 }
 
-/// What stands below the runs.
+/// Lines below the runs.
 std::vector<std::string> last_lines(const WorkspaceStatus& status, const std::string& options) {
   std::vector<std::string> lines;
   for (const auto& run : status.runs) {

@@ -46,7 +46,7 @@ struct Verification {
   bool same() const { return differences.empty(); }
 };
 
-/// The folder of a job: beside the DB, as a workspace may be moved and copied, or at the DB's path.
+/// The folder of a job: next to the DB, as a workspace may be moved and copied, or at the DB's path.
 fs::path folder_now(const Store& store, const std::string& recorded) {
   const fs::path folder = recorded;
   const auto workspace = fs::absolute(store.path()).parent_path();

@@ -13,7 +13,6 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// Reads one record after the other.
 class CsvReader {
  public:
   CsvReader(std::string_view text, const fs::path& file) : text_(text), file_(file) {}

@@ -34,7 +34,6 @@ std::vector<std::string> choose_methods(const TableSpec& spec, const Registry& r
   return methods;
 }
 
-/// The row that others are compared with.
 std::string choose_baseline(const Plan& plan, const std::string& asked) {
   if (asked.empty()) return usual_baseline(plan.spec, plan.methods);
   refuse_unless(asked != kBaseMethod, "every row is compared with base in any case", "--baseline base",

@@ -84,7 +84,7 @@ struct Plan {
   TableSpec spec;
   ScaleSpec scale;
   BackboneInfo backbone;
-  std::vector<std::string> methods;  ///< names of the rows beside the base, in the table's order
+  std::vector<std::string> methods;  ///< names of the rows other than the base, in the table's order
   std::string baseline;              ///< as asked for, else usual_baseline
   std::vector<std::int64_t> seeds;
   std::vector<int> checkpoints;

@@ -11,7 +11,7 @@
 
 namespace harness {
 
-/// harness-scorer beside this program, or $HARNESS_SCORER.
+/// harness-scorer next to this program, or $HARNESS_SCORER.
 std::filesystem::path scorer_path();
 
 /// Every character that transcripts of a profile of harness-scorer can hold.

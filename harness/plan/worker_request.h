@@ -7,7 +7,7 @@
 
 namespace harness {
 
-/// harness-worker beside this program, or $HARNESS_WORKER.
+/// harness-worker next to this program, or $HARNESS_WORKER.
 std::filesystem::path worker_program();
 
 /// Cores that this process may use.

@@ -97,7 +97,6 @@ double folder_megabytes(const fs::path& folder) {
   return bytes / 1e6;
 }
 
-/// The jobs of a plan as they are added.
 struct JobList {
   const Plan& plan;
   Store* store;

@@ -65,7 +65,6 @@ DiskNeed disk_need(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
 /// using it once (bench/RESULTS.md), so one that is used u times counts (1 + u) / 2.
 double training_images(const Json& settings);
 
-/// The document of `--dry-run --json`.
 Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates,
                   const Shares& shares);
 /// `batch`: the batch system that decides how many run at a time; "" for none.

@@ -28,19 +28,18 @@ Descriptor open_to_append(const fs::path& path) {
   throw Error(fmt::format("cannot open: {}", std::strerror(errno)), path.string(), {}, Status::kFailed);
 }
 
-/// Set for a single process, too: values inherited from a batch system do not describe it. A launcher sets
-/// its own.
+/// Set for a single process, too: inherited values do not describe it. A launcher sets its own.
 std::map<std::string, std::string> environment_of(int rank, const SchedulerSettings& settings,
                                                   std::uint16_t port) {
   const bool is_launched = !settings.launcher.empty();
-  const auto text_of = [&](const auto& value) {
+  const auto shown = [&](const auto& value) {
     return is_launched ? std::string() : fmt::format("{}", value);
   };
-  std::map<std::string, std::string> variables = {{"RANK", text_of(rank)},
-                                                  {"LOCAL_RANK", text_of(rank)},
-                                                  {"WORLD_SIZE", text_of(settings.ranks)},
-                                                  {"LOCAL_WORLD_SIZE", text_of(settings.ranks)},
-                                                  {"MASTER_PORT", text_of(port)},
+  std::map<std::string, std::string> variables = {{"RANK", shown(rank)},
+                                                  {"LOCAL_RANK", shown(rank)},
+                                                  {"WORLD_SIZE", shown(settings.ranks)},
+                                                  {"LOCAL_WORLD_SIZE", shown(settings.ranks)},
+                                                  {"MASTER_PORT", shown(port)},
                                                   {"TORCHELASTIC_USE_AGENT_STORE", ""},
                                                   {"TORCHELASTIC_RESTART_COUNT", ""}};
   if (!settings.gpus.empty()) variables["CUDA_VISIBLE_DEVICES"] = join(settings.gpus, ",");

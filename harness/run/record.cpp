@@ -220,7 +220,7 @@ void show_places(Json& runs) {
   }
 }
 
-/// The table spec in effect: the file as it is, and beside it what all choices came to.
+/// The table spec in effect: the file as it is, and with it the resolved configuration.
 Json effective_spec(const Plan& plan, Store& store, const std::optional<std::string>& other_code) {
   Json methods = Json::object();
   for (const auto& method : plan.methods) methods[method] = plan.settings.effective_method(method);

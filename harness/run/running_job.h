@@ -42,7 +42,7 @@ class RunningJob {
   virtual std::string how_it_ended(const ExitStatus& status) const {
     return status.ok() ? "ended without completing its job" : "died with " + status.text();
   }
-  /// Where the reason may stand.
+  /// Where the reason may be.
   virtual std::filesystem::path log() const { return task.folder / kWorkerLog; }
 
   const Task task;

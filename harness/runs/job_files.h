@@ -23,7 +23,7 @@ std::vector<int> read_positions(const std::filesystem::path& folder);
 /// name.
 Job read_job(const std::filesystem::path& folder, const std::string& id);
 
-/// What lies in the folder, sorted; of one that is not there nothing.
+/// What is in the folder, sorted; of one that is not there nothing.
 std::vector<std::filesystem::path> entries_below(const std::filesystem::path& folder);
 
 /// True for a file that holds the prompt set of this checksum.

@@ -15,7 +15,7 @@
 
 namespace harness {
 
-/// What all choices of an experiment came to: "effective" of its record, beside its table's document.
+/// The resolved configuration of an experiment: "effective" of its record, with its table's document.
 struct Effective {
   std::string baseline;
   std::vector<int> checkpoints = {};
@@ -36,7 +36,7 @@ struct Effective {
   Json to_json() const;
 };
 
-/// A finished `reproduce` as recorded: the table as it was with its backbone, and what choices came to.
+/// A finished `reproduce` as recorded: the table as it was with its backbone, and the resolved configuration.
 struct Experiment : StoredReproduction {
   TableSpec table;
   Effective effective;

@@ -283,7 +283,7 @@ Figure differences_figure(Store& store, const Experiment& experiment, const Figu
   choose({.with_paper = request.with_paper}, model);
   require_metrics(request, distinct_of(model.comparisons, &TableComparison::metric));
   std::erase_if(model.comparisons, [&](const TableComparison& c) { return !is_wanted(request, c.metric); });
-  // One that restates another is the same picture, turned round.
+  // A complement of another metric gives the same figure.
   if (request.metrics.empty())
     std::erase_if(model.comparisons, [](const TableComparison& c) { return !c.restates.empty(); });
   if (model.comparisons.empty()) throw without(experiment, request, "comparisons");

@@ -98,7 +98,7 @@ std::vector<PromptScores> scores_by_prompt(const std::vector<Samples>& columns) 
 
 /// The prompts of the paper's gallery among those of `samples`, the test split.
 void find_paper_prompts(const Experiment& experiment, const Samples& samples, GridRule& rule, Grid& grid) {
-  const auto task = experiment.spec.at("task").get<std::string>();  // the table's, whatever stands in for it
+  const auto task = experiment.spec.at("task").get<std::string>();  // also if another metric replaces it
   const auto gallery = load_paper_gallery(task);
   if (!gallery) {
     throw Error(fmt::format("the paper has no gallery of task {}", task), "--pick paper",

@@ -31,7 +31,7 @@ struct Session {
   Json start = Json::object();        ///< its job_started
 };
 
-/// The starts of the job whose log lies in `folder`, in order. Throws Error for a damaged log.
+/// The starts of the job whose log is in `folder`, in order. Throws Error for a damaged log.
 std::vector<Session> sessions_of(const fs::path& folder) {
   const auto log = folder / kEventLog;
   std::vector<Session> sessions;

@@ -92,7 +92,7 @@ TableClaim too_few_runs(TableClaim claim, std::size_t runs) {
   return claim;
 }
 
-/// What an interval of a quantity says of "it lies in low .. high": nothing where it crosses an end.
+/// What an interval of a quantity implies for "it lies in low .. high": nothing where it crosses an end.
 std::optional<bool> lies_within(const Interval& interval, double low, double high) {
   if (interval.low >= low && interval.high <= high) return true;
   if (interval.high < low || interval.low > high) return false;

@@ -80,7 +80,7 @@ struct ShownSpec {
 
 /// A table that ranks its methods (results/verdict/leaderboard.h).
 struct LeaderboardSpec {
-  bool groups = false;       ///< all pairs are compared, for groups that cannot be told apart
+  bool groups = false;       ///< all pairs are compared, for groups that cannot be distinguished
   bool second_view = false;  ///< at equal evaluations too: each run's checkpoint chosen within them is tested
 };
 

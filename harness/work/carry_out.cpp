@@ -123,7 +123,7 @@ struct Prepared {
   MissingScores missing = {};       ///< to ask for again
 };
 
-/// Finished jobs whose prompts, weights or images lie elsewhere now get the new places into their job files:
+/// Finished jobs whose prompts, weights or images are elsewhere now get the new places into their job files:
 /// for `verify` and `export`. A damaged job file is left to `harness check`.
 void renew_paths(const Plan& plan) {
   const auto renew = [](const Job& job) {

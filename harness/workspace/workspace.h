@@ -68,7 +68,7 @@ std::set<std::string> runs_in_journal(const std::filesystem::path& journal);
 /// True if the folder holds a journal or the folder of a run.
 bool has_records(const Workspace& workspace);
 
-/// Where a run's folder is now: beside the DB (a workspace can be moved and copied), else where recorded.
+/// Where a run's folder is now: next to the DB (a workspace can be moved and copied), else where recorded.
 std::filesystem::path run_folder_now(const std::filesystem::path& db, const std::string& run,
                                      const std::filesystem::path& recorded);
 

@@ -67,7 +67,7 @@ struct ChartFrame {
   double y_label_at = 12;
   double mark = 1;  ///< size of marks, of the usual one
   double wanted_y_ticks = 5, wanted_x_ticks = 8;
-  bool marks_on_lines = false;  ///< a few, so that lines are told apart without colour
+  bool marks_on_lines = false;  ///< a few, so that lines are distinguished without colour
   bool has_x_numbers = true, has_y_numbers = true, has_labels = true;
 };
 

@@ -131,7 +131,7 @@ bool fits_width(std::size_t columns, double width);
 std::string grid_pdf(const Grid& grid, double width);
 
 /// A LaTeX figure around the PDF, which lies beside it in `folder` (as seen from the document that takes it
-/// in; empty: the document's own), with title, caption and signature. Compiles on its own where it lies, too.
+/// in; empty: the document's own), with title, caption and signature. Compiles on its own where it is, too.
 std::string grid_latex(const Grid& grid, const std::string& pdf, const std::string& folder, bool wide = true);
 
 /// A scored image as a page holds it: a data URI, and its own size in pixels.

@@ -64,7 +64,7 @@ struct ReportCost {
   std::vector<Budget> runs = {};
 };
 
-/// Everything that the page of `harness report` says; pure data.
+/// All data of the page of `harness report`.
 struct Report {
   TableModel table;
   std::string highlighted;  ///< the method that the list of prompts starts with, against table.baseline

@@ -162,7 +162,7 @@ std::string beneath_html(const Report& report) {
          "ignored.";
 }
 
-/// The list itself is made by the script; without one the page says so.
+/// The list itself is made by the script; without one the page has a note.
 std::string prompts_html(const Report& report) {
   if (report.prompts.empty()) return {};
   return fmt::format(

@@ -63,7 +63,7 @@ struct CheckpointRecord {
   std::optional<double> weight_copies = {};  ///< of the trained weights, beside them and their average
 };
 
-/// What a training had spent at a checkpoint (view v_budgets); nothing where its log does not say.
+/// What a training had spent at a checkpoint (view v_budgets); nothing where its log lacks it.
 struct Budget {
   std::int64_t checkpoint = 0;
   std::optional<double> images = {};                          ///< decoded and scored
@@ -148,7 +148,7 @@ struct JobRecord {
 struct JobStatus {
   JobState state = JobState::kPlanned;
   std::uint64_t log_offset = 0;             ///< bytes of events.log that are in the DB
-  std::optional<std::string> failure = {};  ///< what the worker or the orchestrator said of a failed job
+  std::optional<std::string> failure = {};  ///< the reason of the worker or the orchestrator for a failed job
 };
 
 /// An image of an evaluation.
@@ -184,7 +184,7 @@ struct MetricRow {
   std::optional<std::string> reason = {};
 };
 
-/// What a worker said beside numbers.
+/// A worker's notes other than numbers.
 struct EventRow {
   std::string job_id = {};
   double time = 0;  ///< seconds since 1970

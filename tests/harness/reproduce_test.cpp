@@ -127,7 +127,7 @@ TEST_F(Reproduce, TableCompareAndGridWorkFromTheDbAlone) {
 
 TEST_F(Reproduce, ADryRunAfterItShowsAllDoneAndChangesNoFile) {
   make();
-  // Checksums by path; SQLite's shared-memory and (empty) log files beside the DB come with reading it.
+  // Checksums by path; SQLite's shared-memory and (empty) log files next to the DB come with reading it.
   const auto contents = [&] {
     std::string listing;
     for (const auto& entry : fs::recursive_directory_iterator(runs)) {
