@@ -17,7 +17,7 @@ namespace harness {
 std::vector<Prompt> read_geneval_prompts(const std::vector<std::string>& lines, const std::string& file,
                                          std::map<std::string, int>& unread);
 
-/// The records behind the prompts of such a set. Throws Error where a target is none.
+/// The records of the prompts of such a set. Throws Error where a target is none.
 std::vector<GenevalRecord> geneval_records(const std::vector<Prompt>& prompts);
 
 /// A record a line, as the benchmark's files write them; no newline at the end.

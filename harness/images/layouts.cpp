@@ -319,7 +319,7 @@ ImageList read_numbered(const ImagePlace& place, const fs::path& folder,
   return std::move(found).finish(fs::absolute(folder), "files named INDEX or INDEX_SAMPLE");
 }
 
-/// Nothing where some name is no number. A word that is a prompt names it, and the number behind it is
+/// Nothing where some name is no number. A word that is a prompt names it, and the number after it is
 /// another one.
 std::optional<std::vector<NumberedImage>> all_numbered(const Entries& entries, const PromptFinder& prompts) {
   std::vector<NumberedImage> images;

@@ -61,7 +61,7 @@ struct DiskNeed {
 /// `resources`: of check_plan.
 DiskNeed disk_need(const Plan& plan, const std::vector<PlannedJob>& jobs, const Json& resources);
 
-/// What a training job costs, in images that are drawn and used once; drawing one takes about as long as
+/// What a training job costs, in images that are sampled and used once; sampling one takes about as long as
 /// using it once (bench/RESULTS.md), so one that is used u times counts (1 + u) / 2.
 double training_images(const Json& settings);
 

@@ -11,7 +11,7 @@
 
 namespace harness {
 
-/// The reason a worker itself gave for failing, behind so many bytes of its event log
+/// The reason a worker itself gave for failing, after so many bytes of its event log
 /// (RunningJob::log_begin): those of earlier attempts are not its own. A wrong input of its own is the
 /// program's.
 std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended, std::uint64_t log_begin);

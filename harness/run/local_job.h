@@ -17,11 +17,11 @@
 
 namespace harness {
 
-/// One job at work: as one process or several ranks of this machine, or behind a launcher (srun) that starts
+/// One job at work: as one process or several ranks of this machine, or under a launcher (srun) that starts
 /// all ranks where they belong and hands their streams on. Rank 0's standard input is held open by us and
-/// nobody else (closed, the job ends after its current shard or epoch), its standard output gives lines; what
-/// a rank says on standard error is appended to worker.log, of the others to worker.RANK.log. Each leads its
-/// own process group, so that a Ctrl-C at the terminal reaches only us.
+/// no other process (closed, the job ends after its current shard or epoch), its standard output gives lines;
+/// what a rank says on standard error is appended to worker.log, of the others to worker.RANK.log. Each leads
+/// its own process group, so that a Ctrl-C at the terminal reaches only us.
 class LocalJob : public RunningJob {
  public:
   /// Throws Error (Status::kFailed) if the program cannot be started.

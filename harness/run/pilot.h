@@ -20,7 +20,7 @@ struct PilotDifference {
   std::string baseline = {}, method = {};
   VarianceComponents components = {};  ///< of one run: all of it the residual
   ImageNoise images = {};
-  std::int64_t runs = 0, prompts = 0;  ///< behind them
+  std::int64_t runs = 0, prompts = 0;  ///< underlying them
   std::size_t claims = 1;              ///< over which Holm's adjustment of it is, as in `harness compare`
 
   bool has_run_variance() const { return runs >= 2; }

@@ -115,7 +115,7 @@ void PlanRunner::record_given(const RunPlan& run) {
     selections_[run.job.id] = {*only, store_.record_selection(fixed_selection(run.job.id, *only))};
 }
 
-/// Reads what the logs hold beyond the DB: a harness that was killed may have left finished work behind.
+/// Reads what the logs hold beyond the DB: a harness that was killed may have left finished work.
 void PlanRunner::catch_up(const RunPlan& run) {
   if (run.traits().takes_a_worker) catch_up(training_job(run.job));
   if (!is_done(run.job.id) || plan_.spec.is_training()) return;

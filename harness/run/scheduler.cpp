@@ -205,7 +205,7 @@ class Scheduler {
   }
 
   /// While this program stood still itself (stopped from the terminal, or waiting for a disk or a batch
-  /// system), it could hear nobody.
+  /// system), no heartbeat could arrive.
   void ignore_time_suspended() {
     const auto gap = Clock::now() - last_tick_;
     last_tick_ += gap;

@@ -200,7 +200,7 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
     const auto& traits = experiment.traits_of(checkpoint.method);
     if (!traits.is_start) rule.methods.push_back(column);
     grid.columns.push_back({.title = checkpoint.method,
-                            .subtitle = traits.is_start ? "starting weights"
+                            .subtitle = traits.is_start ? "base model"
                                         : traits.draws  ? fmt::format("checkpoint {}", checkpoint.step)
                                                         : "drawn elsewhere"});
     columns.push_back(read_samples(store, checkpoint.evaluation_id, metric));

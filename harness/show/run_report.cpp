@@ -336,7 +336,7 @@ Json percent_cell(const Json& share) {
   return share.is_number() ? Json(fmt::format("{:.1f} %", share.get<double>() * 100)) : Json();
 }
 
-/// "average lags": updates that the averaged weights are behind; "start in it": the base model's share.
+/// "average lags": lag of the averaged weights in updates; "start in it": the base model's share.
 void print_checkpoints(const Json& report) {
   std::vector<Json> rows;
   std::vector<std::string> columns = {"checkpoint", "split", "n", "lambda_late", "clipped"};

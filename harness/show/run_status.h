@@ -88,9 +88,9 @@ class QueueAnswers {
   std::string trouble_, name_;
 };
 
-/// Reads how far a workspace's runs are out of its journal and event logs alone: they are never behind, can
-/// be read on any file system while others write, and no lock is taken. Throws Error where the journal cannot
-/// be read, with status 2 if nothing was recorded there.
+/// Reads how far a workspace's runs are out of its journal and event logs alone: they are never out of date,
+/// can be read on any file system while others write, and no lock is taken. Throws Error where the journal
+/// cannot be read, with status 2 if nothing was recorded there.
 WorkspaceStatus read_status(const Workspace& workspace, StatusScope scope, QueueAnswers& queue);
 
 /// In words, "running" or "queued (17: Priority)", of every run of the workspace's journal that no finished

@@ -17,7 +17,7 @@ struct RowTraits {
   bool is_start = false;        ///< the base model, which every row is compared with: nothing is selected
   bool trains = false;          ///< its checkpoints are trained here
   bool takes_a_worker = false;  ///< a job makes its checkpoints: it trains them, or takes them in
-  bool draws = true;            ///< its images are drawn here, from noise that rows share by seed
+  bool draws = true;            ///< its images are generated here, from noise that rows share by seed
   const char* given = "";       ///< what of it is given: field of a run's identity with the checksums by step
   const char* option = "";      ///< that gives such a row
 

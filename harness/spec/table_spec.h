@@ -23,7 +23,7 @@ struct SelectionSpec {
 /// What a table is made of: evaluations of checkpoints, or statistics of the training itself.
 enum class TableKind { kEvaluation, kTraining };
 
-/// A training statistic behind a column of a training table: its mean over the table's window of updates.
+/// The training statistic of a column of a training table: its mean over the table's window of updates.
 struct StatisticSpec {
   std::string name;             ///< as in train_stats
   std::optional<int> timestep;  ///< nothing: a statistic of the whole update

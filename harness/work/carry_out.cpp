@@ -264,7 +264,7 @@ std::vector<Prepared> prepare(const WorkOptions& options, Plans& plans, Store& s
   return prepared;
 }
 
-/// Hands over what can start now, with this command behind it. False where nothing is left to do.
+/// Hands over what can start now, followed by this command. False where nothing is left to do.
 bool detach(const WorkOptions& options, const Plans& plans, std::vector<Prepared>& prepared,
             const Workspace& workspace, Store& store, Progress& progress) {
   Detached detached(options.dealing, workspace);

@@ -31,7 +31,7 @@ void check_work(WorkOptions& options) {
 std::string resume_command() {
   std::string command;
   auto words = split(read_file("/proc/self/cmdline"), '\0');
-  if (!words.empty() && words.back().empty()) words.pop_back();  // behind the last \0
+  if (!words.empty() && words.back().empty()) words.pop_back();  // after the last \0
   for (const auto& word : words) {
     if (word == "--fresh" || word == "--force" || word == "--yes") continue;
     command += (command.empty() ? "" : " ") + shell_word(word);

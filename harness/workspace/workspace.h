@@ -72,8 +72,8 @@ bool has_records(const Workspace& workspace);
 std::filesystem::path run_folder_now(const std::filesystem::path& db, const std::string& run,
                                      const std::filesystem::path& recorded);
 
-/// A lock where the file system has none: whoever creates the file has it, and removes it in the end. That of
-/// a process of this machine that is no more is taken over.
+/// A lock where the file system has none: the process that creates the file has it, and removes it in the
+/// end. That of a process of this machine that is no more is taken over.
 class HolderFile {
  public:
   /// Throws Error (Status::kFailed) naming who has it.

@@ -15,7 +15,7 @@ struct ChartPoint {
   double x = 0, y = 0;
   std::optional<double> low = {}, high = {};
   bool marked = false;    ///< ringed, as the selected checkpoint is
-  std::string note = {};  ///< stands in the tooltip behind the value
+  std::string note = {};  ///< in the tooltip after the value
 };
 
 /// A line with a band, marks with bars, or marks with bars joined by a line.

@@ -93,7 +93,7 @@ struct Grid {
   std::size_t left_out = 0;   ///< further rows that were picked and do not fit the page
 };
 
-/// A heading of a group, and the rule behind it in words.
+/// A heading of a group, and its rule in words.
 struct GroupText {
   std::string title, rule;
 };

@@ -66,7 +66,7 @@ std::vector<int> ranked_positions(std::span<const PromptScores> prompts, const G
   return positions;
 }
 
-/// Takes up to `count` positions that nobody took yet; the number taken.
+/// Takes up to `count` positions that are not taken yet; the number taken.
 std::size_t take(const std::vector<int>& ranked, std::size_t count, std::set<int>& taken,
                  std::vector<int>& out) {
   std::size_t added = 0;

@@ -24,7 +24,7 @@ struct SavedQuery {
 };
 
 /// How a saved query begins that reads `named`: runs by the name of their row where all tables that show them
-/// call it the same, or where nobody trained them here; else by their method.
+/// call it the same, or where they were not trained here; else by their method.
 inline const std::string kNamed = R"sql(
 WITH named AS (
   SELECT id, table_id, scale, seed,

@@ -15,7 +15,7 @@
 namespace harness {
 namespace {
 
-/// The bytes behind hexadecimal digits.
+/// The bytes of hexadecimal digits.
 std::string from_hex(const std::string& digits) {
   std::string bytes;
   for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {

@@ -15,7 +15,7 @@
 
 namespace harness {
 
-// What goes into the results DB and comes out of it. SCHEMA.md describes the columns behind these fields.
+// What goes into the results DB and comes out of it. SCHEMA.md describes the columns of these fields.
 
 /// An interval in documents and in the journal: [low, high].
 inline void to_json(Json& json, const Interval& interval) {
