@@ -157,7 +157,7 @@ TEST_F(ByBatchJobs, RunsCancelEndsTheCommandThatWorksThereToo) {
     const auto cancelled =
         shell(fmt::format("{} runs cancel --out {} 2>&1", kProgram, (root_ / out).string()));
     EXPECT_EQ(cancelled.status, 0) << cancelled.out;
-    EXPECT_PROBLEM(cancelled.out, "the command that works here (pid ");
+    EXPECT_PROBLEM(cancelled.out, "asked the running command (pid ");
     ASSERT_TRUE(harness.ends_within(std::chrono::minutes(1)));
     EXPECT_EQ(harness.wait().code, 130) << read_file(root_ / "said.log");
     EXPECT_TRUE(wait_until([&] { return queue().empty(); })) << queue();
