@@ -106,7 +106,8 @@ TEST_F(ScriptedSlurm, ADetachedTableKeepsItsPlaceInTheQueueUnlessAnotherCommandW
   ok(on_slurm({"--detach"}), {}, {"continues the table when one of them has ended"});
   const auto before = queue();
   fails(2, on_slurm({"--detach", "--seeds", "43"}),
-        {"--detach: a job of Slurm already continues another command in this workspace", "harness runs cancel"});
+        {"--detach: a job of Slurm already continues another command in this workspace",
+         "harness runs cancel"});
   EXPECT_EQ(queue(), before);
   ok(on_slurm({"--detach", "--slurm", "--qos=long"}));
   EXPECT_EQ(queue(), before);
