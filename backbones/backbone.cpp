@@ -26,7 +26,7 @@ std::optional<std::size_t> first_not_finite(const Tensor& rows) {
   return row;
 }
 
-/// Which image a row is: samples of a prompt lie in order.
+/// Which image a row is: samples of a prompt are in order.
 std::string image_name(const std::vector<PromptText>& prompts, std::size_t row) {
   if (row >= prompts.size()) return "an image";
   const auto& text = prompts[row].text;

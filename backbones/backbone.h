@@ -64,7 +64,7 @@ struct Fallback {
 
 /// A text-to-image flow model: text encoder, velocity network, image decoder. Only the velocity network is
 /// trained, or a low-rank adapter of it. Latents, velocities and the image decoder are float32, the velocity
-/// network and text encoders of large models what ModelChoices::precision says. Safe to use
+/// network and text encoders of large models in ModelChoices::precision. Safe to use
 /// from several threads at once as long as no weights change meanwhile.
 class Backbone {
  public:
@@ -94,7 +94,7 @@ class Backbone {
 
   /// Latents [B,C,h,w] of the flow model -> 8-bit images (rounded, not truncated). Throws Error
   /// (Status::kFailed) for latents, or values of the decoder, that are not finite, naming the image by
-  /// `prompts`, one a row: they are no picture, and no score is made of them.
+  /// `prompts`, one per row: they are no picture, and no score is made of them.
   std::vector<Image> decode(const torch::Tensor& latents, const std::vector<PromptText>& prompts = {});
   /// The same as pixels [B,3,H,W] in 0..1.
   torch::Tensor decode_pixels(const torch::Tensor& latents, const std::vector<PromptText>& prompts = {});
@@ -171,7 +171,7 @@ struct BackboneType {
   bool has_usual_sampler = true;      ///< Backbone::usual_sampler, which `grid=model` takes
   bool needs_target = false;          ///< it draws the quoted text of a prompt and nothing else
   std::string images = kSceneImages;  ///< their kind, for evaluators that are made for one (core/image.h)
-  std::string note = {};              ///< what a table says of its numbers, without a full stop
+  std::string note = {};              ///< a table's note on its numbers, without a full stop
   SettingRows<ModelChoices> choices = {};  ///< choice_rows, where an adapter is trained
   std::unique_ptr<Backbone> (*load)(const BackboneSource&) = nullptr;
   Json (*resources)(const BackboneSource&, const Workload&) = nullptr;  ///< for estimate_resources

@@ -19,7 +19,7 @@ namespace harness {
 /// Simulated comparisons of 762 prompts, judged by the functions that judge real ones.
 inline constexpr int kSimulatedPrompts = 762;
 inline constexpr double kSimulatedLevel = 0.05;
-/// Of a table: its metrics, without one that restates the first, and its methods beside the baseline.
+/// Of a table: its metrics, without one that restates the first, and its methods other than the baseline.
 inline const std::vector<std::string> kSimulatedMetrics = {"ocr_reward", "cer", "exact_match", "clip_score"};
 inline constexpr int kSimulatedMethods = 2;
 

@@ -56,7 +56,7 @@ class EventLogWriter {
 
   /// fdatasync: after it returns, what was appended survives a power cut.
   void sync();
-  /// Likewise what was written into other files of its file system: before it is said that they are there.
+  /// Also flushes other files of its file system, before an event records that they exist.
   void sync_others();
 
  private:
@@ -67,7 +67,7 @@ class EventLogWriter {
 struct EventBatch {
   std::vector<Json> events;
   std::vector<LogMark> marks;     ///< the end of each event's line
-  std::uint64_t next_offset = 0;  ///< just behind the last whole line
+  std::uint64_t next_offset = 0;  ///< just after the last complete line
 };
 
 /// Whole lines from byte `offset` on (a torn last line is left for later). A missing file gives an empty
@@ -112,7 +112,6 @@ std::uint64_t end_of_log(const std::filesystem::path& log);
 /// Where the whole lines of the last so many bytes begin; 0 for a shorter log.
 std::uint64_t tail_of_log(const std::filesystem::path& log, std::uint64_t bytes);
 
-/// The last event; nothing where there is none.
 std::optional<Json> last_event(const std::filesystem::path& log);
 
 /// The event of a job's last start, as its log holds it; nothing if it was never started.

@@ -202,7 +202,7 @@ fs::path sibling_program(const std::string& name) {
   for (const auto& folder : {executable_folder(), executable_folder().parent_path()}) {
     if (fs::exists(folder / name)) return folder / name;
   }
-  throw Error(fmt::format("{} is not beside the running program", name), executable_folder().string(),
+  throw Error(fmt::format("{} is not next to the running program", name), executable_folder().string(),
               "build all programs, or install them into one folder");
 }
 

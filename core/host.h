@@ -18,7 +18,7 @@ bool is_set(const char* variable);
 /// Its text; "" if it is unset.
 std::string environment(const char* variable);
 /// Its whole number, nothing if it is unset. Throws Error for anything else and for less than `lowest`;
-/// `what` says what it counts, as in "a number of seconds".
+/// `what` names the unit, as in "a number of seconds".
 std::optional<std::int64_t> environment_number(const char* variable, std::int64_t lowest,
                                                const std::string& what);
 

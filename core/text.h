@@ -32,15 +32,15 @@ std::string utf32_to_utf8(std::u32string_view text);
 std::optional<std::size_t> invalid_utf8_at(std::string_view text);
 
 /// `text` for a reader's terminal: control characters other than \n and \t, controls of the direction of
-/// writing and bytes that are no UTF-8 become \u001b, \u202e, \xff, and all else stays. A JSON document keeps
-/// its data: such characters occur in its strings alone, where \u001b is JSON's own way to write them.
+/// writing and bytes that are not UTF-8 become \u001b, \u202e, \xff, and all else stays. A JSON document
+/// keeps its data: such characters occur in its strings alone, where \u001b is JSON's own way to write them.
 std::string printable(std::string_view text);
 
 /// printable, on one line: line breaks and tabs become \n and \t.
 std::string printable_line(std::string_view text);
 
 /// `text` in double quotes on one line of valid UTF-8 without control or format characters, for messages
-/// about text from outside: `"a\u001b[2J"`. Long texts are cut, and say so.
+/// about text from outside: `"a\u001b[2J"`. Long texts are cut, with a mark.
 std::string in_quotes(std::string_view text);
 
 /// Simple lower case, code point by code point (utf8proc).

@@ -2,7 +2,7 @@
 
 namespace harness {
 
-// The project's own prompts, a line each: datasets/prompts, embedded by the build.
+// The project's own prompts, one line each: datasets/prompts, embedded by the build.
 extern const char* const kGeneratedPrompts;
 extern const char* const kGeneratedTrainingPrompts;
 extern const char* const kDarkPrompts;

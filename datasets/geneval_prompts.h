@@ -11,13 +11,13 @@
 namespace harness {
 
 /// The prompts of the lines of a file of GenEval records (core/geneval/record.h), each with what its image
-/// must hold as its target; blank lines are skipped. `unread`: how often records had each key that says
-/// nothing here. Throws Error at FILE:LINE and the field for a line that is no record, a prompt that is no
-/// line of plain text, and a record of another vocabulary than the first.
+/// must hold as its target; blank lines are skipped. `unread`: how often records had each ignored key.
+/// Throws Error at FILE:LINE and the field for a line that is not a valid record, a prompt that
+/// is no line of plain text, and a record of another vocabulary than the first.
 std::vector<Prompt> read_geneval_prompts(const std::vector<std::string>& lines, const std::string& file,
                                          std::map<std::string, int>& unread);
 
-/// The records behind the prompts of such a set. Throws Error where a target is none.
+/// The records of the prompts of such a set. Throws Error where a target is none.
 std::vector<GenevalRecord> geneval_records(const std::vector<Prompt>& prompts);
 
 /// A record a line, as the benchmark's files write them; no newline at the end.

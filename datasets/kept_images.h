@@ -22,7 +22,7 @@ std::string image_list_text(const std::vector<SummedImage>& images);
 /// Throws Error naming the line.
 std::vector<SummedImage> read_image_list(const std::filesystem::path& file);
 
-/// What the identity of a run says of a list: its prompts, samples and files, wherever they lie.
+/// The part of a list in a run's identity: its prompts, samples and files, wherever they are.
 std::string checksum_of(const std::vector<SummedImage>& images);
 
 /// The file of a checkpoint that is a list of images, beside its manifest.json.

@@ -68,7 +68,7 @@ constexpr std::array kOwnSets{
     OwnSet{"geneval-train-generated", &kGenevalTrainingRecords},
 };
 
-/// Where the prompts of a task lie in a folder, the first that is there.
+/// Where the prompts of a task are in a folder, the first that is there.
 struct PromptFiles {
   std::vector<std::string> evaluation, training;
 };
@@ -225,7 +225,7 @@ PromptSet set_of(const std::string& bytes, const std::string& task, const std::s
 
 constexpr const char *kRecords = ".jsonl", *kLines = ".txt";
 
-/// Records and lines of text are told apart by the file's name.
+/// Records and lines of text are distinguished by the file's name.
 void expect_form(const fs::path& file, const std::string& task) {
   const bool is_records = file.extension() == kRecords;
   if (is_records == (task == kGenevalPrompts)) return;
@@ -267,7 +267,7 @@ struct PromptPlace {
     if (fs::is_directory(status)) return false;
     const bool has_form = path.extension() == kLines || path.extension() == kRecords;
     if (fs::is_regular_file(status) && has_form) return true;
-    throw Error(fs::exists(status) ? "is no file of prompts" : "no such file or folder", path.string(),
+    throw Error(fs::exists(status) ? "is not a file of prompts" : "no such file or folder", path.string(),
                 fmt::format("{} takes a folder, a .txt file with one prompt per line, or a .jsonl file with "
                             "one record of GenEval per line",
                             option));

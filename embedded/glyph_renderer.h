@@ -8,7 +8,7 @@
 
 namespace harness {
 
-/// How one training image looks; the caller draws what the prompt does not say.
+/// How one training image looks; the caller samples what the prompt leaves open.
 struct GlyphLook {
   int font = 0;
   int style = 0;       ///< 0..15

@@ -12,7 +12,7 @@
 namespace harness {
 
 /// Text table: token plus place embedding, no layers, and a style embedding as the pooled projection, to
-/// which an embedding of each token is added where the configuration says so. Keys: token.weight [tokens,C],
+/// which an embedding of each token is added if the configuration sets it. Keys: token.weight [tokens,C],
 /// cell.weight [places,C], style.weight [styles,P], pooled.weight [tokens,P]; glyph has 131 bytes, 36 cells
 /// and 17 styles.
 class GlyphTextEncoderImpl : public torch::nn::Module {

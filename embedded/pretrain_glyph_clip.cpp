@@ -174,7 +174,7 @@ class ClipPretraining {
     const torch::NoGradGuard no_grad;
     auto random = seeded_generator(mixed_seed({options.seed, 202}));
     for (const auto& item : model_->named_parameters()) {
-      // Characters and places have to be told apart from the start.
+      // Characters and places have to be distinguished from the start.
       if (item.key().find("token_embedding") != std::string::npos) item.value().normal_(0, 0.3, random);
       if (item.key().find("position_embedding") != std::string::npos) item.value().normal_(0, 0.1, random);
     }

@@ -109,7 +109,7 @@ class Faults {
     }
   }
 
-  /// Throws the only one as it is, several as one Error with a line each.
+  /// Throws the only one as it is, several as one Error with one line each.
   void report(const std::string& file) const {
     if (faults_.empty()) return;
     if (faults_.size() == 1) throw faults_.front();

@@ -12,7 +12,7 @@ namespace harness {
 /// `ocr_reward`, `cer`, `cer_paper`, `exact_match`, `substring_match`, in this order; shares are 0 or 1 here.
 const std::vector<std::string>& ocr_metric_names();
 
-/// Why the text metrics of a prompt without a target are empty: there was nothing to read, and nobody failed.
+/// Why the text metrics of a prompt without a target are empty: there was nothing to read, and no failure.
 inline constexpr const char* kNoTargetReason = "the prompt quotes no text";
 
 /// Scores a scorer's answer, its transcript in normal form C, against the prompt's target (E60 to E62). Where

@@ -25,7 +25,7 @@ struct SampleScore {
   std::map<std::string, std::optional<double>> metrics;
   std::map<std::string, std::string> reasons;  ///< one for each metric without a value
   std::vector<Detection> detections = {};      ///< of a scorer that finds objects, by class, best first
-  /// What that scorer finds wrong with the picture, a line each; empty: nothing. Unset: it did not judge.
+  /// What that scorer finds wrong with the picture, one line each; empty: nothing. Unset: it did not judge.
   std::optional<std::string> judgement = {};
 };
 

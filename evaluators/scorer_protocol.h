@@ -19,7 +19,7 @@ struct ScorerData {
   std::string sha256;  ///< of its bytes
 };
 
-/// What a scorer says about itself before anything else. All of it is part of a job's identity.
+/// What a scorer states about itself first. All of it is part of a job's identity.
 struct ScorerHello {
   std::string name;
   std::string version;
@@ -29,9 +29,9 @@ struct ScorerHello {
   Json to_json() const;
 };
 
-/// Throws Error (where: `where`) for a line that is no hello of this protocol, or with the scorer's own words
-/// where it says why it cannot start. stated: what is known of the scorer beforehand; a field that the line
-/// lacks is taken from it, and another name or version is an Error.
+/// Throws Error (where: `where`) for a line that is not a valid hello of this protocol, or with the scorer's
+/// own reason if it cannot start. stated: what is known of the scorer beforehand; a field that
+/// the line lacks is taken from it, and another name or version is an Error.
 ScorerHello parse_hello(std::string_view line, const std::string& where, const ScorerHello* stated = nullptr);
 
 /// What an image was asked to show.
@@ -50,8 +50,8 @@ struct ScorerRequest {
 /// One line with its newline.
 std::string request_line(const ScorerRequest& request);
 
-/// A request with pixels. Throws Error for a line that is no request, or whose sizes do not fit together (at
-/// most 16384 pixels a side).
+/// A request with pixels. Throws Error for a line that is not a valid request, or whose sizes do not fit
+/// together (at most 16384 pixels a side).
 ScorerRequest parse_request(std::string_view line);
 
 /// What a scorer found in one image: a reading, named numbers, or why there is neither.
@@ -67,9 +67,9 @@ struct ScorerAnswer {
 /// One line with its newline.
 std::string answer_line(std::uint64_t id, const ScorerAnswer& answer);
 
-/// Throws Error for a line that is no answer, answers another id, or holds neither a transcript, values nor
-/// an error. A value that is no finite number (NaN and Infinity as Python's json writes them, too), or beyond
-/// kLargestScore, is no Error: it is `unusable`.
+/// Throws Error for a line that is not a valid answer, answers another id, or holds neither a transcript,
+/// values nor an error. A value that is not a finite number (NaN and Infinity as Python's json writes them,
+/// too), or beyond kLargestScore, is no Error: it is `unusable`.
 ScorerAnswer parse_answer(std::string_view line, std::uint64_t id);
 
 }  // namespace harness

@@ -14,7 +14,7 @@ struct Launch {
   void* stream;
 };
 
-/// x_weight x + velocity_weight v (E8). velocity: float, or bfloat16 where the flag says so.
+/// x_weight x + velocity_weight v (E8). velocity: float, or bfloat16 if the flag is set.
 struct MeanInput {
   const float* x;
   const void* velocity;

@@ -71,8 +71,8 @@ bool fits_embedded(const Shapes& shapes, const BackboneType& type) {
   }
 }
 
-/// Tells SD3's networks from FLUX's by blocks and tensors that only one has, the width of the public ones,
-/// and whether the text stream ends before the last block.
+/// Distinguishes SD3's networks from FLUX's by blocks and tensors that only one has, the width of the public
+/// ones, and whether the text stream ends before the last block.
 std::vector<std::string> public_backbones(const Shapes& shapes) {
   constexpr std::int64_t kWidthOfSd35Medium = 1536, kWidthOfFlux = 3072;
   const std::vector<std::string> sd3 = {"sd35-medium"}, flux = {"flux-dev"};

@@ -60,7 +60,7 @@ void remove_unfinished_files(const WorkerJob& job) {
 void require_same_source(const WorkerJob& job) {
   const auto name = job.get<std::string>("method");
   const auto found = methods().find(name);
-  if (found == methods().end()) return;  // make_method says so
+  if (found == methods().end()) return;  // make_method reports it
   expect_planned_source("method " + name, job.identity.value("method_source", ""), {found->second.file},
                         job.file());
 }

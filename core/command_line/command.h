@@ -13,7 +13,7 @@
 namespace harness {
 
 /// Where the value of an option goes. A bool makes it a flag. What a number or text holds before is the
-/// default that the help shows; an optional has none and tells whether the option was given.
+/// default that the help shows; an optional has none and shows whether the option was given.
 using OptionTarget =
     std::variant<bool*, std::string*, int*, std::int64_t*, std::uint64_t*, double*,
                  std::optional<std::string>*, std::optional<int>*, std::optional<std::int64_t>*,
@@ -41,7 +41,7 @@ struct OptionDetails {
   Offers offers = {};
   std::string value = {};                  ///< how the help names its value: "DIR"; empty: by its kind
   std::string group = {};                  ///< its heading in the help; empty: among the other options
-  std::vector<std::string> excludes = {};  ///< names of options that cannot be given beside it
+  std::vector<std::string> excludes = {};  ///< names of options that cannot be combined with it
 };
 
 struct Option {

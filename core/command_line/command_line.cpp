@@ -155,7 +155,7 @@ void refuse_unrecordable(const Option& option, const std::string& value, const s
     require_recordable(value, where);
 }
 
-/// Values that CLI11 takes for others. Nothing is no value: it is what an unset variable of a shell leaves.
+/// Values that CLI11 takes for others. An empty text is not a value: an unset shell variable gives one.
 void refuse_values(const Command& command, const CLI::App& app, const std::string& where) {
   for (const auto& option : command.options) {
     if (option.kind() == ValueKind::kFlag) continue;
@@ -211,7 +211,7 @@ Error unknown_word(const Command& command, const CLI::App* app, const std::strin
     const auto mistaken = command.mistaken.find(word);
     const auto names = option_names(app);
     if (std::ranges::count(names, word) > 0)
-      return Error(fmt::format("\"{}\" stands before the command", word), where,
+      return Error(fmt::format("\"{}\" comes before the command", word), where,
                    fmt::format("give it after the command: `{} {} ...`", where, word));
     return Error(fmt::format("unknown option \"{}\"", word), where,
                  mistaken != command.mistaken.end() ? mistaken->second : suggestion(word, names));

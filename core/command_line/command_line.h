@@ -22,7 +22,7 @@ struct Parsed {
 /// the nearest name. `--seeds 42, 43` is a list as `--seeds 42,43` is.
 std::optional<Parsed> parse_command_line(const Command& program, int argc, char** argv);
 
-/// A whole program without commands: parses, runs, tells an error. Gives the exit status.
+/// A whole program without commands: parses, runs, prints an error. Returns the exit status.
 int run_program(const Command& program, int argc, char** argv);
 
 /// Throws Error (where: `option`) unless least <= value <= most.

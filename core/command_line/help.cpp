@@ -22,7 +22,6 @@ struct Entry {
   std::string name, text;
 };
 
-/// A heading with its lines.
 struct Section {
   std::string title;
   std::vector<Entry> entries = {};

@@ -173,7 +173,7 @@ void expect_one_vocabulary(const GenevalRecord& record, const std::string& where
   const auto check = [&](const std::vector<GenevalClause>& clauses) {
     for (const auto& clause : clauses) {
       if (clause.vocabulary == &record.vocabulary()) continue;
-      throw Error(fmt::format("names a {} beside a {}, and no detector knows both", clause.name(),
+      throw Error(fmt::format("names a {} and a {}, and no detector detects both", clause.name(),
                               record.include.front().name()),
                   where, "ask for objects of one detector in each record");
     }
@@ -285,7 +285,7 @@ std::string geneval_line(const GenevalRecord& record) {
 GenevalRecord record_of_target(const std::string& prompt, const std::string& target,
                                const std::string& where) {
   auto json = parse_json(target, where);
-  if (!json.is_object()) throw Error("is not what a GenEval record asks for", where);
+  if (!json.is_object()) throw Error("is not a GenEval record", where);
   json["prompt"] = prompt;
   return read_geneval_record(json, where);
 }

@@ -56,7 +56,7 @@ struct GenevalRecord {
   std::string tag, prompt;
   std::vector<GenevalClause> include;
   std::vector<GenevalClause> exclude;    ///< no more than so many: a class and a count each
-  std::vector<std::string> unread = {};  ///< keys that say nothing to the benchmark: "id", "source"
+  std::vector<std::string> unread = {};  ///< keys that the benchmark ignores: "id", "source"
 
   bool is_counting() const { return tag == "counting"; }
   const GenevalVocabulary& vocabulary() const { return *include.front().vocabulary; }

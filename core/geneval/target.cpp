@@ -32,7 +32,7 @@ bool is_named_by_another(const GenevalRecord& record, std::size_t index) {
   });
 }
 
-/// Whether an exclusion says no more than that the count asked for is meant exactly.
+/// Whether an exclusion only states that the requested count is exact.
 bool is_plain_count(const GenevalRecord& record, const GenevalClause& excluded) {
   return record.is_counting() && std::ranges::any_of(record.include, [&](const GenevalClause& clause) {
            return clause.label == excluded.label && clause.count + 1 == excluded.count;

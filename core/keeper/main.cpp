@@ -38,7 +38,6 @@ constexpr std::chrono::seconds kPatience{5};  // with processes that cannot be k
 constexpr std::chrono::milliseconds kPause{1};
 constexpr int kCannotStart = 127;
 
-/// The program, and how it ended.
 struct Program {
   pid_t pid = -1;
   std::optional<int> status = {};

@@ -54,7 +54,7 @@ std::string last_names(const fs::path& path) {
   for (const auto& part : rest) {
     if (part != ".." && part != rest.root_path()) parts.push_back(part);
   }
-  // A place that stands for several, with {step} in it, keeps what tells them apart.
+  // A place that stands for several, with {step} in it, keeps what distinguishes them.
   const auto pattern = std::ranges::find_if(
       parts, [](const fs::path& part) { return part.string().find('{') != std::string::npos; });
   const auto last_two = parts.end() - std::min<std::ptrdiff_t>(std::ssize(parts), 2);

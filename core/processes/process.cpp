@@ -46,7 +46,6 @@ int end_for_child(int stream, bool is_input, Descriptor& ours, Descriptor& their
   return theirs.get();
 }
 
-/// The keeper's end of a new socket.
 Descriptor keeper_socket(Descriptor& ours) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)

@@ -12,9 +12,9 @@ struct RankPlace {
   int local_rank = 0;      ///< on its machine
   std::string host = {};   ///< of the process that the others meet at
   std::uint16_t port = 0;  ///< theirs alone
-  /// The launcher (torchrun) keeps the meeting place, so that rank 0 is a guest as the others are.
+  /// The launcher (torchrun) keeps the rendezvous, so that rank 0 is a guest as the others are.
   bool launcher_hosts = false;
-  std::string attempt = {};  ///< of the launcher: what an earlier one left at the meeting place is not ours
+  std::string attempt = {};  ///< of the launcher: what an earlier one left at the rendezvous is not ours
 
   bool is_root() const { return rank == 0; }
 };

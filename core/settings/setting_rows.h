@@ -82,7 +82,6 @@ class SettingRow {
 template <class S>
 using SettingRows = std::vector<SettingRow<S>>;
 
-/// The field of a field, for a row.
 template <class S, class Part, class Value>
 auto in(Part S::*part, Value Part::*field) {
   return [=](S& object) -> Value& { return object.*part.*field; };

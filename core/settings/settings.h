@@ -37,7 +37,6 @@ struct Setting {
 Json describe(const std::vector<Setting>& settings);
 Setting read_setting(const Json& described, const std::string& where);
 
-/// The one of that name, or nullptr.
 const Setting* find_setting(const std::vector<Setting>& settings, const std::string& name);
 
 /// `base` with those of `more` that it does not name yet.

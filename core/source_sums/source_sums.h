@@ -15,7 +15,7 @@ struct SourceSum {
   /// SHA-256 over the code (code_of) of the file and of what it includes from its own folder, all the way,
   /// headers with the .cpp file of their name.
   std::string_view sha256;
-  /// What a job's identity says of it: the sum of the first source that gave the same numbers
+  /// What a job's identity holds: the sum of the first source that gave the same numbers
   /// (core/source_sums/same_numbers.json), or nothing where jobs were named before identities held sums.
   std::string_view identity;
 };

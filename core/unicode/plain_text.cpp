@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// "UTF-16", "UTF-32", or nothing: by the byte order mark, else by a zero byte beside the first character.
+/// "UTF-16", "UTF-32", or nothing: by the byte order mark, else by a zero byte next to the first character.
 std::string_view wide_form(std::string_view bytes) {
   if (bytes.starts_with("\xff\xfe\0\0"sv) || bytes.starts_with("\0\0\xfe\xff"sv)) return "UTF-32";
   if (bytes.starts_with("\xff\xfe"sv) || bytes.starts_with("\xfe\xff"sv)) return "UTF-16";

@@ -176,7 +176,7 @@ std::optional<HeaderScale> deciding_header_scale(const SafetensorsFile& file, co
         fmt::format("its header names {} for matrices of ranks {}: the scale of each layer is not known",
                     shown(*alpha), fmt::join(shapes.ranks, ", ")),
         where, kHint);
-  if (!alpha && use_rslora) throw Error("its header says use_rslora, and nothing says alpha", where, kHint);
+  if (!alpha && use_rslora) throw Error("its header sets use_rslora, but alpha is missing", where, kHint);
   if (!alpha || scale == 1) return std::nullopt;
   return HeaderScale{.key = alpha->key, .alpha = value, .use_rslora = use_rslora};
 }

@@ -22,7 +22,7 @@ struct HeaderScale {
 };
 
 /// What decides about the scale of a file's updates: nothing where its alpha tensors or kDiffusersMetadata
-/// do, where the header says nothing, and where the scale is 1. Throws Error (with `where`) for an alpha that
+/// do, where the header has none, and where the scale is 1. Throws Error (with `where`) for an alpha that
 /// is not a number above 0, several that differ, and ranks that are not those of the matrices.
 std::optional<HeaderScale> deciding_header_scale(const SafetensorsFile& file, const std::string& where);
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto kFetchAgain = "index and shards are not of one model; fetch the folder again";
 
-using ShardIndex = std::map<std::string, std::string>;  ///< tensor -> file beside the index
+using ShardIndex = std::map<std::string, std::string>;  ///< tensor -> file next to the index
 
 /// Whether the path exists, a dangling link included; other failures are left to the open that follows.
 bool is_present(const fs::path& path) {

@@ -169,7 +169,7 @@ std::string pattern_below(const fs::path& folder, int levels = 3) {
   }
   std::ranges::sort(loose);
   if (!loose.empty())
-    throw Error(fmt::format("holds {} without what says how to read {}",
+    throw Error(fmt::format("holds {} without a file that describes how to read {}",
                             loose.size() == 1 ? "a .safetensors file" : "several .safetensors files",
                             loose.size() == 1 ? "it" : "them"),
                 place.string(), fmt::format("name the file itself if it is one adapter: {}", loose.front()));

@@ -9,9 +9,9 @@ namespace harness {
 
 enum class OutsideForm {
   kHarness,     ///< a checkpoint of a run of this project: manifest.json, model and ema .safetensors
-  kPeft,        ///< adapter_config.json beside adapter_model.safetensors
+  kPeft,        ///< adapter_config.json next to adapter_model.safetensors
   kDiffusers,   ///< pytorch_lora_weights.safetensors, or a .safetensors file of another name, kohya's too
-  kTransformer  ///< a whole network: config.json beside diffusion_pytorch_model.safetensors or its shards
+  kTransformer  ///< a whole network: config.json next to diffusion_pytorch_model.safetensors or its shards
 };
 
 /// A checkpoint that another program, or another run, has written.

@@ -25,7 +25,6 @@ struct TensorEntry {
   std::uint64_t size() const { return end - begin; }  ///< bytes
 };
 
-/// A tensor in memory.
 struct TensorView {
   Dtype dtype;
   std::vector<std::int64_t> shape;

@@ -77,7 +77,7 @@ extern const double kFadedShare;
 GenevalRecord with_mistake(const GenevalRecord& record, DataEngine& engine);
 
 /// A tidy scene of the record or, with the share of its tag, of the record with a mistake; faded to 0.15 to
-/// 0.6 of its ink in kFadedShare of all pictures, which the prompt does not tell. What the embedded model
+/// 0.6 of its ink in kFadedShare of all pictures, which the prompt does not mention. What the embedded model
 /// learns from it is a designed weakness that reinforcement learning can turn.
 ShapesScene imperfect(const GenevalRecord& record, DataEngine& engine);
 

@@ -33,7 +33,7 @@ struct GenevalRule {
 /// What a picture is worth.
 struct GenevalVerdict {
   bool correct = false;  ///< the benchmark's; more objects than asked pass, except in counting
-  std::string reason;    ///< why it is not, a line each
+  std::string reason;    ///< why it is not, one line each
   double score = 0;      ///< graded: the mean of the clauses' terms, at most 1 and not bounded by 0
   bool strict = false;   ///< every clause is met exactly
 };

@@ -57,9 +57,9 @@ LoggedResults results_of(const fs::path& log) {
   return logged;
 }
 
-/// True if two event logs of one job are whole and tell the same: every update, checkpoint, image and score,
-/// whenever and wherever the job was done, and however often it was interrupted. An id stands for numbers, so
-/// that a job which two people did has two logs and one result. Throws Error for a damaged log.
+/// True if two event logs of one job are complete and equal in content: every update, checkpoint, image and
+/// score, whenever and wherever the job was done, and however often it was interrupted. An id stands for
+/// numbers, so that a job which two people did has two logs and one result. Throws Error for a damaged log.
 bool have_same_results(const fs::path& a, const fs::path& b) {
   const auto ours = results_of(a), theirs = results_of(b);
   return ours.is_complete && theirs.is_complete && ours.results == theirs.results;
@@ -82,7 +82,7 @@ void require_same_log(const fs::path& from, const fs::path& to) {
               to.string(), kHint, Status::kFailed);
 }
 
-/// Likewise of all jobs in a run's folder.
+/// The same for all jobs in a run's folder.
 void require_same_logs(const fs::path& from, const fs::path& to) {
   require_same_log(from, to);
   for (const auto& folder : entries_below(from)) {
@@ -135,7 +135,7 @@ void Moves::carry_out() {
       fs::rename(from, to, error);
       if (error)
         throw Error(fmt::format("cannot be moved to {}: {}", to.string(), error.message()), from.string(),
-                    "look at the permissions of both folders", Status::kFailed);
+                    "check the permissions of both folders", Status::kFailed);
       done_.emplace_back(from, to);
     }
   } catch (...) {

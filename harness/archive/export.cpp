@@ -45,7 +45,7 @@ class Contents {
       const auto run = store_.run(id);
       if (!run)
         throw Error(fmt::format("lacks run {} of the experiment", id), store_.path().string(),
-                    "`harness db check` says what is wrong with it");
+                    "`harness db check` shows what is wrong with it");
       add_run(*run);
     }
   }
@@ -74,7 +74,7 @@ class Contents {
     }
   }
 
-  /// The archive's own DB: what the journal and the logs come to.
+  /// The archive's own DB: built from the journal and the logs.
   void add_database(const CutJournal& journal) {
     const auto scratch = scratch_.path(), file = scratch / "journal.log", made = scratch / "made.sqlite",
                small = scratch / kDatabaseName;
@@ -84,7 +84,7 @@ class Contents {
       const auto report = store.replay(scratch, read_journal(file));
       if (!report.left_out.empty())
         throw Error(report.left_out.front(), workspace_.folder.string(),
-                    "`harness db check` says what mends it", Status::kFailed);
+                    "`harness db check` shows how to repair it", Status::kFailed);
       guarded(made, [&] {
         SQLite::Statement copy(store.database(), "VACUUM INTO ?1");
         copy.bind(1, small.string());
@@ -135,7 +135,7 @@ class Contents {
     if (fs::is_regular_file(file)) add_file(name, file);
   }
 
-  /// job.json and the log, without the places of this machine. worker.log is for whoever is at it.
+  /// job.json and the log, without the places of this machine. worker.log stays on its machine.
   void add_job(const std::string& here, const fs::path& folder) {
     if (fs::exists(folder / kJobFile)) add_bytes(here + kJobFile, placeless_job(folder / kJobFile));
     if (!fs::exists(folder / kEventLog)) return;
@@ -200,7 +200,7 @@ class Contents {
       throw Error(left_out_text(part), folder.string(), fmt::format("leave out {}", option));
   }
 
-  /// Where the workspace, or whoever gave the prompts, has the file of a set that the runs rest on; else
+  /// The file, in the workspace or at its original place, of a prompt set that the runs use; else
   /// empty.
   fs::path prompt_file(const PromptSet& set) {
     std::vector<fs::path> places = {workspace_.prompts_folder() / own_file_name(set.name)};
@@ -239,7 +239,8 @@ class Contents {
 };
 
 void require_place(const fs::path& file) {
-  if (file.empty() || file == "-") throw Error("is no file", "-o " + file.string(), "name the file to write");
+  if (file.empty() || file == "-")
+    throw Error("is not a file name", "-o " + file.string(), "name the file to write");
   if (fs::is_directory(file)) throw Error("is a folder", "-o " + file.string(), "name a file in it");
   expect_replaceable(file);
   require_no_record(file);

@@ -106,7 +106,7 @@ std::vector<HistoryEntry> records_of(const ArchiveManifest& manifest, const fs::
 }
 
 /// True for a file that a workspace of one experiment has. Nothing else comes in: a batch script or the
-/// number of a batch job that somebody else wrote must not be taken for the workspace's own.
+/// number of a batch job from another workspace must not be taken for the workspace's own.
 bool has_place(const std::string& name, const ArchiveManifest& manifest) {
   static const std::regex kOfRun(
       "(job\\.json|events\\.log|worker\\.log|left-out\\.json|checkpoints/.+|"
@@ -143,7 +143,7 @@ void gather_archive(const fs::path& archive, const Workspace&, Incoming& incomin
   incoming.shown.second = archive.string() + ": ";
   const auto manifest = unpack_archive(archive, incoming.folder);
   for (const auto& [name, file] : manifest.files) {
-    if (!has_place(name, manifest)) refuse(name + " is no file of an experiment", archive.string());
+    if (!has_place(name, manifest)) refuse(name + " is not a file of an experiment", archive.string());
   }
   incoming.history = records_of(manifest, incoming.folder, archive.string());
   incoming.runs = {manifest.runs.begin(), manifest.runs.end()};

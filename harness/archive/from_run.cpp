@@ -40,7 +40,7 @@ void require_finished(const fs::path& folder, const std::string& what) {
   const auto last = last_event(folder / kEventLog);
   if (!last || last->at("type") != "job_completed")
     throw Error(fmt::format("its {} is not finished", what), folder.string(),
-                "the reproduce command that made it goes on with it where it lies");
+                "repeat the reproduce command that made it: it resumes the run in its own folder");
 }
 
 /// The manifests of the checkpoints are those that the log speaks of, and their files those of the manifests.
@@ -56,7 +56,7 @@ void require_checkpoints(Store& store, const Job& job) {
   }
 }
 
-/// What the folder of a run tells, as a journal would.
+/// The records that a run's folder implies, as a journal would hold them.
 class FolderRecords {
  public:
   FolderRecords(Job run, const Workspace& workspace) : workspace_(workspace), run_(std::move(run)) {}
@@ -159,7 +159,7 @@ class FolderRecords {
   Job run_;
   std::string method_;
   std::vector<Job> evaluations_;
-  std::optional<std::int64_t> selection_;  ///< of the starting weights, or of the only images
+  std::optional<std::int64_t> selection_;  ///< of the base model, or of the only images
 };
 
 /// A journal as if a run had not been removed the last time, nor before it what is here now.
@@ -176,7 +176,7 @@ History history_with(std::vector<Json> records, const std::string& run) {
   return history_of(records);
 }
 
-/// What a workspace recorded of a run and of the experiments that rest on it.
+/// What a workspace recorded of a run and of the experiments that use it.
 std::vector<HistoryEntry> entries_of(History history, const std::string& run) {
   std::set<std::string> experiments;
   for (const auto& entry : history.entries) {

@@ -103,7 +103,7 @@ Imported import_place(const Workspace& workspace, const fs::path& place) {
     imported.taken = take_in(store, workspace, incoming);
   } catch (const Json::exception& error) {
     throw Error(fmt::format("a file of it has another form: {}", error.what()), place.string(),
-                "it was changed since harness wrote it, and nothing of it was taken");
+                "it was changed after harness wrote it; nothing was imported");
   } catch (const Error& error) {
     throw of_place(error, place, incoming);
   }

@@ -16,7 +16,7 @@ struct PlaceKind {
   void (*gather)(const std::filesystem::path& place, const Workspace& into, Incoming& incoming);
 };
 
-/// Throws Error (status 2) for a place that is none of these.
+/// Throws Error (status 2) for any other place.
 const PlaceKind& kind_of(const std::filesystem::path& place);
 
 struct Imported {
@@ -28,7 +28,7 @@ struct Imported {
 /// Takes what a place holds into a workspace, which may be new. The place is only read; images and
 /// checkpoints of a folder get a second name where the file system can do that. Everything is gathered in the
 /// workspace's folder and checked before anything is moved in. Throws Error, the workspace as it was:
-/// something is damaged or hostile, a run is here with other results, or somebody works there.
+/// something is damaged or hostile, a run is here with other results, or a process is active there.
 Imported import_place(const Workspace& workspace, const std::filesystem::path& place);
 
 // How each kind is gathered.
@@ -37,12 +37,12 @@ Imported import_place(const Workspace& workspace, const std::filesystem::path& p
 void gather_archive(const std::filesystem::path& archive, const Workspace& into, Incoming& incoming);
 
 /// A run that the workspace's journal recorded before it was removed comes back with those records, and with
-/// the experiments that have all of their runs again. Of any other one a folder tells what was run and
+/// the experiments that have all of their runs again. Of any other one a folder records what was run and
 /// measured, not what was decided: its table, what was selected and with it the evaluation on the test split
 /// are left to a `reproduce`; it must be finished and whole.
 void gather_run(const std::filesystem::path& folder, const Workspace& into, Incoming& incoming);
 
-/// All runs and experiments. Nobody may work there.
+/// All runs and experiments. No other process may be active there.
 void gather_workspace(const std::filesystem::path& folder, const Workspace& into, Incoming& incoming);
 
 }  // namespace harness

@@ -24,7 +24,7 @@ double seconds_of(const std::string& utc) {
   int milliseconds = 0;
   if (std::sscanf(utc.c_str(), "%d-%d-%dT%d:%d:%d.%dZ", &parts.tm_year, &parts.tm_mon, &parts.tm_mday,
                   &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &milliseconds) != 7)
-    throw Error(fmt::format("\"{}\" is no time", utc), "journal", {}, Status::kFailed);
+    throw Error(fmt::format("\"{}\" is not a valid time", utc), "journal", {}, Status::kFailed);
   parts.tm_year -= 1900;
   parts.tm_mon -= 1;
   return static_cast<double>(::timegm(&parts)) + milliseconds / 1000.0;
@@ -35,7 +35,7 @@ bool is_below(const std::string& path) {
   return path.starts_with(kCheckpointsFolder + std::string("/"));
 }
 
-/// What a record says, whenever it was said.
+/// The content of a record, without its time.
 std::string words_of(Json record) {
   record.erase("at");
   record.erase("time");
@@ -104,7 +104,7 @@ class Cut {
       case RecordType::kSelection:
         return is_of_our_run && std::ranges::all_of(field("candidates"), is_done);
       case RecordType::kJobState:
-        // What was said on the way is void: all of these jobs are done, and those with a log say so there.
+        // Intermediate states are dropped: all of these jobs are done, and their logs record it.
         return is_of_our_run && field("state") == job_state_name(JobState::kDone);
       case RecordType::kExperimentAgain:
       case RecordType::kNumber:
@@ -141,7 +141,7 @@ class Cut {
       const auto known = selections_.find(data.at("selection").get<std::int64_t>());
       data["selection"] = known == selections_.end() ? Json() : Json(known->second);
     }
-    // Of the starting weights: the name of their folder, wherever it was. Lists of images lie in the run's.
+    // Of the base model: the name of its folder, wherever it was. Lists of images are in the run's.
     if (type == "checkpoint" && data.at("path").is_string() && !is_below(data.at("path")))
       data["path"] = fs::path(data.at("path").get<std::string>()).filename().string();
     if (type == "prompt_set" && data.at("origin") != kGenerated)
@@ -178,7 +178,7 @@ CutJournal cut_journal(const std::vector<Json>& journal, Store& store, std::int6
   if (found == history.entries.end())
     throw Error(
         fmt::format("does not hold experiment {}", experiment), "journal.log",
-        "name the workspace that made it with --out; `harness db check` says what is wrong with a journal");
+        "name the workspace that made it with --out; `harness db check` shows what is wrong with a journal");
   std::set<std::string> runs;
   for (const auto& [run, arm] : from_journal<ReproductionRecord>(found->record).runs) runs.insert(run);
   Cut cut(store, *found->experiment, runs, done);

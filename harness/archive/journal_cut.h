@@ -13,7 +13,6 @@
 
 namespace harness {
 
-/// The journal of one experiment alone.
 struct CutJournal {
   std::vector<Json> records;
   std::string digest;     ///< of the experiment
@@ -26,10 +25,10 @@ struct CutJournal {
 };
 
 /// What a workspace's journal holds of an experiment and of its runs: the runs are whole, with whatever other
-/// tables evaluated on them, so that nobody can leave out a second look at the test split. Evaluations that
-/// are not among `done` are left out. The records are free of where and as which number the experiment was
-/// made: folders are those of the archive, the experiment is number 1, times are those of the records. Throws
-/// Error if the journal does not hold it.
+/// tables evaluated on them, so that a second evaluation on the test split cannot be left out. Evaluations
+/// that are not among `done` are left out. The records are free of where and as which number the experiment
+/// was made: folders are those of the archive, the experiment is number 1, times are those of the records.
+/// Throws Error if the journal does not hold it.
 CutJournal cut_journal(const std::vector<Json>& journal, Store& store, std::int64_t experiment,
                        const std::set<std::string>& done);
 

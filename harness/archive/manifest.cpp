@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kKind = "harness experiment";
 
-/// What says which experiment it is.
+/// What identifies the experiment.
 void each_field(auto& manifest, auto visit) {
   visit("digest", manifest.digest);
   visit("table", manifest.table_id);
@@ -111,7 +111,7 @@ ArchiveManifest ArchiveManifest::parse(const std::string& text, const std::strin
   const auto stated = Fields(document, where).required<std::string>("sha256");
   document.erase("sha256");
   if (const auto found = sum_of(document); stated != found || text != text_of(document)) {
-    throw Error(stated == found ? "was written anew: its lines are not those of `harness export`"
+    throw Error(stated == found ? "was rewritten: its lines differ from what `harness export` writes"
                                 : changed_text(found, stated),
                 where, kCopyArchiveAgain);
   }

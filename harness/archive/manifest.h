@@ -49,7 +49,6 @@ struct ArchiveManifest {
   static ArchiveManifest parse(const std::string& text, const std::string& where);
 };
 
-/// The checksum and size of a file, or of bytes.
 PackedFile packed_file(const std::filesystem::path& file);
 PackedFile packed_bytes(const std::string& bytes);
 

@@ -45,7 +45,7 @@ bool leave_places_out(Json& event) {
 }  // namespace
 
 fs::path workspace_then(const Json& paths) {
-  // text-cache lies in the workspace, positions.json in the folder of its evaluation.
+  // text-cache is in the workspace, positions.json in the folder of its evaluation.
   const auto folder_of = [&](const char* name) { return fs::path(paths.value(name, "")).parent_path(); };
   const auto evaluation = folder_of("positions");
   const auto workspace =

@@ -7,7 +7,7 @@
 
 namespace harness {
 
-// What an archive holds of job.json and events.log: nothing that tells where the folders of a machine are, or
+// What an archive holds of job.json and events.log: nothing that shows where the folders of a machine are, or
 // whose they are. What comes of a log is the same as of the whole one.
 
 /// The workspace that a job was planned in, by the paths of its job.json; empty where they are an archive's.

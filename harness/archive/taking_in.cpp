@@ -27,7 +27,7 @@ namespace {
 
 constexpr const char* kScratch = ".importing-";
 
-/// What a record says, whenever it was said and whatever number its selection has.
+/// The content of a record, without its time and the number of its selection.
 std::string sum_of_words(Json record) {
   record.erase("at");
   record.erase("time");
@@ -48,8 +48,8 @@ void require_sound(const Json& record, const std::string& where) {
   const auto text = [&](const char* key) { return data.at(key).get<std::string>(); };
   const auto require = [&](bool holds, const std::string& name, const char* what) {
     if (!holds)
-      throw Error(fmt::format("journal: {} is no {}", in_quotes(name), what), where,
-                  "it was not written by harness, and nothing of it was taken");
+      throw Error(fmt::format("journal: expected {}, got {}", what, in_quotes(name)), where,
+                  "it was not written by harness; nothing was imported");
   };
   if (record.contains("run")) require(is_job_id(record.at("run")), record.at("run"), "id of a run");
   if (type == "run" || type == "evaluation" || type == "job") {
@@ -68,7 +68,7 @@ class TakingIn {
   TakingIn(Store& store, const Workspace& workspace, const Incoming& incoming)
       : store_(store), workspace_(workspace), incoming_(incoming), last_number_(last_number()) {
     for (const auto& entry : history_of(read_journal(workspace.journal()).records).entries)
-      said_.insert(sum_of_words(entry.record));
+      recorded_.insert(sum_of_words(entry.record));
   }
 
   Taken carry_out() {
@@ -118,7 +118,7 @@ class TakingIn {
       return;
     }
     localise(record);
-    if (said_.contains(sum_of_words(record))) return;
+    if (recorded_.contains(sum_of_words(record))) return;
     if (record.contains("run")) touched_.insert(record.at("run").get<std::string>());
     records_.push_back(std::move(record));
   }
@@ -154,7 +154,7 @@ class TakingIn {
         (folder_of_experiment(number, data.at("table")) / data.at("name").get<std::string>()).string();
   }
 
-  /// What a workspace says of its own jobs is not said again by another one.
+  /// A workspace's own records of its jobs are not replaced by another workspace's.
   bool is_known_better(const Json& record) const {
     const Json& data = record.at("data");
     switch (record_type(record)) {
@@ -200,7 +200,7 @@ class TakingIn {
     }
   }
 
-  /// What the records rest on is on the disk before them.
+  /// The files that records refer to are on the disk before the records.
   void sync_files() const {
     const Descriptor folder(::open(incoming_.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (folder.get() >= 0) ::syncfs(folder.get());
@@ -232,7 +232,7 @@ class TakingIn {
   const Workspace& workspace_;
   const Incoming& incoming_;
   std::int64_t last_number_;
-  std::set<std::string> said_;                   ///< what the workspace's journal holds
+  std::set<std::string> recorded_;               ///< what the workspace's journal holds
   std::map<std::string, std::int64_t> numbers_;  ///< digest of a new experiment -> its number here
   std::set<std::string> touched_;                ///< runs of which something is recorded
   std::vector<Json> records_;

@@ -16,7 +16,7 @@
 
 namespace harness {
 
-/// Runs and experiments on their way into a workspace. Their files lie in a folder of the same file system,
+/// Runs and experiments on their way into a workspace. Their files are in a folder of the same file system,
 /// and are moved out of it.
 struct Incoming {
   std::filesystem::path folder;  ///< holds RUN/, and prompts/
@@ -54,7 +54,7 @@ struct Taken {
 Taken take_in(Store& store, const Workspace& workspace, const Incoming& incoming);
 
 /// Throws Error (status 2; `where`: what they are of) for records that no workspace could have written:
-/// unknown types, ids and names that are no names of files.
+/// unknown types, ids and invalid file names.
 void require_sound_records(const std::vector<HistoryEntry>& entries, const std::string& where);
 
 /// A workspace that a command fills. Unless `keep` was called, one that had no records gets back what its

@@ -125,17 +125,17 @@ void TarWriter::finish() {
 }
 
 TarReader::TarReader(fs::path file) : file_(std::move(file)), tar_(archive_read_new(), archive_read_free) {
-  { const auto there = open_file(file_); }  // says why it cannot be read
+  { const auto there = open_file(file_); }  // throws why it cannot be read
   archive_read_support_filter_zstd(tar_.get());
   archive_read_support_format_tar(tar_.get());
   if (archive_read_open_filename(tar_.get(), file_.c_str(), kBlock) != ARCHIVE_OK)
-    throw Error("is no .tar.zst: " + reason_of(tar_), file_.string(),
+    throw Error("is not a .tar.zst file: " + reason_of(tar_), file_.string(),
                 "give a file that `harness export` made");
 }
 
 void TarReader::fail_to_read() const {
   throw Error(fmt::format("is damaged or cut off {}: {}",
-                          name_.empty() ? "at its beginning" : "at or behind " + name_, reason_of(tar_)),
+                          name_.empty() ? "at its beginning" : "at or after " + name_, reason_of(tar_)),
               file_.string(), kCopyArchiveAgain);
 }
 
@@ -153,7 +153,7 @@ void TarReader::expect_plain() {
     refuse(fmt::format("holds {}, a name that no archive of harness has", in_quotes(given)));
   if (archive_entry_hardlink(entry_) != nullptr || !(is_file || is_folder))
     refuse(fmt::format("{} is {}, not a file", given, kind_of(entry_)));
-  if (!names_.insert(bare).second) refuse(fmt::format("holds {} twice", given));
+  if (!names_.insert(bare).second) refuse(fmt::format("holds a duplicate file {}", given));
   if (names_.size() > kMostEntries) refuse(fmt::format("holds more than {} files", kMostEntries));
   if (is_file && (archive_entry_size_is_set(entry_) == 0 || archive_entry_size(entry_) < 0))
     refuse(fmt::format("{} has no size", given));
@@ -168,7 +168,7 @@ void TarReader::each_block(const std::function<void(std::string_view)>& take) {
     if (count < 0) fail_to_read();
     if (count == 0) break;
     const auto size = static_cast<std::size_t>(count);
-    if (size > left) refuse(fmt::format("{} holds more bytes than it says", name_));
+    if (size > left) refuse(fmt::format("{} holds more bytes than its header states", name_));
     left -= size;
     take({buffer.data(), size});
   }

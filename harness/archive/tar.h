@@ -17,10 +17,10 @@ namespace harness {
 /// libarchive's, with what frees it.
 using LibArchive = std::unique_ptr<archive, int (*)(archive*)>;
 
-/// What to do about an archive that is damaged, and what to say of one that somebody else made.
+/// Hints for a damaged archive and for one that harness did not make.
 inline constexpr const char *kCopyArchiveAgain = "copy the archive again from where it was made",
                             *kNoArchiveOfOurs =
-                                "it was not made by `harness export`, and nothing of it was taken";
+                                "not an archive made by `harness export`; nothing was imported";
 
 /// True for a name that an archive may hold: parts of letters, digits and "._+=-" that begin with a letter,
 /// digit or "_", joined by '/'. No path that leads out of a folder is one.
@@ -66,9 +66,7 @@ class TarReader {
 
   /// The next file; folders are passed over.
   std::optional<TarEntry> next();
-  /// The bytes of that file.
   std::string read();
-  /// Writes them to a new file.
   void unpack(const std::filesystem::path& to);
 
  private:

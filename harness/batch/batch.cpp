@@ -52,7 +52,7 @@ int Room::nodes_for(const Shares& shares, bool on_gpus) const {
 
 Finished Batch::run(const std::vector<std::string>& command, int in,
                     const std::vector<std::string>& without) const {
-  constexpr int kNoSuchProgram = 127;  // as env says it
+  constexpr int kNoSuchProgram = 127;  // as env returns it
   auto all = words(command);
   for (const auto& variable : without) all.insert(all.begin() + 1, {"-u", variable});
   auto finished = run_program(all, {.in = in, .err = kPipe, .own_group = true});

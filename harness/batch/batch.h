@@ -30,20 +30,20 @@ struct JobRequest {
 /// How the names of all of our jobs begin.
 inline constexpr std::string_view kJobNames = "harness-";
 
-/// Of the job in this folder, by which one that nobody has noted is found again: another workspace may have a
+/// Of the job in this folder, by which an unrecorded one is found again: another workspace may have a
 /// job with this id, too.
 std::string batch_job_name(const std::string& id, const std::filesystem::path& folder);
 
 /// An option as it stands in a line of a script: "--output='a b'".
 std::string script_option(const std::string& option);
 
-/// A job of which a batch system tells.
+/// A job as a batch system reports it.
 struct QueuedJob {
   enum class Phase { kWaiting, kRunning, kHeld, kEnding, kCompleted, kEnded };
 
   std::string id, name, state, nodes, reason;  ///< in the system's own words
   Phase phase = Phase::kEnded;
-  bool waits_in_vain = false;  ///< for what no other job's end will bring
+  bool can_never_start = false;  ///< for what no other job's end will bring
 
   /// Waits or works, or will once more.
   bool is_alive() const { return phase <= Phase::kHeld; }
@@ -67,7 +67,7 @@ struct JobEnd {
   std::string text;
 };
 
-/// What a user's own options say of a process, and of a node.
+/// What a user's own options request per process, and per node.
 struct JobArguments {
   std::optional<int> threads = {}, gpus_per_node = {};
 };
@@ -175,9 +175,9 @@ class Batch {
   /// What one of the commands wrote on standard error, in one line.
   virtual std::string error_text(const std::string& written) const = 0;
 
-  /// `job`: what the queue still says of it; nullptr for nothing.
+  /// `job`: its entry in the queue; nullptr if it has none.
   virtual JobEnd end_of(const std::string& id, const QueuedJob* job) const = 0;
-  /// Takes a job out of the queue if it waits, and tells it to save and end if it runs. Why it was not
+  /// Takes a job out of the queue if it waits, and asks it to save and exit if it runs. Why it was not
   /// reached; "" where it was, or has ended.
   virtual std::string ask_to_stop(const std::string& id) const = 0;
 
@@ -189,7 +189,7 @@ class Batch {
   const Names names;
 };
 
-/// How long a batch system may not answer: its controller starts anew, say.
+/// Timeout for a batch system without an answer, as when its controller restarts.
 inline constexpr std::chrono::minutes kBatchPatience{5};
 
 bool register_batch(std::unique_ptr<Batch> batch);

@@ -18,7 +18,7 @@ class BatchQueue {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Asks as often as $HARNESS_SQUEUE_S says, in seconds (10 where it is unset).
+  /// Polls every $HARNESS_SQUEUE_S seconds (10 where it is unset).
   explicit BatchQueue(const Batch& batch);
 
   /// Asks now, and waits for the answer. Throws Error (Status::kFailed) where none comes.

@@ -18,7 +18,7 @@ struct Submission {
   std::uint64_t log_begin = 0;  ///< bytes of the event log when it was asked for (end_of_log)
 };
 
-/// What a folder's submission.json says; nothing where there is none that can be read.
+/// The content of a folder's submission.json; nothing if it is missing or unreadable.
 std::optional<Submission> read_submission(const std::filesystem::path& folder);
 void write_submission(const std::filesystem::path& folder, const Submission& submission);
 /// As if the folder's job had never been asked for.
@@ -31,7 +31,7 @@ std::optional<Submission> submit_or_adopt(const Batch& batch, const JobRequest& 
                                           const std::filesystem::path& worker, const BatchQueue& queue,
                                           Submitted& answer);
 
-/// Takes a job out of the queue if it waits, and tells it to save and end if it runs.
+/// Takes a job out of the queue if it waits, and asks it to save and exit if it runs.
 void cancel_submission(const std::filesystem::path& folder, const Batch& batch, const std::string& job);
 
 }  // namespace harness

@@ -27,7 +27,7 @@ void wait_for_end(const Batch& batch, const std::string& job, const TrialRequest
     }
     second < kFirstSeconds ? queue.read() : queue.poll();
     const auto* state = queue.find(job);
-    if (state != nullptr && state->waits_in_vain) break;
+    if (state != nullptr && state->can_never_start) break;
     if (queue.answers() > 0 && (state == nullptr || state->has_ended())) return;
   }
   const auto* state = queue.find(job);

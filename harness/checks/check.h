@@ -57,12 +57,12 @@ class CheckedExperiment : public Experiment {
                                                        const std::string& split) const;
 };
 
-/// What a check found. No problem: it holds, and `summary` says what was looked at.
+/// What a check found. No problem: it holds, and `summary` states what was checked.
 struct Findings {
   std::vector<std::string> problems = {};
   std::string summary = {}, hint = {};  ///< hint: what to do where it does not hold
   std::string warning = {};             ///< it holds, and the reader should know this
-  bool has_subject = true;  ///< false: there is nothing that the rule speaks of, as `summary` says
+  bool has_subject = true;              ///< false: the rule does not apply, as `summary` states
 
   void add(std::string problem) { problems.push_back(std::move(problem)); }
   template <class... Values>
@@ -105,7 +105,6 @@ struct Rule {
   std::string where;  ///< "FILE: rules[N]"
 };
 
-/// A table's rules, in order.
 struct RuleFile {
   std::string id;
   int version = 0;

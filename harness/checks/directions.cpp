@@ -9,7 +9,7 @@
 #include "results/store/rows.h"
 #include "results/table/table_view.h"
 
-// Which side of a metric is the good one, in everything that a table says of it.
+// Which direction of a metric is the good one, in all outputs of a table.
 
 namespace harness {
 namespace {
@@ -76,7 +76,7 @@ bool is_counted_right(const CheckedExperiment& experiment, const Judged& judged,
   return wins == judged.wins && losses == judged.losses;
 }
 
-/// `source`: what says so, for messages.
+/// `source`: what states it, for messages.
 void check_verdict(const CheckedExperiment& experiment, const Judged& judged, const std::string& source,
                    Findings& findings) {
   const auto word = word_of(judged.verdict);

@@ -30,7 +30,7 @@ CheckedExperiment::CheckedExperiment(Store& opened, Experiment chosen, const Wor
                       run.seed);
   };
   std::ranges::sort(runs, {}, rank);
-  // Files lie beside the DB, so that a workspace can be moved and copied; where no run does, the DB lies
+  // Files lie next to the DB, so that a workspace can be moved and copied; where no run does, the DB lies
   // elsewhere, and they are where they were recorded.
   const auto beside = [&](const CheckedRun& run) { return store.path().parent_path() / run.id; };
   if (std::ranges::any_of(runs, [&](const CheckedRun& run) { return fs::exists(beside(run)); })) {

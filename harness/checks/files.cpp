@@ -67,13 +67,13 @@ void check_trained(const CheckedExperiment& experiment, const CheckedRun& run, s
   }
 }
 
-/// The starting weights are the user's own folder, which need not be on this machine.
+/// The base model is the user's own folder, which need not be on this machine.
 void check_weights(const CheckedExperiment& experiment, const CheckedRun& run, bool& absent,
                    Findings& findings) {
   const auto checkpoints = experiment.store.checkpoints(run.id);
   const auto expected = run.config.at("weights_sha256").get<std::string>();
   if (checkpoints.size() != 1 || checkpoints.front().sha256.value_or("") != expected)
-    return findings.add("the starting weights are not those of the runs");
+    return findings.add("the base model is not the one of the runs");
   const auto path = checkpoints.front().path.value_or("");
   if (path.empty()) return;  // random weights by a recipe
   if (weights_here(run.place / kJobFile)) return;
@@ -104,7 +104,7 @@ Findings check_images(const CheckedExperiment& experiment, Fields&) {
       const auto what = fmt::format("{}: prompt {}", e.name, position);
       if (path.empty()) continue;  // none was given
       if (!is_inside(path)) {
-        findings.add("{}: {} lies outside the evaluation's folder", what, path);
+        findings.add("{}: {} is outside the evaluation's folder", what, path);
       } else if (!paths.insert(path).second) {
         findings.add("{}: {} is the path of two images", what, path);
       } else {
@@ -134,7 +134,7 @@ Findings check_checkpoints(const CheckedExperiment& experiment, Fields&) {
     }
   }
   findings.summary = fmt::format("{} checkpoints have the bytes that were written", found);
-  if (absent) findings.summary += "; the folder of the starting weights is not on this machine";
+  if (absent) findings.summary += "; the folder of the base model is not on this machine";
   warn_of_left_out(kCheckpointsFolder, left_out, "run", findings);
   return findings;
 }

@@ -92,7 +92,7 @@ struct AuditedSteps {
   bool any() const { return updates > 0; }
 };
 
-/// An update that trains other steps than the settings say states how many (statistic trained_steps); on the
+/// An update that trains other steps than the settings give states how many (statistic trained_steps); on the
 /// forward process 0.
 AuditedSteps expected_steps(const CheckedExperiment& experiment, const CheckedRun& run) {
   constexpr auto kStated = R"sql(
@@ -185,7 +185,7 @@ Findings compared_with_stored(const CheckedExperiment& experiment, Outcomes outc
       stored.erase(found);
     }
   }
-  for (const auto& [key, row] : stored) findings.add("{}: rests on no rows", key);
+  for (const auto& [key, row] : stored) findings.add("{}: stored, but no underlying rows exist", key);
   findings.sum_up(computed.size(),
                   fmt::format("{} paired comparisons, recomputed, match the stored ones", computed.size()),
                   "there is nothing to compare");
@@ -231,7 +231,7 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
     if (!stored.contains(name)) findings.add("{}: is not in the DB", name);
   }
   for (const auto& name : stored) {
-    if (!computed.contains(name)) findings.add("{}: rests on no rows", name);
+    if (!computed.contains(name)) findings.add("{}: stored, but no underlying rows exist", name);
   }
   findings.sum_up(experiment.guardrail_rule ? 1 : 0,
                   fmt::format("{} guardrail alarms follow from the stored comparisons", computed.size()),
@@ -261,7 +261,7 @@ Findings check_law_audit(const CheckedExperiment& experiment, Fields& rule) {
                               fmt::join(statistics, ", ")),
                   "no steps were trained here");
   if (without > 0)
-    findings.summary += fmt::format("; {} train no recorded steps, and the law does not speak of them",
+    findings.summary += fmt::format("; {} train no recorded steps, so the law does not apply to them",
                                     counted(without, "run"));
   return findings;
 }

@@ -192,7 +192,7 @@ void check_folders(const CheckedExperiment& experiment, const CheckedRun& run, F
   for (const auto& entry : fs::directory_iterator(run.place)) {
     const auto name = entry.path().filename().string();
     if (name.starts_with("eval-test-") && !known.contains(name))
-      findings.add("{}: {} is a test evaluation that the DB does not know", run.name, entry.path().string());
+      findings.add("{}: {} is a test evaluation that is not in the DB", run.name, entry.path().string());
   }
 }
 

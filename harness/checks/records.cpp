@@ -7,7 +7,7 @@
 #include "results/schema/schema.h"
 #include "results/store/sql.h"
 
-// Journal and event logs are the record: what the DB holds must be what they say, no more and no less.
+// Journal and event logs are the record: the DB must hold exactly their content.
 
 namespace harness {
 namespace {
@@ -27,7 +27,7 @@ SchemaObjects schema_objects(SQLite::Database& db) {
   return objects;
 }
 
-/// Tables, constraints and views as this version makes them. Somebody's further views and indexes change
+/// Tables, constraints and views as this version makes them. A user's own views and indexes change
 /// nothing; a trigger may.
 void compare_schema(SQLite::Database& db, Findings& findings) {
   SQLite::Database fresh(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
@@ -53,7 +53,7 @@ Findings check_database(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.problems = checked.at("findings").get<std::vector<std::string>>(),
                     .hint = checked.at("hint").is_null() ? kRestore : checked.at("hint").get<std::string>()};
   for (const auto& row : experiment.missing)
-    findings.add("the experiment rests on {}, which the DB lacks", row);
+    findings.add("the experiment needs {}, which is not in the DB", row);
   compare_schema(experiment.store.database(), findings);
   const auto version = schema_version(experiment.store.database());
   if (checked.at("rows_compared")) {

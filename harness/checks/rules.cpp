@@ -111,7 +111,7 @@ RuleResult apply_rule(const Rule& rule, const CheckedExperiment& experiment, con
     if (error.where().starts_with(rule.where)) throw;  // the rule itself is wrong
     result.findings.add(error.what());
   } catch (const nlohmann::json::exception& error) {
-    result.findings.add("what is stored is not of the form that was written: {}", error.what());
+    result.findings.add("stored value has an unexpected format: {}", error.what());
   }
   fields.finish();
   add_place(result.findings, workspace);

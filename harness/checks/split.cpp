@@ -86,7 +86,7 @@ std::vector<int> positions_of(const CheckedExperiment& experiment, const Split& 
 void check_positions(const CheckedExperiment& experiment, const CheckedEvaluation& e,
                      const std::vector<int>& positions, Findings& findings) {
   if (e.split_sha256 != positions_checksum(positions)) {
-    findings.add("{}: its prompts are not those that the split gives", e.name);
+    findings.add("{}: its prompts differ from those of the split", e.name);
   }
   if (const auto file = e.place / kPositionsFile; !std::filesystem::exists(file)) {
     findings.add("{}: {} is missing", e.name, file.string());

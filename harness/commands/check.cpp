@@ -114,8 +114,8 @@ int check_paper(const CheckOptions& o) {
   const bool names_one = !filter.table.empty() || filter.experiment || !filter.seeds.empty() ||
                          !filter.backbone.empty() || !filter.scale.empty() || !filter.prompts.empty();
   if (names_one || !o.rules.empty())
-    throw Error("looks at the paper's printed figures alone", "harness check --paper",
-                "leave out what names an experiment, and --rules");
+    throw Error("checks only the paper's printed figures", "harness check --paper",
+                "remove --rules and the options that select an experiment");
   const auto findings = audit_paper();
   const auto wrong = std::ranges::count(findings, PaperVerdict::kDoesNotAddUp, &PaperFinding::verdict);
   return print_answer(

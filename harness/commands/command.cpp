@@ -25,7 +25,7 @@ constexpr const char* kWhich = "Which experiment (default: the last completed on
 
 constexpr const char* kTitles[] = {"Run", "Look", "Check", "Manage"};  // of CommandGroup
 
-/// Nothing where opening it could make somebody who presses a key wait for another process.
+/// Nothing where opening it could block completion on another process.
 std::optional<Store> store_at_once(const WorkspaceChoice& choice) {
   const auto db = find_workspace(choice).db;
   if (network_file_system_of(db)) return std::nullopt;
@@ -89,7 +89,7 @@ void add_work_options(Command& command, WorkOptions& options) {
               "processes per job, which share its shards; their number changes no result (auto: FLUX takes "
               "the GPUs of a node, other backbones 1)",
               {.value = "N|auto"});
-  std::string executors = "what starts the processes: local";
+  std::string executors = "launcher of the processes: local";
   for (const auto& batch : batches()) {
     const auto& names = batch->names;
     if (const auto* launcher = batch->launcher())
@@ -99,8 +99,9 @@ void add_work_options(Command& command, WorkOptions& options) {
   command.add("--executor", &dealing.executor, executors, {.offers = executor_names, .value = "NAME"});
   command.add(
       "--detach", &options.detach,
-      fmt::format("with --executor {}: hand all that is ready to {}, with a job that goes on, and end",
-                  batch_executors(), batch_names()));
+      fmt::format(
+          "with --executor {}: submit all ready jobs to {}, with a job that continues the table, and exit",
+          batch_executors(), batch_names()));
   add_batch_options(command, dealing.typed, "each job", 2);
 }
 
@@ -178,7 +179,7 @@ ChosenExperiments chosen_experiments(Store& store, const DbOptions& options) {
 Experiment chosen_experiment(Store& store, const DbOptions& options) {
   auto chosen = chosen_experiments(store, options);
   if (chosen.collection) {
-    throw Error(fmt::format("{} joins several tables, and this looks at one", chosen.name()), "--table",
+    throw Error(fmt::format("{} joins several tables, but this command takes one", chosen.name()), "--table",
                 "name one of them: " + join(chosen.collection->table_ids(), ", "));
   }
   return std::move(chosen.experiments.front());
@@ -210,7 +211,7 @@ void tell_unknown_names(const DisplayNames& names, const std::string& file, cons
     }
   }
   for (const auto& name : names.unknown_among(known)) {
-    tell("note: {}: \"{}\" is no method, metric or heading of {}: {}\n", file, name, chosen.name(),
+    tell("note: {}: \"{}\" is not a method, metric or heading of {}: {}\n", file, name, chosen.name(),
          suggestion(name, known));
   }
 }

@@ -39,7 +39,7 @@ inline bool register_command(CommandGroup group, int place, Command (*make)()) {
 /// All commands, in the order of the help.
 std::vector<Command> registered_commands();
 
-/// Adds --out and --db of the commands that work in a workspace; find_workspace says what they mean.
+/// Adds --out and --db of the commands that work in a workspace; find_workspace resolves them.
 void add_workspace_options(Command& command, WorkspaceChoice& choice, const std::string& help = "workspace");
 /// The same two of commands whose -o is a file or folder to write.
 void add_place_options(Command& command, WorkspaceChoice& choice, const std::string& out = "--out",
@@ -53,7 +53,6 @@ void add_work_options(Command& command, WorkOptions& options);
 void add_batch_options(Command& command, std::map<std::string, std::vector<std::string>>& typed,
                        const std::string& jobs, std::size_t examples);
 
-/// Adds --force and --yes of --fresh.
 void add_fresh_options(Command& command, WorkOptions& options);
 
 void add_json_option(Command& command, bool& json);
@@ -80,7 +79,7 @@ struct DbOptions {
 /// Adds the table as the command's argument; a number is that of an experiment.
 void add_table_argument(Command& command, DbOptions& options);
 
-/// Adds --table, and the same as the command's argument; checked_table tells which was given.
+/// Adds --table, and the same as the command's argument; checked_table returns the one that was given.
 struct NamedTable {
   std::string option, argument;
 };
@@ -116,7 +115,7 @@ std::filesystem::path output_folder(const Store& store, const Experiment& experi
 PicturePlace picture_place(Store& store, const ChosenExperiments& chosen, const Experiment& experiment,
                            const std::string& out, const std::string& stem, bool is_usual);
 
-/// Tells on standard error which of the names in `file` (--names) none of these experiments has.
+/// Notes on standard error which names in `file` (--names) are unknown to these experiments.
 void tell_unknown_names(const DisplayNames& names, const std::string& file, const ChosenExperiments& chosen);
 
 /// Writes files for each of the chosen experiments, which gives their paths by name, and prints them: one

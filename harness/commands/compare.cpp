@@ -50,7 +50,7 @@ void require_filter_used(const DbOptions& db) {
               "leave out --table, --backbone, --scale, --prompts, --experiment and --seeds");
 }
 
-/// Every row that is asked for, the baseline first. Tells which experiments they are of.
+/// Every row that is asked for, the baseline first. Prints which experiments they are of.
 std::vector<ComparedRow> find_rows(Store& store, const CompareOptions& options) {
   std::vector<RowName> names;
   auto choice = options.db;
@@ -109,20 +109,20 @@ int compare(const CompareOptions& options) {
 Command make_compare() {
   auto o = std::make_shared<CompareOptions>();
   Command command{"compare", "Compare methods with a baseline: paired differences and intervals", R"(
-Compares the selected checkpoints, paired by prompt, sample and seed. With three or more training runs per
-method the verdict is about the methods (better, worse), with fewer about these checkpoints. Holm's
-adjustment is over all differences of the table, whatever is shown; for two rows whose difference it does
-not show over all pairs of its rows, too. Exit status 0 whatever it finds.
+Compares the selected checkpoints, paired by prompt, sample and seed, with 95 % confidence intervals. With
+three or more training runs per method the verdict is about the methods (better, worse), with fewer about these
+checkpoints. Verdicts match the table: Holm's correction is over all of its differences, shown or not; for two
+rows that the table does not compare, over all pairs of its rows, too. Exit status 0 whatever the result.
 
 Rows of other experiments: 5:dual is row dual of experiment 5. It must differ from the baseline in nothing but
-the method, or the comparison is refused with the reasons. Holm's adjustment is then over the differences
-asked for. Take rows of another workspace in with `harness import` first.
+the method, or the comparison is refused with the reasons. Holm's correction is then over the differences
+asked for. Import rows of another workspace with `harness import` first.
 Examples:
   harness compare ratio-norm lambda-controlled --metric ocr_reward --split test
   harness compare ratio-norm dual lambda-controlled --metric exact_match --interval bca
   harness compare base ratio-norm --metric all --effect 0.02 --json
   harness compare 2:ratio-norm 5:dual --metric ocr_reward)"};
-  command.add("baseline", &o->baseline, "a method, or base for the starting weights, or EXPERIMENT:ROW",
+  command.add("baseline", &o->baseline, "a method, or base for the base model, or EXPERIMENT:ROW",
               {.required = true, .offers = method_names});
   command.add("methods", &o->methods, "methods to compare with it",
               {.required = true, .offers = method_names});

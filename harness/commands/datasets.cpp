@@ -128,7 +128,7 @@ int verify(const DatasetsOptions& options) {
           is_equal ? "" : ", but for case, blanks or Unicode form");
     }
     for (const auto& [a, b] : shared.targets) {
-      put("  the target of line {} is that of line {} of the training set: \"{}\"\n", a + 1, b + 1,
+      put("  line {} has the same target as line {} of the training set: \"{}\"\n", a + 1, b + 1,
           set.prompts[static_cast<std::size_t>(a)].target.shown());
     }
   };
@@ -137,7 +137,6 @@ int verify(const DatasetsOptions& options) {
   return print_answer(options.json, row, print_words, apart ? 0 : 1);
 }
 
-/// The prompts of one part of a split.
 PromptSet part_of(const PromptSet& set, const std::vector<int>& positions) {
   PromptSet part{.name = set.name, .sha256 = {}, .known = false, .origin = set.origin, .prompts = {}};
   for (const int position : positions)
@@ -188,7 +187,7 @@ int split(const DatasetsOptions& options) {
     put("validation ({}): {}\ntest ({}): {}\n", parts.validation.size(), fmt::join(parts.validation, " "),
         parts.test.size(), fmt::join(parts.test, " "));
     for (const auto& part : summaries) put_summary(part);
-    if (set) put("{} prompts of test are among those of validation\n", repeated);
+    if (set) put("{} test prompts are also validation prompts\n", repeated);
   });
 }
 

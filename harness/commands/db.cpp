@@ -23,7 +23,7 @@ struct Options {
   bool force = false, json = false;
 };
 
-/// Of a workspace whose journal was lost: what the folders of runs tell, which is what was measured.
+/// Of a workspace whose journal was lost: what the folders of runs record, which is what was measured.
 void take_in_folders(const Workspace& workspace, Json& made) {
   auto left_out = made.at("left_out").get<std::vector<std::string>>();
   const auto runs = [&] {
@@ -90,7 +90,7 @@ Examples:
   harness db rebuild --out /data/runs --db /scratch/results.sqlite)"};
   add_workspace_options(command, o->place);
   add_json_option(command, o->json);
-  command.add("--force", &o->force, "leave out what the logs no longer hold");
+  command.add("--force", &o->force, "leave out records that the logs no longer hold");
   command.run = [o] { return rebuild(*o); };
   return command;
 }

@@ -29,7 +29,7 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// A copy of a build folder goes on reading what lies in the sources that it was built from.
+/// A copy of a build folder goes on reading what is in the sources that it was built from.
 std::string copied_note(const fs::path& folder) {
   const auto is_in_tree = [](const fs::path& path) {
     const auto inside = path.lexically_relative(source_tree());
@@ -81,7 +81,7 @@ std::vector<Finding> prompts(const std::string& place) {
                                             set.sha256, set.known ? "" : " (unknown)")));
   }
   if (findings.size() > 1) return findings;
-  if (!place.empty()) find_prompt_file(place, kOcrPrompts);  // says what is missing
+  if (!place.empty()) find_prompt_file(place, kOcrPrompts);  // throws what is missing
   findings.push_back({.name = "public prompts",
                       .hint = "only for --prompts: a folder with ocr/test.txt, pickscore/test.txt or "
                               "geneval/test_metadata.jsonl, or a file (`harness doctor --prompts DIR` "

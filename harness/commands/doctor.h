@@ -12,9 +12,9 @@ namespace harness {
 
 // What `harness doctor` looks at: doctor_installed.cpp what is installed, doctor.cpp what is asked for.
 
-/// One thing that a feature stands on.
+/// A requirement of a feature.
 struct Finding {
-  std::string topic = {};  ///< the section that it stands in
+  std::string topic = {};  ///< its section
   std::string name = {};   ///< "Tesseract"
   bool found = false;
   bool needed = false;      ///< by the embedded default; without it that does not run
@@ -33,7 +33,7 @@ std::optional<std::string> first_line(const std::vector<std::string>& words, con
 
 using Detail = std::optional<std::string>;
 
-/// What a finding of something that is not there says where the error does not say it all.
+/// Adds to a missing finding what its error lacks.
 using Failed = std::function<void(const Error&, Finding&)>;
 
 /// The finding with the detail that `look` gives: it is missing where there is none, or where `look` throws,

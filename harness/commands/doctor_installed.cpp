@@ -21,12 +21,12 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// One that is there or not, and says no more.
+/// One that is present or missing, without detail.
 Finding there_if(bool found, const std::string& name, const std::string& detail, const std::string& hint) {
   return {.name = name, .found = found, .detail = found ? detail : "", .hint = hint};
 }
 
-/// The first of `places` that is there, with what it says of its version in the line with `part` in it.
+/// The first of `places` that is there, with the line of its version output that contains `part`.
 Finding program_finding(const std::string& name, const std::vector<fs::path>& places, const std::string& hint,
                         const std::string& part = "") {
   return look_for({.name = name, .hint = hint}, [&]() -> Detail {
@@ -73,7 +73,7 @@ Finding cuda_device() {
       {.name = "CUDA device", .hint = for_gpu + "nvidia-smi does not answer; install the driver"},
       []() -> Detail {
         const auto opened = run_program({worker_program().string(), "device", "cuda:0"}, {.err = kPipe});
-        if (!opened.status.ok()) {  // behind what CUDA's libraries say
+        if (!opened.status.ok()) {  // after the output of CUDA's libraries
           const std::string_view said = opened.err;
           constexpr std::string_view kError = "error: ";
           const auto at = said.find(kError);
@@ -148,7 +148,7 @@ std::vector<Finding> program_findings(std::optional<Registry>& registry) {
 std::vector<Finding> torch_findings() {
   std::vector<Finding> findings = {libtorch(), cuda_device()};
   const auto support = Json::parse(output_of({worker_program().string(), "gpu"}), nullptr, false);
-  if (support.is_object()) {  // else LibTorch's own finding says so
+  if (support.is_object()) {  // else LibTorch's own finding reports it
     const auto missing = support.value("missing", "");
     findings.push_back({.name = "LibTorch's CUDA library",
                         .found = missing.empty(),
@@ -199,10 +199,10 @@ std::vector<Finding> python_findings() {
                        "from importlib.metadata import version as v; print('torch ' + "
                        "v('torch') + ', diffusers ' + v('diffusers'))"});
   };
-  auto packages =
-      look_for({.name = "torch and diffusers for Python",
-                .hint = "only for scripts/check-lora and the peer benchmarks, which say how to install them"},
-               look);
+  auto packages = look_for(
+      {.name = "torch and diffusers for Python",
+       .hint = "only for scripts/check-lora and the peer benchmarks, which print how to install them"},
+      look);
   return {std::move(python), std::move(packages)};
 }
 

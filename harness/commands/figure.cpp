@@ -84,9 +84,9 @@ Examples:
               {.by_comma = true});
   command.add("--method", &o->method, "method of law-audit (default: the table's last)",
               {.offers = method_names});
-  command.add("--no-paper", &o->no_paper, "differences: leave out those that the paper prints");
+  command.add("--no-paper", &o->no_paper, "differences: leave out the paper's printed ones");
   command.add("--names", &o->names,
-              "JSON file with what methods and metrics are called: {\"dual\": \"Ours\"}", kFile);
+              "JSON file with display names of methods and metrics: {\"dual\": \"Ours\"}", kFile);
   command.add(
       "-o,--output", &o->out,
       "folder to write to (default: the experiment's, in the workspace, where the figures of `reproduce` stay: "

@@ -50,7 +50,7 @@ Command make_grid_command() {
 Rows are chosen by rule: wins, losses and near-ties of the last method against the baseline, mixed: prompts where methods differ
 otherwise, failures of all methods; paper: the prompts at the printed indices of the paper's own gallery.
 grid.pdf is for papers: real text, embedded images; grid-float.tex takes it in, with caption and signature.
-A picture that is not the one that was scored is an error (exit status 1), and nothing is written.
+If an image is not the one that was scored, nothing is written (exit status 1).
 Examples:
   harness grid sd35-ocr
   harness grid sd35-ocr --pick wins,failures -n 12 -o figures
@@ -63,7 +63,8 @@ Examples:
               {.offers = choices({"single", "double"}), .value = "WIDTH"});
   command.add("--bare", &o->bare,
               "also the PNG as for a paper: no title, caption and signature, names as in the PDF");
-  command.add("--names", &o->names, "JSON file with what the PDF calls methods: {\"dual\": \"Ours\"}", kFile);
+  command.add("--names", &o->names,
+              "JSON file with display names of methods in the PDF: {\"dual\": \"Ours\"}", kFile);
   command.add("-n", &o->rows, "rows in all (default: the table's; of --pick paper alone, all)");
   command.add(
       "-o,--output", &o->out,

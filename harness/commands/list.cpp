@@ -101,7 +101,7 @@ Rows list_methods(const ListOptions&) {
 /// What this build knows, with the external scorers of --scorers.
 Registry registry_with_scorers(const ListOptions& options) {
   auto registry = load_registry();
-  ScorerFolders(registry, options.scorers);  // says what is wrong with the folder
+  ScorerFolders(registry, options.scorers);  // throws what is wrong with the folder
   add_to_registry(find_external_scorers(options.scorers), registry);
   return registry;
 }
@@ -235,7 +235,7 @@ Rows list_settings(const ListOptions& options) {
 }
 
 /// The workspace's DB; nothing if neither it nor anything that it is made from is at the default place yet.
-/// Throws Error (status 2) if there is none where --out or --db says, or it is gone.
+/// Throws Error (status 2) if there is none at --out or --db, or it is gone.
 std::optional<Store> open_workspace(const ListOptions& options) {
   const auto workspace = find_workspace(options.place);
   if (!options.place.db && !std::filesystem::exists(workspace.db) && !has_records(workspace)) {
@@ -327,7 +327,7 @@ Rows list_runs(const ListOptions& options) {
   };
   const auto runs = chosen(store ? store->runs() : std::vector<StoredRun>{}, options, uses_of);
   const auto states = run_states(find_workspace(options.place));
-  // The starting weights are those of every scale.
+  // The base model is that of every scale.
   std::map<std::string, std::string> scales, rows;
   if (store) {
     constexpr auto kNames =
@@ -342,7 +342,7 @@ Rows list_runs(const ListOptions& options) {
     const auto state = live_state(*store, run, states);
     const auto named = rows.find(run.id);
     const auto& row = named == rows.end() || named->second.empty() ? run.method : named->second;
-    // The starting weights are there at once, and done when they are tested.
+    // The base model is there at once, and done when it is tested.
     const auto& traits = row_traits(run.method);
     const bool is_done = !traits.is_start || state == run_state_name(RunState::kDone);
     return {{"name", run.id},

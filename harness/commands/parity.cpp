@@ -67,7 +67,6 @@ Json check_parity(const std::vector<fs::path>& folders) {
   return {{"cases", cases}};
 }
 
-/// A case as a row for reading.
 Json row_of(const Json& c) {
   const auto rounded = [&](const char* key) { return fmt::format("{:.3g}", c.value(key, 0.0)); };
   const bool known = c.value("known", true), passed = c.at("passed");

@@ -43,7 +43,7 @@ void require_share(double value, const char* option, double usual) {
 /// The table's id; of tables that are joined there is none.
 std::string table_id(const std::string& table) {
   if (const auto collection = find_collection(table)) {
-    throw Error(fmt::format("{} joins several tables, and this looks at one", collection->id), "--table",
+    throw Error(fmt::format("{} joins several tables, but this command takes one", collection->id), "--table",
                 "name one of them: " + join(collection->table_ids(), ", "));
   }
   return is_table_file(table) ? load_table_spec(table).id : table;
@@ -89,7 +89,7 @@ Design design_of(const PowerOptions& options, const Pilot& pilot) {
   return design;
 }
 
-/// What is said of one difference. A claim about checkpoints takes one run of each. Nothing: unknown, or not
+/// The answer for one difference. A claim about checkpoints takes one run of each. Nothing: unknown, or not
 /// enough in any number.
 struct Answer {
   const PilotDifference& pilot;
@@ -100,7 +100,7 @@ struct Answer {
   std::optional<std::int64_t> checkpoint_prompts = {};
 
   std::optional<double> run_sd() const {
-    return pilot.knows_runs() ? std::optional(std::sqrt(pilot.components.run)) : std::nullopt;
+    return pilot.has_run_variance() ? std::optional(std::sqrt(pilot.components.run)) : std::nullopt;
   }
 };
 
@@ -115,7 +115,7 @@ Answer answer_of(const PilotDifference& pilot, const Design& design, const Power
   const auto components = components_with(pilot, design);
   answer.checkpoint_prompts = units_needed(
       *options.effect, checkpoints_standard_error(components, 1, design.prompts), design.prompts, settings);
-  if (!pilot.knows_runs()) return answer;
+  if (!pilot.has_run_variance()) return answer;
   answer.runs = runs_needed(*options.effect, components, design.prompts, settings);
   if (design.runs < kFewestRuns) return answer;
   answer.prompts = prompts_needed(*options.effect, components, design.runs, settings);
@@ -217,7 +217,7 @@ void print_notes(const PowerReport& report) {
         *options.effect, kDash, kMostRuns, static_cast<double>(kMostUnits));
   if (design.runs < kFewestRuns || design.prompts < kFewestPrompts)
     put("A claim about methods needs {} runs and {} prompts.\n", kFewestRuns, kFewestPrompts);
-  if (any([](const PilotDifference& d) { return !d.knows_runs(); })) {
+  if (any([](const PilotDifference& d) { return !d.has_run_variance(); })) {
     const auto how = draws_images(pilot.table.backbone)
                          ? fmt::format("harness reproduce --table {} --seeds 42..44", pilot.table.id)
                          : std::string("harness score NAME=DIR1 NAME=DIR2 NAME=DIR3 ...");
@@ -278,7 +278,7 @@ Examples:
               {.offers = metric_names});
   command.add("--from", &o->pilot.experiment,
               "experiment to take the variances from (default: the newest of the table with several runs, "
-              "else what ships)",
+              "else the shipped variances)",
               {.offers = [o] { return experiment_numbers(o->place); }, .value = "EXPERIMENT"});
   command.add("--backbone", &o->pilot.backbone, "with this backbone", {.offers = backbone_names});
   command.add("--scale", &o->pilot.scale, "at this scale", {.offers = scale_names});

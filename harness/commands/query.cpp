@@ -41,7 +41,7 @@ int list_queries(bool json) {
   return print_list(json, rows, {"name", "parameters", "summary"});
 }
 
-/// Headings alone would look like an answer to somebody who reads them; a program that reads them wants them.
+/// Headings alone would look like an answer to a person; a program needs them.
 void print_answer(const ResultSet& rows, QueryFormat format) {
   if (!rows.rows.empty() || format != QueryFormat::kTable) {
     write_rows(

@@ -113,7 +113,7 @@ void prepare_repetition(const RecordedJob& job, const RepetitionOptions& options
   document["paths"] = paths_now(document, job, options);
   document["options"]["threads"] = core_count();
   document["options"].erase("required");
-  // Images that somebody gave may be gone since; the evaluation kept what it scored.
+  // Images from outside may be gone since; the evaluation kept what it scored.
   if (job.kind == kScoreJob) document["paths"]["kept"] = fs::absolute(job.folder).string();
   if (job.is_evaluation()) {
     const auto file = folder / kPositionsFile;

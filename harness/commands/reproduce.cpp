@@ -116,20 +116,21 @@ Examples:
               {.offers = rows});
   command.add(
       "--adapter", &r.adapters,
-      "a row whose checkpoints were trained elsewhere: a folder or file as peft, diffusers, kohya or "
-      "this project's runs save it, {step} in its path for all checkpoints of a run; once for each run",
+      "a row with checkpoints trained elsewhere: a folder or file in the format of peft, diffusers, kohya or "
+      "this project, {step} in its path for all checkpoints of a run; once for each run",
       {.one_each = true, .value = "NAME=DIR"});
-  command.add("--images", &r.images,
-              "a row of images that another system drew of the table's test prompts: a folder or a manifest "
-              "(docs/images.md); once for each run",
-              {.one_each = true, .value = "NAME=DIR"});
+  command.add(
+      "--images", &r.images,
+      "a row of images that another system generated from the table's test prompts: a folder or a manifest "
+      "(docs/images.md); once for each run",
+      {.one_each = true, .value = "NAME=DIR"});
   command.add("--set", &r.sets, "one setting; repeat for more (`harness list settings`)",
               {.one_each = true, .offers = setting_names, .value = "[METHOD.]NAME=VALUE"});
   command.add("--seeds", &o->seeds, "42,43 or 42..46 (default: the table's)", {.by_comma = true});
   command.add("--device", &r.device, "auto, cpu, cuda (every visible GPU, a job on each) or cuda:N",
               {.offers = choices({"auto", "cpu", "cuda", "cuda:0"})});
   add_work_options(command, o->work);
-  command.add("--dry-run", &o->work.dry_run, "show the jobs and what they take; write nothing");
+  command.add("--dry-run", &o->work.dry_run, "show the jobs with time, memory and disk; write nothing");
   command.add("--fresh", &o->work.fresh,
               "train these runs again; the old ones go to the trash (`harness runs prune`)");
   add_fresh_options(command, o->work);

@@ -47,7 +47,7 @@ std::vector<Removal> removals_allowed(Store& store, const Workspace& workspace, 
   return removals;
 }
 
-/// Before anything is made: refuses what is no results DB, none at all, or not this workspace's, and what
+/// Before anything is made: refuses an invalid results DB, none at all, or not this workspace's, and what
 /// must not be removed. A journal makes a DB, or brings an old one up to date: open_workspace.
 void require_known(const Workspace& workspace, const Options& options) {
   const bool has_journal = std::filesystem::exists(workspace.journal());
@@ -174,12 +174,12 @@ int cancel(const Options& options) {
                     {"was", job.was_waiting ? "queued" : "running"}});
   }
   return print_answer(options.json, {{"cancelled", list}}, [&] {
-    if (worker) put("the command that works here ({}) is told to save and end\n", *worker);
+    if (worker) put("asked the running command ({}) to save and exit\n", *worker);
     if (list.empty() && !worker)
       put("{} has no job of {}\n", batch_names(), runs.empty() ? "this workspace" : "these runs");
     for (const auto& job : cancelled) {
       put("job {} ({}): {}\n", job.job, job.folder.string(),
-          job.was_waiting ? "taken out of the queue" : "told to save and end");
+          job.was_waiting ? "taken out of the queue" : "asked to save and exit");
     }
   });
 }
@@ -227,8 +227,8 @@ Examples:
 Command make_rm() {
   auto o = std::make_shared<Options>();
   Command command{"rm", "Remove runs; their folders go to the trash", R"(
-Asks first, unless --yes is given. A run that a finished experiment rests on needs --force, which removes the
-experiment too; so does a run whose event logs are gone, which cannot come back. A run that a process is
+Asks first, unless --yes is given. A run that a finished experiment uses needs --force, which removes the
+experiment too; so does a run whose event logs are gone, which cannot be restored. A run that a process is
 working on is never removed.
 
 Folders go to OUT/.trash: `harness import OUT/.trash/ID` brings runs and their experiments back, `harness runs
@@ -241,19 +241,18 @@ Examples:
   add_workspace_options(command, o->place);
   add_json_option(command, o->json);
   command.add("--yes", &o->yes, "do not ask");
-  command.add("--force", &o->force, "remove also what experiments use, or cannot come back");
+  command.add("--force", &o->force, "also remove runs that experiments use or that cannot be restored");
   command.run = [o] { return remove(*o); };
   return command;
 }
 
 Command make_cancel() {
   auto o = std::make_shared<Options>();
-  Command command{"cancel",
-                  fmt::format("End the jobs that {} has of a workspace, or of some runs", batch_names()),
+  Command command{"cancel", fmt::format("Cancel the {} jobs of a workspace or of some runs", batch_names()),
                   fmt::format(R"(
-Queued jobs are taken out of {}'s queue; running ones save and end. Without ids the job goes, too, with which
-`reproduce --detach` goes on, and a command that works in the workspace, on whichever machine, saves and ends. Ended are the jobs that the folders of the workspace note, and no others. Repeat the
-reproduce command to go on.
+Queued jobs are taken out of {}'s queue; running jobs save and exit. Without ids this includes the job that
+continues `reproduce --detach`, and a command that runs in the workspace, on any machine, saves and exits.
+Only jobs that are noted in the workspace's folders are cancelled. Repeat the reproduce command to continue.
 Examples:
   harness runs cancel
   harness runs cancel 0562654b --out /shared/runs)",
@@ -281,7 +280,7 @@ Examples:
 
 Command make_runs() {
   Command command{"runs", "Show, remove or cancel a run", R"(
-A run is one training of a method with a seed, or the starting weights. `harness list runs` shows the ids.
+A run is one training of a method with a seed, or the base model. `harness list runs` shows the ids.
 Examples:
   harness runs show 0562654b
   harness runs rm 0562654b)"};

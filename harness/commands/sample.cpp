@@ -52,7 +52,7 @@ int sample(const Options& o) {
 
 Command make_sample() {
   auto o = std::make_shared<Options>();
-  Command command{"sample", "Draw one image for a prompt", R"(
+  Command command{"sample", "Generate one image for a prompt", R"(
 Examples:
   harness sample "a sign reading \"OPEN\"" -o open.png
   harness sample "a sign reading \"OPEN\"" --lora runs/RUN/checkpoints/80 --seed 7
@@ -62,9 +62,10 @@ Examples:
   command.add("--backbone", &o->backbone, "backbone (default: the one of --weights, or glyph)",
               {.offers = backbone_names});
   command.add("--weights", &o->weights, "model folder (default: the backbone's own)", kFolder);
-  command.add("--lora", &o->lora,
-              "checkpoint of a run, or of another program: what --adapter of `harness reproduce` takes",
-              kFolderOrFile);
+  command.add(
+      "--lora", &o->lora,
+      "checkpoint of a run or of another program, in any format that `harness reproduce --adapter` takes",
+      kFolderOrFile);
   command.add("-o,--output", &o->out, "PNG file to write", kFile);
   command.add("--seed", &o->seed, "seed of the noise");
   command.add("--steps", &o->steps, "sampling steps (default: the backbone's)");

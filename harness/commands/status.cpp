@@ -30,7 +30,7 @@ struct Options {
   bool all = false, json = false;
 };
 
-/// How much is said where: the first layout that fits is taken.
+/// How much detail each layout shows: the first one that fits is taken.
 struct Layout {
   std::vector<std::string> columns;
   bool in_full = true;  ///< "update 12 of 80", not "12/80"
@@ -64,13 +64,13 @@ std::string doing_text(const RunStatus& run, bool in_full) {
     const auto doing = part_text(run, in_full);
     return in_full && !run.queue.empty() ? fmt::format("{} ({})", doing, run.queue) : doing;
   }
-  // With whoever goes on there, the checkpoint is chosen in a moment.
+  // If a process is active there, the checkpoint is selected in a moment.
   if (run.state == RunState::kWaiting && run.part == RunPart::kSelect) return run_part_name(run.part);
   const auto part = part_text(run, in_full);
   if (run.state == RunState::kWaiting && !run.queue.empty())
     return in_full && !part.empty() ? fmt::format("{}, {}", part, run.queue) : run.queue;
-  const bool says_part = in_full && !part.empty() && run.state != RunState::kDone;
-  return run_state_name(run.state) + (says_part ? ": " + part : "");
+  const bool shows_part = in_full && !part.empty() && run.state != RunState::kDone;
+  return run_state_name(run.state) + (shows_part ? ": " + part : "");
 }
 
 std::string progress_text(const RunStatus& run, bool in_full) {
@@ -189,7 +189,7 @@ bool is_running(const WorkspaceStatus& status) {
   return status.holder || has_batch_jobs(status) || has_workers(status);
 }
 
-/// What stands below the runs.
+/// Lines below the runs.
 std::vector<std::string> last_lines(const WorkspaceStatus& status, const std::string& options) {
   std::vector<std::string> lines;
   for (const auto& run : status.runs) {
@@ -198,7 +198,7 @@ std::vector<std::string> last_lines(const WorkspaceStatus& status, const std::st
   }
   if (!status.continuation.empty())
     lines.push_back(
-        fmt::format("detached: {}'s job {} goes on with the table", status.batch, status.continuation));
+        fmt::format("detached: {}'s job {} continues the table", status.batch, status.continuation));
   for (const auto& note : status.notes) lines.push_back("note: " + printable_line(note));
   if (status.holder && status.under_way.empty())
     lines.push_back(fmt::format("harness is {}; no run of its own is under way", holder_text(status)));

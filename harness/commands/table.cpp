@@ -96,7 +96,7 @@ Examples:
   command.add("--per-seed", &o->per_seed, "a row per training run, not means over runs");
   command.add("--no-paper", &o->no_paper, "leave out the paper's figures and claims");
   command.add("--names", &o->names,
-              "LaTeX: JSON file with what methods and metrics are called: {\"dual\": \"Ours\"}", kFile);
+              "LaTeX: JSON file with display names of methods and metrics: {\"dual\": \"Ours\"}", kFile);
   command.add("--label", &o->show.label, "LaTeX: label of the first float");
   command.add("--json", &o->json, "same as --format json", {.excludes = {"--format"}});
   command.run = [o] { return table(*o); };

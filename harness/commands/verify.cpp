@@ -46,7 +46,7 @@ struct Verification {
   bool same() const { return differences.empty(); }
 };
 
-/// The folder of a job: beside the DB, as a workspace may be moved and copied, or where the DB says.
+/// The folder of a job: next to the DB, as a workspace may be moved and copied, or at the DB's path.
 fs::path folder_now(const Store& store, const std::string& recorded) {
   const fs::path folder = recorded;
   const auto workspace = fs::absolute(store.path()).parent_path();
@@ -82,7 +82,7 @@ std::vector<RecordedJob> done_jobs(Store& store, const std::string& condition, c
   return jobs;
 }
 
-/// Leaves out jobs that rest on what an archive left out, and says so. Throws Error if none is left.
+/// Leaves out jobs that need what an archive left out, with a note. Throws Error if none is left.
 void leave_out(std::vector<RecordedJob>& jobs, const char* part,
                const std::function<bool(const RecordedJob&)>& rests_on_it) {
   const auto left_out = std::erase_if(jobs, rests_on_it);
@@ -94,7 +94,7 @@ void leave_out(std::vector<RecordedJob>& jobs, const char* part,
        left_out_text(part));
 }
 
-/// Checkpoints to draw with, and images that somebody gave.
+/// Checkpoints to sample from, and images from outside.
 void require_parts(std::vector<RecordedJob>& jobs) {
   const auto paths_of = [](const RecordedJob& job) { return read_job_document(job.folder).at("paths"); };
   leave_out(jobs, kCheckpointsFolder, [&](const RecordedJob& job) {
@@ -243,7 +243,7 @@ Verification compare_job(Store& store, const RecordedJob& job, const fs::path& f
   try {
     result.compared = record_repetition(store, job, folder, db);
   } catch (const Error& error) {
-    if (error.where() == db.string()) throw;  // a full disk is no difference
+    if (error.where() == db.string()) throw;  // a full disk is not a difference
     result.differences.emplace_back(error.what());
     return result;
   }
@@ -381,7 +381,7 @@ int verify(const VerifyOptions& o) {
   auto jobs = o.run.empty() ? jobs_of_experiments(store, o) : jobs_of_run(store, o.run, o.training);
   require_parts(jobs);
   const ScratchFolder scratch(fs::absolute(db).parent_path(), "verify-",
-                              "it lies beside the DB: copy the workspace to a place that you can write to",
+                              "it is next to the DB: copy the workspace to a place that you can write to",
                               o.keep);
   const auto results = verify_jobs(store, jobs, o.part, scratch.path());
   Json list = Json::array();
@@ -414,11 +414,11 @@ Examples:
   add_filter_options(command, o->db, true);
   command.add("--images", &o->part.images, "images per evaluation");
   command.add("--all", &o->part.all, "take all images");
-  command.add("--sample-seed", &o->part.seed, "seed that draws the images");
+  command.add("--sample-seed", &o->part.seed, "seed for sampling the images");
   command.add("--training", &o->training, "also train again");
   command.add("--weights", &o->part.weights, "model folder of an imported experiment", kFolder);
   command.add("--scorers", &o->part.scorers, "parent folder of its scorers' models and programs", kFolder);
-  command.add("--keep", &o->keep, "keep the folder of the repeated jobs, beside the database");
+  command.add("--keep", &o->keep, "keep the folder of the repeated jobs, next to the database");
   return with_json(std::move(command), o, verify);
 }
 

@@ -133,7 +133,7 @@ std::vector<int> ImageCollector::numbers(ImageList& list) {
   return std::ranges::all_of(claims_, has_order) ? ranks(&ImageClaim::order, nullptr) : in_order(list);
 }
 
-/// Samples count from 0: where the place's do not, the smallest becomes 0 and a note says so.
+/// Samples count from 0: where the place's do not, the smallest becomes 0, with a note.
 std::vector<int> ImageCollector::samples_as_named(ImageList& list) const {
   const auto first = *std::ranges::min_element(claims_, {}, &ImageClaim::sample)->sample;
   if (first > 0)

@@ -11,12 +11,12 @@
 
 namespace harness {
 
-/// What an image's name, or its line of a manifest, says of it.
+/// What an image's name, or its line of a manifest, states.
 struct ImageClaim {
   int position = 0;
   std::string name, where;  ///< where: of messages
   std::optional<std::uint64_t> sample = {}, seed = {};
-  std::optional<std::uint64_t> order = {};  ///< among the images of its prompt, where nothing else says it
+  std::optional<std::uint64_t> order = {};  ///< among the images of its prompt, where nothing else gives it
   bool by_number = false;                   ///< its prompt is known by a number and nothing else
   bool has_number = true;                   ///< the sample is written there
 };
@@ -29,7 +29,7 @@ class ImageCollector {
   void add(ImageClaim claim) { claims_.push_back(std::move(claim)); }
 
   /// Gives each image its sample: as it was named, where that counts from 0 or 1; else its place among the
-  /// seeds, which count upwards. Notes say so. Throws Error where there is no image, two are one sample of a
+  /// seeds, which count upwards, with notes. Throws Error where there is no image, two are one sample of a
   /// prompt, only some have a number, or the prompts' numbers may count from 0 or from 1.
   ImageList finish(std::filesystem::path folder, std::string layout) &&;
 

@@ -6,7 +6,7 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-bool lies_elsewhere(const ListedImage& image) {
+bool is_elsewhere(const ListedImage& image) {
   const auto name = fs::path(image.name).lexically_normal();
   return name.is_absolute() || (!name.empty() && *name.begin() == "..");
 }
@@ -22,7 +22,7 @@ fs::path shared(const fs::path& a, const fs::path& b) {
 }  // namespace
 
 ImageList in_common_folder(ImageList list) {
-  if (std::ranges::none_of(list.images, lies_elsewhere)) return list;
+  if (std::ranges::none_of(list.images, is_elsewhere)) return list;
   const auto whole = [&](const ListedImage& image) { return (list.folder / image.name).lexically_normal(); };
   auto folder = whole(list.images.front()).parent_path();
   for (const auto& image : list.images) folder = shared(folder, whole(image).parent_path());

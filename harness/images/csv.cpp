@@ -13,7 +13,6 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// Reads one record after the other.
 class CsvReader {
  public:
   CsvReader(std::string_view text, const fs::path& file) : text_(text), file_(file) {}
@@ -108,7 +107,7 @@ std::vector<CsvRow> read_csv(const fs::path& file) {
   const auto names = reader.record();
   for (const auto& name : names) {
     if (std::ranges::count(names, name) > 1)
-      throw Error(fmt::format("column {} is there twice", in_quotes(name)), file.string() + ":1");
+      throw Error(fmt::format("duplicate column {}", in_quotes(name)), file.string() + ":1");
   }
   std::vector<CsvRow> rows;
   while (!reader.at_end()) {

@@ -30,7 +30,7 @@ struct ImageList {
 };
 
 /// How a place is read: `where` names it in messages, `first_index` is the number of the first prompt in file
-/// names and manifests. Where nothing is said of it, it is 0, and numbers that may begin at 1 are refused.
+/// names and manifests. By default it is 0, and numbers that may begin at 1 are refused.
 struct ImagePlace {
   std::filesystem::path path;
   std::string where;

@@ -53,7 +53,7 @@ struct Entries {
         folders.push_back(path);
       } else if (ImageCollector::is_image(path)) {
         if (!fs::is_regular_file(path, error))
-          throw Error(fmt::format("{} is no file{}", path.string(), error ? ": " + error.message() : ""),
+          throw Error(fmt::format("{} is not a file{}", path.string(), error ? ": " + error.message() : ""),
                       where, "take it out of the folder");
         images.push_back(path);
       } else if (others != nullptr) {
@@ -92,7 +92,7 @@ int position_of_geneval(const fs::path& folder, const PromptFinder& prompts, con
   const auto record = parse_json(read_file(file), file.string());
   const auto prompt = record.is_object() ? record.value("prompt", Json()) : Json();
   if (!prompt.is_string()) throw Error("has no \"prompt\"", file.string());
-  // Records repeat a prompt: the folder's number tells them apart.
+  // Records repeat a prompt: the folder's number distinguishes them.
   const auto text = prompt.get<std::string>();
   try {
     const int position = prompts.at(index_of(name, name, where), where);
@@ -125,7 +125,7 @@ ImageList read_geneval(const ImagePlace& place, const std::vector<fs::path>& fol
 /// An index and, where there is one, a sample.
 struct Numbered {
   std::string index, sample, label;  ///< label: letters before the index
-  bool is_labelled = false;          ///< the name says which number is which
+  bool is_labelled = false;          ///< the name labels its numbers
 };
 
 /// How numbered files are named, in small letters, and which group of the pattern is what; 0: none is.
@@ -232,7 +232,7 @@ bool may_name_the_batch_first(const std::map<std::uint64_t, std::uint64_t>& coun
   return images == prompts.size();
 }
 
-/// An image and what its name says.
+/// An image and what its name states.
 struct NumberedImage : Numbered {
   std::string name;
 };
@@ -319,7 +319,7 @@ ImageList read_numbered(const ImagePlace& place, const fs::path& folder,
   return std::move(found).finish(fs::absolute(folder), "files named INDEX or INDEX_SAMPLE");
 }
 
-/// Nothing where some name is no number. A word that is a prompt names it, and the number behind it is
+/// Nothing where some name is no number. A word that is a prompt names it, and the number after it is
 /// another one.
 std::optional<std::vector<NumberedImage>> all_numbered(const Entries& entries, const PromptFinder& prompts) {
   std::vector<NumberedImage> images;

@@ -64,7 +64,7 @@ struct ManifestRow {
   void add(std::string name, Json field) {
     boost::algorithm::to_lower(name, std::locale::classic());
     if (!fields.emplace(name, std::move(field)).second)
-      throw Error(fmt::format("{} is there twice, as names in capitals are the same", in_quotes(name)),
+      throw Error(fmt::format("duplicate name {}: upper and lower case are the same here", in_quotes(name)),
                   where);
   }
 
@@ -138,7 +138,7 @@ std::vector<ManifestRow> rows_of_json(const fs::path& file) {
     if (trim(line).empty()) continue;
     const auto where = fmt::format("{}:{}", file.string(), number);
     const auto value = parse_json_line(without_nan(line), where);
-    if (!value.is_object()) throw Error("is no JSON object", where, "write one object per line");
+    if (!value.is_object()) throw Error("expected a JSON object", where, "write one object per line");
     ManifestRow row{.fields = {}, .where = where};
     for (const auto& [name, field] : value.items()) row.add(name, field);
     rows.push_back(std::move(row));
@@ -157,16 +157,17 @@ ImageClaim claim_of(const ManifestRow& row, const PromptFinder& prompts) {
                    .where = row.where,
                    .by_number = !text};
   if (index && text && !prompts.is_of(claim.position, *text)) {
-    throw Error(fmt::format("its prompt is not the one of index {}", *index), row.where,
-                "give the prompts that these images were drawn for, in their order; --index-from says where "
-                "numbers begin");
+    throw Error(
+        fmt::format("its prompt is not the one of index {}", *index), row.where,
+        "give the prompts that these images were generated from, in their order; --index-from says where "
+        "numbers begin");
   }
   row.require_no_other(kPromptNames,
                        [&](const std::string& other) { return prompts.is_of(claim.position, other); });
   claim.sample = row.number<std::uint64_t>(kSampleNames);
   const auto* seed = row.any_of(kSeedNames);
   if (seed != nullptr && claim.sample)
-    claim.seed = whole_number<std::uint64_t>(seed->second);  // one of another kind says nothing here
+    claim.seed = whole_number<std::uint64_t>(seed->second);  // one of another kind is ignored
   else
     claim.seed = row.number<std::uint64_t>(kSeedNames);
   return claim;
@@ -212,13 +213,13 @@ std::vector<std::optional<std::string>> captions_of(Fields& logged) {
   const auto& list = logged.get("captions");
   if (!list.is_array()) logged.fail("captions", "must be a list");
   for (const auto& caption : list) {
-    if (!caption.is_string() && !caption.is_null()) logged.fail("captions", "holds what is no text");
+    if (!caption.is_string() && !caption.is_null()) logged.fail("captions", "holds a value that is not text");
     captions.push_back(caption.is_null() ? std::nullopt : std::optional(caption.get<std::string>()));
   }
   return captions;
 }
 
-/// A sentence on images directly beside a manifest that it does not name; nothing if there is none.
+/// A note on images next to a manifest that it does not list; nothing if there is none.
 std::optional<std::string> note_on_unlisted(const fs::path& folder, const fs::path& file,
                                             const ImageList& list) {
   std::set<fs::path> listed;
@@ -288,10 +289,10 @@ ImageList read_manifest(const ImagePlace& place, const fs::path& file, const Pro
     if (!fs::is_regular_file(folder / *name, unreadable)) {
       throw Error(fmt::format("there is no file {}{}", (folder / *name).string(),
                               unreadable ? ": " + unreadable.message() : std::string()),
-                  row.where, "names are relative to the manifest's folder; leave out what was not drawn");
+                  row.where, "names are relative to the manifest's folder; leave out rows without an image");
     }
     if (!ImageCollector::is_image(*name))
-      throw Error(fmt::format("{} is no .png, .jpg or .jpeg", *name), row.where, "convert it to PNG");
+      throw Error(fmt::format("{} is not a .png, .jpg or .jpeg file", *name), row.where, "convert it to PNG");
     auto claim = claim_of(row, prompts);
     if (const auto [first, is_new] = known.emplace(*name, row.where); !is_new)
       throw Error(fmt::format("{} is there already ({})", *name, first->second), row.where,

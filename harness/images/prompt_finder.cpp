@@ -13,7 +13,7 @@ namespace harness {
 namespace {
 
 /// Letters and digits in one normal form and without case, as file systems and programs write them
-/// differently; bytes that are no UTF-8 as they are.
+/// differently; bytes that are not UTF-8 as they are.
 std::string loose(std::string_view text) {
   std::string letters;
   for (const auto c : invalid_utf8_at(text) ? std::string(text) : case_folded(text)) {
@@ -52,8 +52,8 @@ int PromptFinder::at(long long index, const std::string& where) const {
   throw Error(
       fmt::format("there is no prompt {}: {}", index, all), where,
       first_index_ == 0 && index == count
-          ? "give all prompts that these images were drawn for; or are they numbered from 1? --index-from 1"
-          : "give the prompts that these images were drawn for; --index-from says where numbers begin");
+          ? "give all prompts that these images were generated from; or are they numbered from 1? --index-from 1"
+          : "give the prompts that these images were generated from; --index-from says where numbers begin");
 }
 
 const std::vector<int>* PromptFinder::positions_of(std::string_view text) const {
@@ -71,7 +71,7 @@ int PromptFinder::of_text(std::string_view text, const std::string& where) const
   const auto* positions = positions_of(text);
   if (positions == nullptr) {
     throw Error(fmt::format("no prompt of {} is {}", prompts_.origin, beginning(text)), where,
-                "give the prompts that these images were drawn for, or name them by \"index\"");
+                "give the prompts that these images were generated from, or name them by \"index\"");
   }
   if (positions->size() > 1) {
     throw Error(fmt::format("{} prompts of {} are {}, the first of them {} and {}", positions->size(),

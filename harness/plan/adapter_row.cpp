@@ -62,8 +62,8 @@ class AdapterRows : public RowSource {
         join(rows, ", ")));
   }
 
-  /// One training is not several, by whatever seeds its images are drawn. Whether tensors are those of one
-  /// training only a worker can say (plan_check.h).
+  /// One training is not several, whatever the seeds of its images. Whether tensors are those of one
+  /// training only a worker can check (plan_check.h).
   void check(Plan& plan) const override {
     std::map<std::pair<std::string, std::string>, std::pair<const RunPlan*, std::string>> known;
     for (const auto& run : plan.runs) {

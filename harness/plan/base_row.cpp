@@ -5,7 +5,7 @@
 namespace harness {
 namespace {
 
-/// The starting weights, of which nothing is to be done.
+/// The base model, of which nothing is to be done.
 class BaseRows : public RowSource {
  public:
   RunPlan run(const Plan& plan, const std::string&, std::size_t i, const GivenRow&) const override {

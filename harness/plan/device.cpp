@@ -45,7 +45,7 @@ bool shows_nvidia_gpu() {
 std::string choose_device(const std::string& device) {
   auto name = device_name(device);
   if (name != "cpu" && !shows_nvidia_gpu())
-    throw Error("this machine shows no NVIDIA GPU: there is no /dev/nvidia0, nor one of another number",
+    throw Error("no NVIDIA GPU found: there is no device /dev/nvidia0, /dev/nvidia1, ...",
                 "--device " + device,
                 "install the driver, start a container with --gpus all, or leave --device out for the CPU");
   return name;

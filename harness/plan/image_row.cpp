@@ -27,7 +27,7 @@ std::string images_text(const Plan& plan, const std::string& row) {
   return fmt::format("{}: {}.", row, join(places, "; "));
 }
 
-/// Images that are there already. A run's id says which, whoever drew them and wherever they lie.
+/// Images that are there already. They are part of a run's id, whatever their source and place.
 class ImageRows : public RowSource {
  public:
   RunPlan run(const Plan& plan, const std::string& name, std::size_t i, const GivenRow& row) const override {

@@ -169,8 +169,8 @@ void check_training_set(const TableSpec& spec, const ScaleSpec& scale, const Pro
                           source.empty() ? "that set" : source));
 }
 
-/// A score on a prompt (`by_target`: or target) that was trained on says nothing of other prompts. Public
-/// sets may have texts that differ in case alone: a note says so.
+/// Contamination: a score on a trained prompt (`by_target`: or target) does not generalise. Public
+/// sets may have texts that differ in case alone: they get a note.
 void expect_disjoint(const Inputs& inputs, const TableSpec& spec, bool by_target) {
   constexpr std::size_t kShown = 5;
   if (!inputs.has_evaluation()) return;
@@ -301,7 +301,7 @@ OwnSplit asked_split(const std::string& text) {
   }
   if (split.validation > 0 && split.test > 0) return split;
   throw Error(fmt::format("{} is not two numbers of prompts", in_quotes(text)), "--split",
-              "give those of validation and test: 256/762");
+              "expected VALIDATION/TEST, such as 256/762");
 }
 
 std::optional<OwnSplit> own_split(const TableSpec& spec, const ScaleSpec& scale,

@@ -30,7 +30,7 @@ inline constexpr const char* kLeaveOutValidationPrompts = "leave_out_validation_
 /// validation's. Throws Error where that leaves none.
 Split split_of(const PromptSet& set, const SplitRule& rule, int of, bool leaves_out);
 
-/// Prompts of somebody's own, and where they are.
+/// A user's own prompts, and where they are.
 struct GivenPrompts {
   std::filesystem::path file;
   PromptSet set;
@@ -42,7 +42,7 @@ struct GivenPrompts {
 std::optional<GivenPrompts> given_evaluation(const TableSpec& spec, const BackboneInfo& backbone,
                                              const InputOptions& options);
 
-/// How many prompts are for validation and for test, where it is not as the table says.
+/// How many prompts are for validation and for test, where it is not the table's.
 struct OwnSplit {
   int validation = 0, test = 0;
   bool is_asked_for = false;  ///< else the set is smaller than the table's, and divided in its share
@@ -50,11 +50,11 @@ struct OwnSplit {
   std::string note() const;
 };
 
-/// "256/762", as --split has it. Throws Error (at --split) for what are no two numbers above 0.
+/// "256/762", as --split has it. Throws Error (at --split) for anything but two numbers above 0.
 OwnSplit asked_split(const std::string& text);
 
 /// As --split says; else the table's share of given prompts that are fewer, unless the table or scale asks
-/// for a certain set. Throws Error (at --split) for what are no two numbers above 0.
+/// for a certain set. Throws Error (at --split) for anything but two numbers above 0.
 std::optional<OwnSplit> own_split(const TableSpec& spec, const ScaleSpec& scale,
                                   const std::optional<GivenPrompts>& given, const InputOptions& options);
 

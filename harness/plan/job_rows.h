@@ -8,7 +8,7 @@
 
 namespace harness {
 
-// Rows of jobs as their identities tell them (core/EVENTS.md); what a table adds to them, its name, scale,
+// Rows of jobs from their identities (core/EVENTS.md); what a table adds to them, its name, scale,
 // row and selection, is left empty. Throw Error naming a field that an identity lacks.
 
 RunRecord run_row(const Job& job);
@@ -16,7 +16,7 @@ EvaluationRecord evaluation_row(const Job& job, std::int64_t n);
 JobRecord training_job(const Job& job);
 JobRecord evaluation_job(const Job& job);
 
-/// The selection of the starting weights, or of a run's only images, which no data has influenced.
+/// The selection of the base model, or of a run's only images, which no data has influenced.
 SelectionRecord fixed_selection(const std::string& run, std::int64_t step = 0);
 
 }  // namespace harness

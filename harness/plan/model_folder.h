@@ -16,7 +16,7 @@ std::filesystem::path find_weights(const BackboneInfo& backbone, const std::stri
 /// The same of a backbone by its name; also throws for an unknown one.
 std::filesystem::path default_weights(const std::string& backbone, const std::string& chosen);
 
-/// The folder that default_weights takes where none is chosen; empty where there is none here.
+/// The folder that default_weights takes where none is chosen; empty if it is missing here.
 std::filesystem::path own_weights(const std::string& backbone);
 
 }  // namespace harness

@@ -59,8 +59,8 @@ class RunReader {
     if (unnamed != places.end() && (named != places.end() || !run_.empty())) {
       throw Error(fmt::format("the name of {} states no step, and {}", unnamed->first,
                               named != places.end()
-                                  ? fmt::format("that of {} states {}", named->first, *named->second)
-                                  : std::string("{step} stands for those of others")),
+                                  ? fmt::format("the name of {} states {}", named->first, *named->second)
+                                  : std::string("{step} stands for the steps of others")),
                   option_of(arm_), "name it checkpoint-N, or none of them");
     }
     int count = 0;
@@ -69,14 +69,13 @@ class RunReader {
 
   void add(int step, const fs::path& place) {
     if (step < 1)
-      throw Error(fmt::format("{} is step {}: steps are counted from 1, and 0 are the starting weights",
+      throw Error(fmt::format("{} is step {}: steps are counted from 1, and 0 is the base model",
                               place.string(), step),
                   option_of(arm_));
     const auto [known, is_new] = run_.emplace(step, place);
     if (is_new) return;
-    throw Error(
-        fmt::format("step {} is there twice: {} and {}", step, known->second.string(), place.string()),
-        option_of(arm_), "name one of them");
+    throw Error(fmt::format("duplicate step {}: {} and {}", step, known->second.string(), place.string()),
+                option_of(arm_), "name one of them");
   }
 
   /// Every entry of the folder above whose name is the pattern with a number in it.
@@ -109,7 +108,7 @@ class RunReader {
       found = true;
     }
     if (!found)
-      throw Error(fmt::format("nothing is there with a number for {{step}}: {}", place), option_of(arm_),
+      throw Error(fmt::format("no file or folder matches {{step}}: {}", place), option_of(arm_),
                   "check the folder above it");
   }
 

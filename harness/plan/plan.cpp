@@ -34,7 +34,6 @@ std::vector<std::string> choose_methods(const TableSpec& spec, const Registry& r
   return methods;
 }
 
-/// The row that others are compared with.
 std::string choose_baseline(const Plan& plan, const std::string& asked) {
   if (asked.empty()) return usual_baseline(plan.spec, plan.methods);
   refuse_unless(asked != kBaseMethod, "every row is compared with base in any case", "--baseline base",
@@ -86,7 +85,7 @@ std::string backbone_of(const TableSpec& spec, const PlanRequest& request) {
   return spec.backbone;
 }
 
-/// With what the settings say of inputs.
+/// With what the settings state about inputs.
 InputOptions input_options(const Plan& plan, const PlanRequest& request) {
   auto options = request.inputs;
   options.leaves_out_validation_prompts = plan.settings.loop_value(kLeaveOutValidationPrompts).get<bool>();

@@ -29,7 +29,7 @@ struct PlanRequest {
   std::vector<std::int64_t> seeds;
   InputOptions inputs;
   bool runs_elsewhere = false;  ///< on machines that this one cannot look at
-  std::string gpu;  ///< of jobs on a GPU: what their identity says of it (harness/run/gpu_identity.h)
+  std::string gpu;              ///< of jobs on a GPU: its name in their identity (harness/run/gpu_identity.h)
 };
 
 /// How the work of a plan is dealt to processes. It changes no result.
@@ -46,7 +46,7 @@ inline constexpr const char* kEvaluateJob = "evaluate";
 inline constexpr const char* kScoreJob = "score";
 
 /// One job of the plan with the hash of everything that can change its result (core/EVENTS.md). A run is
-/// itself a job: its training, or for the starting weights (method `base`) nothing to run.
+/// itself a job: its training, or for the base model (method `base`) nothing to run.
 struct Job {
   std::string id;  ///< first 16 hex digits of the SHA-256 of canonical_json(identity)
   Json identity, paths;
@@ -59,7 +59,7 @@ struct Job {
   bool asks_all = false;  ///< likewise: scored again, also what is missing for a lasting reason
 };
 
-/// The images of one checkpoint of a row that were drawn elsewhere.
+/// The images of one checkpoint of a row that were generated elsewhere.
 struct GivenImages {
   std::filesystem::path folder;
   std::vector<SummedImage> list;
@@ -75,7 +75,7 @@ struct RunPlan {
   std::vector<int> checkpoints = {};       ///< that are evaluated on validation: steps; of a base run 0
   std::map<int, GivenImages> images = {};  ///< of a row of images, by step
   const RowTraits& traits() const { return row_traits(method); }
-  /// The checkpoint that no data has chosen, as there is no other; nothing where a selection chooses.
+  /// The only checkpoint of a run; nothing where a selection chooses one.
   std::optional<int> only_checkpoint() const;
 };
 
@@ -84,7 +84,7 @@ struct Plan {
   TableSpec spec;
   ScaleSpec scale;
   BackboneInfo backbone;
-  std::vector<std::string> methods;  ///< names of the rows beside the base, in the table's order
+  std::vector<std::string> methods;  ///< names of the rows other than the base, in the table's order
   std::string baseline;              ///< as asked for, else usual_baseline
   std::vector<std::int64_t> seeds;
   std::vector<int> checkpoints;
@@ -109,7 +109,7 @@ struct Plan {
 
   /// Of the velocity network: "bf16".
   std::string precision() const;
-  /// The evaluation of a run's checkpoint on "validation" or "test". Step 0: the starting weights.
+  /// The evaluation of a run's checkpoint on "validation" or "test". Step 0: the base model.
   Job evaluation(const RunPlan& run, int step, const std::string& split) const;
   const std::vector<int>& positions(const std::string& split) const;
   /// Images of an evaluation on a split.

@@ -65,7 +65,7 @@ Json outside_of(const Plan& plan) {
   return rows;
 }
 
-/// Bytes; 0 where nobody can say.
+/// Bytes; 0 if unknown.
 double memory_of_device(const Plan& plan) {
   if (plan.runs_elsewhere) return 0;
   if (plan.device_kind == "cpu")

@@ -8,7 +8,7 @@
 
 namespace harness {
 
-/// What only a worker can say of a plan.
+/// What only a worker can check in a plan.
 struct PlanCheck {
   /// The bytes that it will take: "memory" by part with "total", "stored" of one of each; empty for small
   /// backbones.
@@ -21,7 +21,7 @@ struct PlanCheck {
 /// model that is too large.
 PlanCheck check_plan(const Plan& plan, const Shares& shares);
 
-/// Of a worker, by what check_plan says; 0 for small backbones.
+/// Of a worker, by check_plan; 0 for small backbones.
 double bytes_needed(const Json& resources);
 
 /// What nvidia-smi calls the GPUs of a device: "3" of "cuda:3", or the entry of CUDA_VISIBLE_DEVICES with
@@ -34,7 +34,7 @@ struct GpuMemory {
   double total = 0, free = 0;
 };
 
-/// That of these, separated by commas, which has least free; all 0 where nobody can say.
+/// That of these, separated by commas, which has least free; all 0 if unknown.
 GpuMemory fullest_of(const std::string& gpus);
 
 /// The most processes up to `most` that can share each update of a plan's runs. Throws like the above.

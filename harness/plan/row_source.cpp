@@ -18,7 +18,7 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// Links and folders of the environment lead anywhere: what jobs are told of them is text.
+/// Links and folders of the environment lead anywhere: jobs get them as text.
 void require_recordable(const Plan& plan) {
   const auto whole = [](const fs::path& file) { return file.empty() ? "" : fs::absolute(file).string(); };
   const auto& inputs = plan.inputs;

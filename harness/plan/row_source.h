@@ -18,7 +18,7 @@ struct GivenRow {
   std::optional<int> first_index;  ///< of prompts in the names of image files (ImagePlace)
 };
 
-/// What the rows of a table are made of: starting weights, a training, checkpoints or images that are there
+/// What the rows of a table are made of: base model, a training, checkpoints or images that are there
 /// already. One of each, in a file of its own.
 class RowSource {
  public:

@@ -54,7 +54,7 @@ std::string nearest(const std::string& name, const std::vector<std::string>& kno
   return suggestion(name, known);
 }
 
-/// A folder that nobody reads is a misspelt one: its scorer would be left out in silence.
+/// An unused folder is probably misspelt: its scorer would be left out without a message.
 void expect_known_folders(const fs::path& chosen, const std::vector<std::string>& known) {
   std::vector<fs::path> folders;
   for (const auto& entry : fs::directory_iterator(chosen)) {

@@ -11,7 +11,7 @@
 
 namespace harness {
 
-/// harness-scorer beside this program, or $HARNESS_SCORER.
+/// harness-scorer next to this program, or $HARNESS_SCORER.
 std::filesystem::path scorer_path();
 
 /// Every character that transcripts of a profile of harness-scorer can hold.
@@ -39,7 +39,7 @@ class ScorerFolders {
   std::map<std::string, std::filesystem::path> found_;
 };
 
-/// Why a metric of a backbone's images cannot be computed here, as the table's footnote says it; nothing if
+/// Why a metric of a backbone's images cannot be computed here, for the table's footnote; nothing if
 /// it can.
 std::optional<std::string> reason_not_to_run(const Registry& registry, const ScorerFolders& folders,
                                              const std::string& metric, const std::string& backbone);

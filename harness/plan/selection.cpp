@@ -51,7 +51,7 @@ void offer(const Candidate& candidate, Counts counts, Choice& best) {
   best.mean = mean;
 }
 
-/// Nothing without runs, and where one does not say what it spent.
+/// Nothing without runs, or if one did not record its cost.
 std::optional<double> most_that_all_reached(const BudgetsOfRow& runs) {
   std::optional<double> least;
   for (const auto& [_, run] : runs) {

@@ -16,7 +16,7 @@ namespace harness {
 /// Above this share of images without a score, checkpoints of a run are not compared at all.
 inline constexpr double kMostMissing = 0.05;
 
-/// The rule of a selection that no data has influenced, as that of the starting weights.
+/// The rule of a selection that no data has influenced, as that of the base model.
 inline constexpr const char* kFixedRule = "fixed";
 
 /// A checkpoint of a run with its scores on the split that selects.

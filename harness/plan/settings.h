@@ -13,7 +13,7 @@ namespace harness {
 
 /// One setting as asked for and as used.
 struct SettingValue {
-  Json requested;  ///< null where nobody asked: the default is used
+  Json requested;  ///< null where it was not given: the default is used
   Json effective;  ///< of the setting's own type
   std::string
       origin;  ///< "default", "table sd35-ocr", "backbone glyph", "scale smoke", "row NAME" or "--set"

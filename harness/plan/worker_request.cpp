@@ -28,7 +28,7 @@ int core_count() {
 
 namespace {
 
-/// For a pipe. Throws Error for what is no text: JSON is UTF-8.
+/// For a pipe. Throws Error for invalid UTF-8: JSON is UTF-8.
 std::string text_of(const Json& request) {
   try {
     return request.dump();

@@ -7,7 +7,7 @@
 
 namespace harness {
 
-/// harness-worker beside this program, or $HARNESS_WORKER.
+/// harness-worker next to this program, or $HARNESS_WORKER.
 std::filesystem::path worker_program();
 
 /// Cores that this process may use.
@@ -17,7 +17,7 @@ int core_count();
 /// status are the worker's. Throws Error (Status::kFailed) if it cannot be started.
 [[noreturn]] void become_worker(const std::string& command, const Json& request);
 
-/// Runs the same and returns the JSON that it prints. Throws the Error that this tells of under "error", and
+/// Runs the same and returns the JSON that it prints. Throws the Error that it reports under "error", and
 /// one (Status::kFailed) if it prints none.
 Json ask_worker(const std::string& command, const Json& request);
 

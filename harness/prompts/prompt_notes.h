@@ -8,7 +8,7 @@
 
 namespace harness {
 
-// What a table says of its prompts: where a score is bounded by the prompt and not by the image. Lines are
+// Notes on a table's prompts: where a score is bounded by the prompt, not by the image. Lines are
 // those of the prompt file, from 1.
 
 /// Prompts of a set that a plan uses.

@@ -24,7 +24,7 @@ using Clock = RunningJob::Clock;
 /// A network file system may show a log later than the batch system an end, and its answers may
 /// overtake one another.
 constexpr std::chrono::seconds kPatience{60};
-constexpr std::chrono::seconds kLookEvery{1};
+constexpr std::chrono::seconds kPollInterval{1};
 constexpr int kLikelyAnswers = 2;
 
 /// What a job does, counted: updates of a training, images of an evaluation.
@@ -64,11 +64,11 @@ class BatchJob : public RunningJob {
     ask_for_it();
   }
 
-  void look() override {
-    if (Clock::now() - looked_ < kLookEvery) return;
-    looked_ = Clock::now();
+  void poll() override {
+    if (Clock::now() - polled_ < kPollInterval) return;
+    polled_ = Clock::now();
     if (!submission_ && answers_ != queue_.answers()) ask_for_it();
-    if (is_not_told_) tell_it_to_stop();
+    if (is_stop_pending_) request_stop();
     read_log();
     say();
   }
@@ -103,7 +103,7 @@ class BatchJob : public RunningJob {
 
   void ask_to_stop() override {
     if (std::exchange(is_asked_to_stop_, true) || !submission_) return;
-    tell_it_to_stop();
+    request_stop();
   }
 
   void kill() override {
@@ -133,16 +133,16 @@ class BatchJob : public RunningJob {
       return;
     }
     offset_ = log_begin = submission_->log_begin;
-    if (is_asked_to_stop_) tell_it_to_stop();
+    if (is_asked_to_stop_) request_stop();
   }
 
   /// Again at the next look where it was not reached.
-  void tell_it_to_stop() {
+  void request_stop() {
     try {
       cancel_submission(task.folder, batch_, submission_->job);
-      is_not_told_ = false;
+      is_stop_pending_ = false;
     } catch (const Error& error) {
-      if (!std::exchange(is_not_told_, true)) on_line_(*this, fmt::format("note {}", error.what()));
+      if (!std::exchange(is_stop_pending_, true)) on_line_(*this, fmt::format("note {}", error.what()));
     }
   }
 
@@ -173,23 +173,24 @@ class BatchJob : public RunningJob {
       reward_ = fmt::format("reward {:.3f}", stats["reward_mean"].get<double>());
   }
 
-  /// What a worker would say through its pipe.
+  /// What a worker would write to its pipe.
   void say() {
     const auto* job = submission_ ? queue_.find(submission_->job) : nullptr;
     auto text = !submission_ ? why_not_asked() : job == nullptr ? std::string("queued") : job->text();
     if (is_asked_to_stop_ || fs::exists(task.folder / kStopMarker)) text = "stopping";
     const bool has_begun = done_ > 0 && (job == nullptr || !job->is_waiting());
     if (has_begun && !reward_.empty()) text = reward_ + ", " + text;
-    const Json told = {{"done", done_},
-                       {"total", has_begun ? work_.total : 0},
-                       {"unit", work_.unit},
-                       {"images", done_ * work_.images_each},
-                       {"text", text}};
-    if (job != nullptr && job->waits_in_vain && !std::exchange(has_warned_, true))
+    const Json progress = {{"done", done_},
+                           {"total", has_begun ? work_.total : 0},
+                           {"unit", work_.unit},
+                           {"images", done_ * work_.images_each},
+                           {"text", text}};
+    if (job != nullptr && job->can_never_start && !std::exchange(has_warned_, true))
       on_line_(*this, fmt::format("note {}: as things are it never starts; change what it asks for with {}, "
-                                  "or ask those who run the cluster",
+                                  "or ask the cluster's administrators",
                                   job->text(), batch_.option()));
-    if (auto line = "progress " + told.dump(); line != said_) on_line_(*this, said_ = std::move(line));
+    if (auto line = "progress " + progress.dump(); line != last_line_)
+      on_line_(*this, last_line_ = std::move(line));
   }
 
   std::string why_not_asked() const {
@@ -207,13 +208,13 @@ class BatchJob : public RunningJob {
   std::optional<Submission> submission_;
   std::uint64_t offset_ = 0;  ///< how much of the log was read
   double done_ = 0;
-  std::string reward_, said_, end_ = "ended";
-  Clock::time_point looked_{}, ended_since_{};
+  std::string reward_, last_line_, end_ = "ended";
+  Clock::time_point polled_{}, ended_since_{};
   std::int64_t answers_ = -1;  ///< of the queue that were taken into account
   int ended_answers_ = 0;      ///< that call it ended, one after the other
   bool is_full_ = true;        ///< why it was not asked for, so far as is known
   bool is_complete_ = false, was_lost_ = false, has_warned_ = false;
-  bool is_asked_to_stop_ = false, is_not_told_ = false, is_killed_ = false;
+  bool is_asked_to_stop_ = false, is_stop_pending_ = false, is_killed_ = false;
 };
 
 /// From one resume point to the next: an epoch.
@@ -266,7 +267,7 @@ std::unique_ptr<RunningJob> BatchExecutor::start(boost::asio::io_context&, Task 
                                     std::move(on_line));
 }
 
-std::vector<std::string> BatchExecutor::look() {
+std::vector<std::string> BatchExecutor::poll() {
   queue_.poll();
   if (queue_.trouble() == trouble_) return {};
   trouble_ = queue_.trouble();

@@ -17,14 +17,14 @@ class BatchExecutor : public Executor {
  public:
   using RequestOf = std::function<JobRequest(const Task&)>;
 
-  /// Reads the queue. `continuation`: the name that a job has in it which goes on with the table; "" for
+  /// Reads the queue. `continuation`: the name that a job has in it which continues the table; "" for
   /// none. Throws Error (Status::kFailed) where the system does not answer.
   BatchExecutor(const Batch& batch, std::filesystem::path worker, RequestOf request_of,
                 std::string continuation);
 
   std::unique_ptr<RunningJob> start(boost::asio::io_context& io, Task task,
                                     RunningJob::OnLine on_line) override;
-  std::vector<std::string> look() override;
+  std::vector<std::string> poll() override;
   bool jobs_outlive_us() const override { return true; }
   std::optional<std::string> goes_on_with_jobs() const override;
   std::string how_started() const override { return "with " + batch_.names.name; }

@@ -23,7 +23,7 @@ int gpus_of_a_node(const DealingOptions& options, const Plan& plan) {
   if (options.batch == nullptr) return static_cast<int>(gpus_of(options, plan).size());
   if (const auto named = options.batch->parse(options.arguments).gpus_per_node) return *named;
   throw Error(
-      "cannot know how many GPUs a node has", "--ranks auto",
+      "the number of GPUs per node is unknown", "--ranks auto",
       fmt::format("name them, as in {} '--gpus-per-node=8', or give a number", options.batch->option()));
 }
 

@@ -61,8 +61,8 @@ bool completes_by(Clock::time_point until, const Task& task, const SchedulerHook
   }
 }
 
-/// Why a job that a continuation waited for has ended without completing; recorded where its worker said
-/// nothing. `job`: what the queue still says of it.
+/// Why a job that a continuation waited for has ended without completing; recorded where its worker reported
+/// nothing. `job`: its entry in the queue.
 Error failure_of(const Task& task, const fs::path& folder, const Submission& before, const QueuedJob* job,
                  const SchedulerHooks& hooks) {
   const auto end = before.batch->end_of(before.job, job);
@@ -109,8 +109,8 @@ void Detached::require_no_other(const std::set<std::string>& wanted) {
   const auto noted = noted_continuation(workspace_);
   if (noted && std::ranges::includes(wanted, noted->wanted)) return;
   throw Error(
-      fmt::format("a job of {} goes on in this workspace with another command, {}: {}", batch_.names.name,
-                  other->text(), noted ? noted->command : "continue.sh"),
+      fmt::format("a job of {} already continues another command in this workspace, {}: {}",
+                  batch_.names.name, other->text(), noted ? noted->command : "continue.sh"),
       "--detach",
       fmt::format("repeat this command once that table is done, choose another folder with --out, or end "
                   "that one's jobs with `harness runs cancel{}`",

@@ -29,7 +29,7 @@ class Detached {
   /// With a batch system.
   Detached(const DealingOptions& dealing, const Workspace& workspace);
 
-  /// Throws Error (status 2) where a job goes on in this workspace with another command, which wants more
+  /// Throws Error (status 2) where a job continues another command in this workspace, which wants more
   /// than that: it would lose its place in the queue.
   void require_no_other(const std::set<std::string>& wanted);
 

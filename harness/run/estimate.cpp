@@ -35,16 +35,16 @@ constexpr double kStartSeconds = 1.5, kImportSeconds = 0.2;
 constexpr double kRandomWeightsMb = 1;
 
 /// `seconds`: after the start, on a CPU with as many threads as are planned, as if twice as many did twice
-/// the work. Of logs that do not tell when the work began, all of the time.
+/// the work. Of logs without the start of the work, all of the time.
 struct Measured {
   double images = 0, seconds = 0, start_seconds = 0;
   int jobs = 0;
-  bool tells_start = false;
+  bool has_start = false;
 
   void add(double its_images, double its_seconds, std::optional<double> its_start, double threads) {
-    // Those that do not tell count only as long as no other one does.
-    if (tells_start && !its_start) return;
-    if (its_start && !tells_start) *this = {.tells_start = true};
+    // Logs without it count only until one with it is found.
+    if (has_start && !its_start) return;
+    if (its_start && !has_start) *this = {.has_start = true};
     images += its_images;
     seconds += (its_seconds - its_start.value_or(0)) * threads;
     start_seconds += its_start.value_or(0);
@@ -97,7 +97,6 @@ double folder_megabytes(const fs::path& folder) {
   return bytes / 1e6;
 }
 
-/// The jobs of a plan as they are added.
 struct JobList {
   const Plan& plan;
   Store* store;
@@ -111,7 +110,7 @@ struct JobList {
     jobs.back().folder = job.folder;
   }
 
-  /// A job of the test split whose checkpoint nobody knows yet.
+  /// A job of the test split whose checkpoint is not known yet.
   void add_later(const std::string& label, const std::string& key) {
     jobs.push_back({"test", "", label, key, false, seconds_on("test"), rates.start_seconds});
   }
@@ -129,7 +128,7 @@ struct JobList {
               test_key(run));
   }
 
-  /// What the second view tests is known once every run has said what it spent; it may be tested already.
+  /// What the second view tests is known once every run has recorded its cost; it may be tested already.
   void add_second_tests(const RunPlan& run, std::optional<int> selected) {
     if (!plan.spec.has_second_view() || !run.traits().trains) return;
     if (!second_views) {

@@ -26,7 +26,7 @@ struct Rates {
   double start_seconds = 0;         ///< before the first image: reading weights, starting scorers
   bool measured = false;            ///< both rates come from the DB
   Json resources = Json::object();  ///< as check_plan gives them; empty for a small backbone
-  bool known() const { return measured || resources.empty(); }  ///< of a large model nobody guesses the speed
+  bool known() const { return measured || resources.empty(); }  ///< the speed of a large model is not guessed
 };
 
 /// `store`: nullptr without a DB. `resources`: of check_plan. `images`: the kind of images, which a guess of
@@ -61,11 +61,10 @@ struct DiskNeed {
 /// `resources`: of check_plan.
 DiskNeed disk_need(const Plan& plan, const std::vector<PlannedJob>& jobs, const Json& resources);
 
-/// What a training job costs, in images that are drawn and used once; drawing one takes about as long as
+/// What a training job costs, in images that are sampled and used once; sampling one takes about as long as
 /// using it once (bench/RESULTS.md), so one that is used u times counts (1 + u) / 2.
 double training_images(const Json& settings);
 
-/// The document of `--dry-run --json`.
 Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates,
                   const Shares& shares);
 /// `batch`: the batch system that decides how many run at a time; "" for none.

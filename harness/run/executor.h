@@ -21,13 +21,13 @@ class Executor {
   virtual std::unique_ptr<RunningJob> start(boost::asio::io_context& io, Task task,
                                             RunningJob::OnLine on_line) = 0;
   /// Called several times a second, before the jobs look; returns what the user should know.
-  virtual std::vector<std::string> look() { return {}; }
+  virtual std::vector<std::string> poll() { return {}; }
   /// Whether jobs go on without us, so that a closed terminal is no reason to stop them; nor do they say that
   /// they live, so that one which falls silent hangs.
   virtual bool jobs_outlive_us() const { return false; }
   /// Who does, if somebody is there who will (Batch::job_text). A Ctrl-C then ends our part alone.
   virtual std::optional<std::string> goes_on_with_jobs() const { return std::nullopt; }
-  /// Whether a job that was started may have to wait for room, and say nothing meanwhile.
+  /// Whether a started job may have to wait for resources, without a heartbeat.
   virtual bool lets_jobs_wait() const { return false; }
   /// Of a job: "started"
   virtual std::string how_started() const { return "started"; }

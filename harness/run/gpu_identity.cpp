@@ -23,14 +23,14 @@ std::vector<std::string> question(const std::string& device) {
   return {worker_program().string(), "device", device};
 }
 
-/// The one kind of GPU that all machines have that answered, a line each.
+/// The one kind of GPU that all machines have that answered, one line each.
 std::string one_kind(const std::string& answer) {
   std::vector<std::string> kinds;
   for (const auto& line : split(answer, '\n')) {
     const std::string kind(trim(line));
     if (!kind.empty() && std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
   }
-  if (kinds.empty()) throw Error("harness-worker does not say which GPU it has", "--device");
+  if (kinds.empty()) throw Error("harness-worker reports no GPU", "--device");
   if (kinds.size() == 1) return kinds.front();
   throw Error(
       fmt::format("the nodes have {} kinds of GPU or of libraries ({})", kinds.size(), join(kinds, "; ")),
@@ -41,7 +41,7 @@ std::string answer_of(const std::vector<std::string>& words) {
   const auto finished = run_program(words, {.err = kPipe});
   if (finished.status.ok()) return one_kind(finished.out);
   const auto said = trim(finished.err);
-  throw Error(fmt::format("harness-worker cannot say which GPU it has: {}",
+  throw Error(fmt::format("harness-worker cannot identify its GPU: {}",
                           said.empty() ? finished.status.text() : std::string(said)),
               "--device");
 }

@@ -8,11 +8,11 @@
 
 namespace harness {
 
-/// In the place of one that no node has told yet.
+/// Placeholder until a node has reported one.
 inline constexpr const char* kUnknownGpu = "unknown GPU";
 
-/// What besides the program decides the bits of jobs on a GPU, as a worker says it where they run: "NVIDIA
-/// H200, LibTorch 2.11.0, CUDA 13000, cuDNN 91900". "" for the CPU.
+/// What besides the program decides the bits of jobs on a GPU, as a worker on that machine reports it:
+/// "NVIDIA H200, LibTorch 2.11.0, CUDA 13000, cuDNN 91900". "" for the CPU.
 ///
 /// This machine or the nodes of the allocation are asked each time, and must have one kind. With a
 /// batch system a job asks one node, is waited for, and its answer stays in OUT/.gpus.json for the same

@@ -56,7 +56,7 @@ std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended,
 Error death_of(const Task& task, const std::string& what, const fs::path& log) {
   const auto tail = tail_of_file(log, kLogTailLines);
   const auto shown = tail.empty() ? std::string() : fmt::format("\nthe end of {}:\n{}", log.string(), tail);
-  // The hint stands before what may be many lines.
+  // The hint comes before what may be many lines.
   return Error(fmt::format("{}; {}{}", what, hint_after_death(task.folder), shown), task.label, "",
                Status::kFailed);
 }

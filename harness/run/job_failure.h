@@ -11,7 +11,7 @@
 
 namespace harness {
 
-/// The reason a worker itself gave for failing, behind so many bytes of its event log
+/// The reason a worker itself gave for failing, after so many bytes of its event log
 /// (RunningJob::log_begin): those of earlier attempts are not its own. A wrong input of its own is the
 /// program's.
 std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended, std::uint64_t log_begin);
@@ -19,7 +19,7 @@ std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended,
 /// The last lines of a text file; "" if there is none.
 std::string tail_of_file(const std::filesystem::path& file, std::size_t lines);
 
-/// The error of a worker that could leave no word: what a batch system or this one says, and the end of its
+/// The error of a worker that reported none: the batch system's or scheduler's reason, and the end of its
 /// log.
 Error death_of(const Task& task, const std::string& what, const std::filesystem::path& log);
 

@@ -42,7 +42,7 @@ void require_none_in_queue(const Plan& plan, bool is_fresh) {
       job = queues.of(batch).find_living(submission->name);
     } catch (const Error&) {
       if (is_fresh) throw;
-      return;  // no such system here: whoever asked it knows
+      return;  // no such system here: the submitter has reported it
     }
     if (job == nullptr) continue;
     const auto& options = plan.workspace.options;

@@ -28,30 +28,31 @@ Descriptor open_to_append(const fs::path& path) {
   throw Error(fmt::format("cannot open: {}", std::strerror(errno)), path.string(), {}, Status::kFailed);
 }
 
-/// Said to one process too: what a batch system has told us is not about it. A launcher says it itself.
+/// Set for a single process, too: inherited values do not describe it. A launcher sets its own.
 std::map<std::string, std::string> environment_of(int rank, const SchedulerSettings& settings,
                                                   std::uint16_t port) {
   const bool is_launched = !settings.launcher.empty();
-  const auto told = [&](const auto& value) { return is_launched ? std::string() : fmt::format("{}", value); };
-  std::map<std::string, std::string> said = {{"RANK", told(rank)},
-                                             {"LOCAL_RANK", told(rank)},
-                                             {"WORLD_SIZE", told(settings.ranks)},
-                                             {"LOCAL_WORLD_SIZE", told(settings.ranks)},
-                                             {"MASTER_PORT", told(port)},
-                                             {"TORCHELASTIC_USE_AGENT_STORE", ""},
-                                             {"TORCHELASTIC_RESTART_COUNT", ""}};
-  if (!settings.gpus.empty()) said["CUDA_VISIBLE_DEVICES"] = join(settings.gpus, ",");
-  if (!is_launched)
-    said["MASTER_ADDR"] = "127.0.0.1";  // else a user may know the first node by a better name
-  return said;
+  const auto shown = [&](const auto& value) {
+    return is_launched ? std::string() : fmt::format("{}", value);
+  };
+  std::map<std::string, std::string> variables = {{"RANK", shown(rank)},
+                                                  {"LOCAL_RANK", shown(rank)},
+                                                  {"WORLD_SIZE", shown(settings.ranks)},
+                                                  {"LOCAL_WORLD_SIZE", shown(settings.ranks)},
+                                                  {"MASTER_PORT", shown(port)},
+                                                  {"TORCHELASTIC_USE_AGENT_STORE", ""},
+                                                  {"TORCHELASTIC_RESTART_COUNT", ""}};
+  if (!settings.gpus.empty()) variables["CUDA_VISIBLE_DEVICES"] = join(settings.gpus, ",");
+  if (!is_launched) variables["MASTER_ADDR"] = "127.0.0.1";  // users may set another name of the first node
+  return variables;
 }
 
-/// Whether a launcher says that there is no room to wait for any more: the allocation ends.
+/// Whether the launcher's log shows that the allocation is ending.
 bool has_lost_its_allocation(const fs::path& log) {
   constexpr std::size_t kLines = 4;
-  const auto said = tail_of_file(log, kLines);
-  return said.find("Unable to create step") != std::string::npos &&
-         said.find("already completing or completed") != std::string::npos;
+  const auto tail = tail_of_file(log, kLines);
+  return tail.find("Unable to create step") != std::string::npos &&
+         tail.find("already completing or completed") != std::string::npos;
 }
 
 std::vector<std::string> words_of(const SchedulerSettings& settings, const Task& task) {
@@ -96,18 +97,18 @@ LocalJob::~LocalJob() {
 
 std::optional<ExitStatus> LocalJob::ended() {
   if (!root_.has_ended()) {
-    heed_lost_ranks();
+    fail_on_lost_rank();
     return std::nullopt;
   }
   const auto has_ended = [](const auto& guest) { return guest->has_ended(); };
   if (!std::ranges::all_of(guests_, has_ended)) {
-    // They end by themselves once they miss rank 0, and leave its meeting place last of all.
+    // They end by themselves once they miss rank 0, and leave its rendezvous last.
     if (!has_waited_enough()) return std::nullopt;
     for (auto& guest : guests_) guest->kill();
   }
   const auto status = root_.wait();
   drain();
-  if (!status.ok() && is_launched_ && !has_spoken && has_lost_its_allocation(RunningJob::log()))
+  if (!status.ok() && is_launched_ && !has_reported && has_lost_its_allocation(RunningJob::log()))
     return ExitStatus{.code = static_cast<int>(Status::kInterrupted)};
   return status;
 }
@@ -130,7 +131,7 @@ void LocalJob::kill() {
   for (auto& guest : guests_) guest->kill();
 }
 
-void LocalJob::heed_lost_ranks() {
+void LocalJob::fail_on_lost_rank() {
   for (std::size_t i = 0; i < guests_.size() && !lost_; ++i) {
     if (!guests_[i]->has_ended()) continue;
     const auto status = guests_[i]->wait();

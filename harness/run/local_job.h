@@ -17,11 +17,11 @@
 
 namespace harness {
 
-/// One job at work: as one process or several ranks of this machine, or behind a launcher (srun) that starts
+/// One job at work: as one process or several ranks of this machine, or under a launcher (srun) that starts
 /// all ranks where they belong and hands their streams on. Rank 0's standard input is held open by us and
-/// nobody else (closed, the job ends after its current shard or epoch), its standard output gives lines; what
-/// a rank says on standard error is appended to worker.log, of the others to worker.RANK.log. Each leads its
-/// own process group, so that a Ctrl-C at the terminal reaches only us.
+/// no other process (closed, the job ends after its current shard or epoch), its standard output gives lines;
+/// what a rank says on standard error is appended to worker.log, of the others to worker.RANK.log. Each leads
+/// its own process group, so that a Ctrl-C at the terminal reaches only us.
 class LocalJob : public RunningJob {
  public:
   /// Throws Error (Status::kFailed) if the program cannot be started.
@@ -49,9 +49,9 @@ class LocalJob : public RunningJob {
   /// Reads once; the number of bytes, or nothing at the end of the output.
   std::optional<std::size_t> take();
   void drain();
-  /// Gives rank 0 a while to notice that another one has failed, and to say so. One that was asked to stop
+  /// Gives rank 0 time to notice and report that another rank has failed. One that was asked to stop
   /// has not: rank 0 may still write what it saves.
-  void heed_lost_ranks();
+  void fail_on_lost_rank();
   /// Whether the side that is left has had its while.
   bool has_waited_enough();
 
@@ -60,7 +60,7 @@ class LocalJob : public RunningJob {
   /// The rank that ended first of all, by a signal or without a word that rank 0 could pass on, and how.
   std::optional<std::pair<int, ExitStatus>> lost_;
   std::optional<Clock::time_point> alone_since_;  ///< one side has ended and the other has not
-  const bool is_launched_;                        ///< by somebody who may wait for room
+  const bool is_launched_;                        ///< by a launcher that may wait for resources
   boost::asio::posix::stream_descriptor output_;
   OnLine on_line_;
   std::string partial_;

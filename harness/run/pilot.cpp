@@ -237,7 +237,7 @@ std::optional<double> detectable_by(const PilotDifference& difference, const Des
                                     const PowerSettings& settings) {
   const auto components = components_with(difference, design);
   if (claim == Claim::kMethods) {
-    if (!difference.knows_runs() || design.runs < kFewestRuns) return std::nullopt;
+    if (!difference.has_run_variance() || design.runs < kFewestRuns) return std::nullopt;
     return crossed_detectable_effect(components, design.runs, design.prompts, settings);
   }
   return detectable_effect(checkpoints_standard_error(components, design.runs, design.prompts),

@@ -20,10 +20,10 @@ struct PilotDifference {
   std::string baseline = {}, method = {};
   VarianceComponents components = {};  ///< of one run: all of it the residual
   ImageNoise images = {};
-  std::int64_t runs = 0, prompts = 0;  ///< behind them
+  std::int64_t runs = 0, prompts = 0;  ///< underlying them
   std::size_t claims = 1;              ///< over which Holm's adjustment of it is, as in `harness compare`
 
-  bool knows_runs() const { return runs >= 2; }
+  bool has_run_variance() const { return runs >= 2; }
 };
 
 /// An experiment, or what ships with the project, as the source of variances.

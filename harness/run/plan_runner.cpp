@@ -40,7 +40,7 @@ bool is_in_experiment(Store& store, const std::string& evaluation) {
   return !rows_of<int>(store, kSql, evaluation).empty();
 }
 
-/// job.json says what the folder is for; only paths and options may change between two starts.
+/// job.json states what the folder is for; only paths and options may change between two starts.
 void write_job_file(const Job& job, const Shares& shares, const std::string& device) {
   make_folder(job.folder);
   const auto file = job.folder / kJobFile;
@@ -100,8 +100,8 @@ void PlanRunner::record_run(const RunPlan& run) {
   store_.record_run(row);
 }
 
-/// Starting weights, or images that another system drew: nothing to run, checkpoints that are there, and of
-/// an only one a selection that no data has influenced.
+/// The base model, or images that another system generated: nothing to run, checkpoints that are there, and
+/// of an only one a selection that no data has influenced.
 void PlanRunner::record_given(const RunPlan& run) {
   const auto job = training_job(run.job);
   store_.record_job(job);
@@ -115,7 +115,7 @@ void PlanRunner::record_given(const RunPlan& run) {
     selections_[run.job.id] = {*only, store_.record_selection(fixed_selection(run.job.id, *only))};
 }
 
-/// Reads what the logs hold beyond the DB: a harness that was killed may have left finished work behind.
+/// Reads what the logs hold beyond the DB: a harness that was killed may have left finished work.
 void PlanRunner::catch_up(const RunPlan& run) {
   if (run.traits().takes_a_worker) catch_up(training_job(run.job));
   if (!is_done(run.job.id) || plan_.spec.is_training()) return;

@@ -20,11 +20,11 @@ struct SelectionRefused : Error {
   using Error::Error;
 };
 
-/// Says which job of a plan comes next, brings in what workers wrote, selects checkpoints. All state is in
+/// Chooses the next job of a plan, ingests what workers wrote, selects checkpoints. All state is in
 /// the DB and the run folders: a new PlanRunner on the same plan goes on where the last one stopped.
 class PlanRunner {
  public:
-  /// Records prompt sets, runs and starting weights; reads what is in the logs.
+  /// Records prompt sets, runs and base model; reads what is in the logs.
   PlanRunner(const Plan& plan, Store& store, const Shares& shares);
 
   /// Throws Error (status 2) where a job was begun by another build of harness-worker, or on another kind of

@@ -118,7 +118,7 @@ std::string sampler_text(const Plan& plan) {
                          : "");
 }
 
-/// One line with all that a reader needs to tell this result from another.
+/// One line with all that distinguishes this result from another.
 std::string signature_of(const Plan& plan, Store& store, const std::vector<std::string>& evaluations) {
   std::vector<std::string> scorers;
   const Json& used = plan.spec.is_training() ? plan.reward_scorers : plan.scorers;
@@ -220,7 +220,7 @@ void show_places(Json& runs) {
   }
 }
 
-/// The table spec in effect: the file as it is, and beside it what all choices came to.
+/// The table spec in effect: the file as it is, and with it the resolved configuration.
 Json effective_spec(const Plan& plan, Store& store, const std::optional<std::string>& other_code) {
   Json methods = Json::object();
   for (const auto& method : plan.methods) methods[method] = plan.settings.effective_method(method);
@@ -281,7 +281,7 @@ Experiment record_plan(const Plan& plan, Store& store, std::vector<std::string> 
 
 void record_comparisons(Store& store, const Experiment& experiment) {
   const auto comparisons = compare_all(store, experiment);
-  // Alarms first: comparisons that are there say that both are.
+  // Alarms first: once comparisons are stored, both are.
   store.record_alarms(experiment.id, alarms_of(experiment, comparisons));
   std::vector<ComparisonRow> rows;
   for (const auto& comparison : comparisons) rows.push_back(row_of(comparison));

@@ -29,7 +29,7 @@ class RunningJob {
   RunningJob& operator=(const RunningJob&) = delete;
 
   /// Called several times a second.
-  virtual void look() {}
+  virtual void poll() {}
   /// How it ended, once it has and all that it left can be read. Never blocks.
   virtual std::optional<ExitStatus> ended() = 0;
   /// To save and end.
@@ -42,13 +42,13 @@ class RunningJob {
   virtual std::string how_it_ended(const ExitStatus& status) const {
     return status.ok() ? "ended without completing its job" : "died with " + status.text();
   }
-  /// Where the reason may stand.
+  /// Where the reason may be.
   virtual std::filesystem::path log() const { return task.folder / kWorkerLog; }
 
   const Task task;
   std::uint64_t log_begin;  ///< bytes of its event log that earlier attempts have left
   Clock::time_point last_sign = Clock::now();
-  bool has_spoken = false;
+  bool has_reported = false;
   bool log_has_grown = false, silent = false;
 };
 

@@ -72,7 +72,7 @@ class Scheduler {
     progress_.clear();
     if (failure_) std::rethrow_exception(failure_);
     if (interrupted_) {
-      throw Error("interrupted; all that was finished is kept", "", "repeat the command to go on",
+      throw Error("interrupted; completed work is saved", "", "repeat the command to go on",
                   Status::kInterrupted);
     }
   }
@@ -110,7 +110,7 @@ class Scheduler {
 
   void handle_line(RunningJob& worker, std::string_view line) {
     worker.last_sign = Clock::now();
-    worker.has_spoken = true;
+    worker.has_reported = true;
     if (line == "wake") worker.log_has_grown = true;
     constexpr std::string_view kNote = "note ";
     if (line.starts_with(kNote))
@@ -130,7 +130,7 @@ class Scheduler {
     stop_signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
       if (const auto other = executor_.goes_on_with_jobs(); other && !interrupted_) {
-        progress_.say(fmt::format("{} goes on with the table; `harness runs cancel` ends it", *other));
+        progress_.say(fmt::format("{} continues the table; `harness runs cancel` ends it", *other));
         leave_jobs();
       } else if (signal == SIGHUP && executor_.jobs_outlive_us()) {
         leave_jobs();
@@ -169,12 +169,12 @@ class Scheduler {
     timer_.expires_after(kTick);
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (error) return;
-      forgive_own_absence();
+      ignore_time_suspended();
       if (!interrupted_ && hooks_.is_asked_to_stop && hooks_.is_asked_to_stop())
         interrupt("asked to by `harness runs cancel`: ");
-      guarded([this] { look_around(); });
+      guarded([this] { poll_all(); });
       guarded([this] { ingest_grown(); });
-      forgive_own_absence();
+      ignore_time_suspended();
       kill_the_silent_and_the_slow();
       reap();
       progress_.tick();
@@ -182,9 +182,9 @@ class Scheduler {
     });
   }
 
-  void look_around() {
-    for (const auto& note : executor_.look()) progress_.say(note);
-    for (auto& worker : workers_) worker->look();
+  void poll_all() {
+    for (const auto& note : executor_.poll()) progress_.say(note);
+    for (auto& worker : workers_) worker->poll();
   }
 
   void ingest_grown() {
@@ -196,7 +196,7 @@ class Scheduler {
   void stop_all() {
     stop_time_ = Clock::now();
     for (auto& worker : workers_) {
-      try {  // one that cannot be told leaves no other one running
+      try {  // a failed request does not keep others running
         worker->ask_to_stop();
       } catch (const Error& error) {
         progress_.say(error.what());
@@ -205,8 +205,8 @@ class Scheduler {
   }
 
   /// While this program stood still itself (stopped from the terminal, or waiting for a disk or a batch
-  /// system), it could hear nobody.
-  void forgive_own_absence() {
+  /// system), no heartbeat could arrive.
+  void ignore_time_suspended() {
     const auto gap = Clock::now() - last_tick_;
     last_tick_ += gap;
     if (gap < 4 * kTick) return;
@@ -217,7 +217,7 @@ class Scheduler {
     const auto now = Clock::now();
     for (auto& worker : workers_) {
       if (stopping() && now - stop_time_ > executor_.stop_limit()) worker->kill();
-      if (executor_.jobs_outlive_us() || (!worker->has_spoken && executor_.lets_jobs_wait())) continue;
+      if (executor_.jobs_outlive_us() || (!worker->has_reported && executor_.lets_jobs_wait())) continue;
       if (worker->silent || now - worker->last_sign < settings_.silence_limit) continue;
       worker->silent = true;
       worker->kill();
@@ -249,7 +249,7 @@ class Scheduler {
     if (interrupted_) return;
     if (failure_ && !worker.silent) return;
     if (status.code == static_cast<int>(Status::kInterrupted)) {
-      throw Error("was asked to stop by a signal; all that was finished is kept", worker.task.label,
+      throw Error("was asked to stop by a signal; completed work is saved", worker.task.label,
                   "repeat the command to go on", Status::kInterrupted);
     }
     if (const auto reported = reported_failure(worker.task, status, worker.log_begin)) throw *reported;

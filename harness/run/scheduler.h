@@ -15,11 +15,11 @@ struct SchedulerHooks {
   std::function<std::optional<Task>()> next;
   /// The job's event log has grown, or its worker has ended: read it.
   std::function<void(const Task&)> ingest;
-  /// After the worker ended with status 0 and the last ingest: must say whether the job is complete.
+  /// After the worker ended with status 0 and the last ingest: must return whether the job is complete.
   std::function<bool(const Task&)> complete;
   /// The worker failed, died or fell silent: record why.
   std::function<void(const Task&, const std::string& what)> failed;
-  /// Asked again and again: whether somebody on another terminal or machine wants us to stop. May be empty.
+  /// Polled: whether another terminal or machine has requested a stop. May be empty.
   std::function<bool()> is_asked_to_stop = {};
 };
 

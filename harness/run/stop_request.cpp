@@ -27,8 +27,8 @@ StopRequest::StopRequest(const Workspace& workspace) : file_(file_of(workspace))
 
 bool StopRequest::came() {
   const auto now = std::chrono::steady_clock::now();
-  if (now - looked_ < std::chrono::seconds(1)) return false;
-  looked_ = now;
+  if (now - polled_ < std::chrono::seconds(1)) return false;
+  polled_ = now;
   std::error_code absent;
   return fs::exists(file_, absent);
 }

@@ -24,7 +24,7 @@ class StopRequest {
 
  private:
   std::filesystem::path file_;
-  std::chrono::steady_clock::time_point looked_{};
+  std::chrono::steady_clock::time_point polled_{};
 };
 
 }  // namespace harness

@@ -20,7 +20,7 @@ struct SchedulerSettings {
   int ranks = 1;                           ///< processes of a job
   std::vector<std::string> launcher = {};  ///< words that start all of them; none: we start each ourselves
   std::vector<std::string> gpus = {};  ///< that jobs share, one per process; none: each sees all there are
-  std::chrono::milliseconds silence_limit{60000};  ///< a worker that says nothing for so long is killed
+  std::chrono::milliseconds silence_limit{60000};  ///< heartbeat timeout: a silent worker is killed
   std::chrono::milliseconds stop_limit{10000};  ///< how long a worker may take to end after it was asked to
 
   /// The limits with $HARNESS_SILENCE_MS and $HARNESS_STOP_MS applied (tests shorten them).

@@ -68,7 +68,7 @@ std::vector<Cancelled> cancel_jobs(const Workspace& workspace, const std::vector
   const auto folders = folders_of(workspace, runs);
   BatchQueues queues;
   auto cancelled = runs.empty() ? cancel_continuations(workspace, queues) : std::vector<Cancelled>();
-  std::optional<Error> failure;  // one that cannot be told leaves no other one running
+  std::optional<Error> failure;  // a failed request does not keep others running
   for (const auto& folder : folders) {
     const auto noted = read_submission(folder);
     if (!noted) continue;

@@ -8,7 +8,7 @@
 
 namespace harness {
 
-/// A job that was taken out of a batch system's queue, or told to save and end.
+/// A job that was taken out of a batch system's queue, or asked to save and exit.
 struct Cancelled {
   std::string job, name;         ///< in that system
   std::filesystem::path folder;  ///< of the job, or of the workspace whose command waited to go on

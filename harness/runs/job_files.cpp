@@ -81,7 +81,7 @@ std::optional<std::string> weights_here(const fs::path& job_file) {
         return fs::absolute(place).string();
     }
   } catch (const std::exception&) {
-    // Not here: the checksum tells which ones they were.
+    // Not here: the checksum identifies them.
   }
   return std::nullopt;
 }

@@ -23,7 +23,7 @@ std::vector<int> read_positions(const std::filesystem::path& folder);
 /// name.
 Job read_job(const std::filesystem::path& folder, const std::string& id);
 
-/// What lies in the folder, sorted; of one that is not there nothing.
+/// What is in the folder, sorted; of one that is not there nothing.
 std::vector<std::filesystem::path> entries_below(const std::filesystem::path& folder);
 
 /// True for a file that holds the prompt set of this checksum.
@@ -34,15 +34,15 @@ bool is_file_of_set(const std::filesystem::path& file, const std::string& sha256
 std::optional<PromptSet> set_in(const std::filesystem::path& file, const std::string& sha256,
                                 const std::filesystem::path& recorded);
 
-/// Where the starting weights of a job are on this machine, by their checksum: at the path that it had them
-/// from, or where this build has those of the backbone; nothing if they are neither.
+/// Where the base model of a job is on this machine, by its checksum: at the path that the job had it
+/// from, or where this build has that of the backbone; nothing if it is at neither.
 std::optional<std::string> weights_here(const std::filesystem::path& job_file);
 
-/// A log is whole and nobody writes it. Reads it to its end; one that is not there has nothing wrong with it.
-/// Throws Error.
+/// A log is complete and no process writes it. Reads it to its end; one that is not there has nothing wrong
+/// with it. Throws Error.
 void require_sound_log(const std::filesystem::path& log);
 
-/// Every log below the folder is whole and nobody writes it. Reads them all. Throws Error.
+/// Every log below the folder is complete and no process writes it. Reads them all. Throws Error.
 void require_sound_logs(const std::filesystem::path& folder);
 
 }  // namespace harness

@@ -46,7 +46,7 @@ std::optional<fs::path> keep_file(const fs::path& file) {
   return kept;
 }
 
-/// What SQLite left beside a DB that could not be settled. A log of it must never be taken for the new DB's:
+/// What SQLite left next to a DB that could not be settled. A log of it must never be taken for the new DB's:
 /// one that holds pages goes with the backup, which is not whole without it. An index is made from its log
 /// whenever the DB is opened.
 void move_logs(const fs::path& db, const fs::path& kept) {
@@ -79,7 +79,6 @@ Json path_or_null(const std::optional<fs::path>& path) {
   return path ? Json(path->string()) : Json();
 }
 
-/// A journal, or what is wrong with it.
 struct ReadJournal {
   JournalText text;
   std::optional<Error> damage;
@@ -322,13 +321,13 @@ std::string advice_for(const std::string& run, const Workspace& workspace,
 void check_folders(const Workspace& workspace, Store& store, Checked& checked) {
   const auto recorded = runs_in_journal(workspace.journal());  // a damaged one is a finding of its own
   for (const auto& run : unknown_run_folders(store, workspace)) {
-    checked.findings.push_back(fmt::format("{} is the folder of a run that the DB does not know; {}",
+    checked.findings.push_back(fmt::format("{} is the folder of a run that is not in the DB; {}",
                                            workspace.run_folder(run).string(),
                                            advice_for(run, workspace, recorded)));
   }
 }
 
-/// Images of the runs that lie in this workspace.
+/// Images of the runs that are in this workspace.
 void check_images(const Workspace& workspace, Store& store, Checked& checked) {
   std::int64_t left_out = 0;
   for (const auto& run : store.runs()) {

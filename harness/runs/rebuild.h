@@ -10,7 +10,7 @@
 namespace harness {
 
 /// The workspace's DB for writing, in step with its journal: one that is not there, or empty, is made from
-/// the journal and the event logs first (Store::keep_journal). `say`: takes what the user should be told. The
+/// the journal and the event logs first (Store::keep_journal). `say`: takes messages for the user. The
 /// caller holds the workspace's lock.
 Store open_workspace(const Workspace& workspace, const std::function<void(const std::string&)>& say);
 

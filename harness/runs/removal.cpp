@@ -153,7 +153,7 @@ bool is_removal_agreed(const std::vector<Removal>& removals, const std::string& 
 
 bool is_agreed(const std::string& command, const std::string& question) {
   if (::isatty(STDIN_FILENO) != 1)
-    throw Error("asks before deleting, and nobody can answer", command, "add --yes");
+    throw Error("asks before deleting, but standard input is not a terminal", command, "add --yes");
   tell("{} [y/N] ", question);
   std::string answer;
   std::getline(std::cin, answer);

@@ -44,10 +44,10 @@ void require_removable(const Removal& removal, const Workspace& workspace, bool 
 Error used_error(const std::vector<Removal>& removals, const std::string& command, Status status);
 
 /// Asks for `command` before runs are removed: lists them on a terminal, and reads the answer. Throws Error
-/// (status 2) where nobody can answer.
+/// (status 2) if standard input is not a terminal.
 bool is_removal_agreed(const std::vector<Removal>& removals, const std::string& command);
 
-/// Asks on the terminal. Throws Error (status 2) where nobody can answer.
+/// Asks on the terminal. Throws Error (status 2) if standard input is not a terminal.
 bool is_agreed(const std::string& command, const std::string& question);
 
 /// Takes the rows away, then renames the folder into the trash: repeating an interrupted command ends the

@@ -6,7 +6,7 @@
 
 namespace harness {
 
-/// What SQLite puts beside a DB: the WAL, its index, and a rollback journal.
+/// What SQLite puts next to a DB: the WAL, its index, and a rollback journal.
 inline const std::vector<std::string> kBesideDatabase = {"-wal", "-shm", "-journal"};
 
 /// A DB file FOLDER/BEFORE<pid>AFTER that goes away with this object unless it is renamed, with the files

@@ -35,7 +35,7 @@ struct ImageCheck {
   std::string text() const;  ///< "of 60 images, 2 gone and 1 not the file that was scored, such as FILE"
 };
 
-/// Reads every image file of the evaluation, which lies in `folder` (1000 of 512 pixels: half a second).
+/// Reads every image file of the evaluation, which is in `folder` (1000 of 512 pixels: half a second).
 ImageCheck check_stored_images(Store& store, const std::string& evaluation,
                                const std::filesystem::path& folder);
 

@@ -10,7 +10,6 @@ namespace harness {
 // OUT/.trash holds the folders of removed runs until `harness runs prune`, each as it was, under the run's
 // id, or ID.2 and so on where the same run was removed before. `harness import OUT/.trash/ID` brings it back.
 
-/// The folders in the trash, by name.
 std::vector<std::filesystem::path> trash_of(const Workspace& workspace);
 
 /// Renames a run's folder into the trash, and gives its place there. Throws Error (Status::kFailed).

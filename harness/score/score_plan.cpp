@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kValidationShare = 0.25;
 
-/// Every list of images that the rows have, as far as the folders tell.
+/// Every list of images that the rows have, as far as the folders show.
 std::vector<ImageList> lists_of(const ScoreRequest& request, const ImageRows& rows,
                                 const PromptSet& prompts) {
   std::vector<ImageList> lists;
@@ -54,14 +54,15 @@ void gather_prompts(const ScoreRequest& request, const Workspace& workspace, Inp
     if (tasks.size() != 1) {
       throw Error(tasks.empty() ? fmt::format("{} holds no prompts", file.string())
                                 : fmt::format("{} holds several: {}", file.string(), join(tasks, ", ")),
-                  "--prompts", "give the file that these images were drawn for");
+                  "--prompts", "give the file that these images were generated from");
     }
     file = find_prompt_file(file, tasks.front());
   }
   if (!fs::exists(file))
-    throw Error(fmt::format("there is no file {}", file.string()), "--prompts",
-                "give the file that these images were drawn for: one prompt per line, or GenEval's records "
-                "(.jsonl)");
+    throw Error(
+        fmt::format("there is no file {}", file.string()), "--prompts",
+        "give the file that these images were generated from: one prompt per line, or GenEval's records "
+        "(.jsonl)");
   const auto task = task_of_file(file);
   file = find_prompt_file(file, task);
   inputs.evaluation = load_prompt_set(file, task);
@@ -143,7 +144,7 @@ int samples_of(const ScoreRequest& request, const std::vector<ImageList>& lists,
   return fewest.samples();
 }
 
-/// How many of `count` prompts choose the checkpoints: as --split says, else a quarter.
+/// How many of `count` prompts choose the checkpoints: by --split, else a quarter.
 int validation_of(const ScoreRequest& request, const ImageRows& rows, int count) {
   if (!rows.has_steps()) {
     if (!request.split.empty())
@@ -175,7 +176,7 @@ void keep_scorer_settings(Plan& plan) {
     const auto setting = std::ranges::find(plan.registry.settings, entry.first, &Setting::name);
     if (setting->used_by == "scorer") return false;
     if (entry.second.origin != "--set") return true;
-    throw Error(fmt::format("setting {} is not used: nothing is trained or drawn", entry.first),
+    throw Error(fmt::format("setting {} is not used: nothing is trained or generated", entry.first),
                 "--set " + entry.first, "leave it out");
   });
 }

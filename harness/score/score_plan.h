@@ -5,7 +5,7 @@
 
 namespace harness {
 
-/// The plan of a table whose rows are images that other systems drew: nothing is trained and nothing drawn.
+/// The plan of a table whose rows are images from other systems: nothing is trained or generated.
 /// Writes nothing. Throws Error (status 2) for images, prompts and metrics that do not go together.
 Plan make_score_plan(const ScoreRequest& request, const Workspace& workspace);
 

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kSeedText = "{seed}";
 constexpr std::uint64_t kSplitSeed = 20260501;  // as of the shipped tables
 
-/// Why the metrics of this evaluator say nothing of images of these prompts; empty: they do.
+/// Why the metrics of this evaluator do not apply to these prompts; empty: they do.
 std::string unfit_prompts(const EvaluatorInfo& evaluator, const Registry& registry,
                           const PromptSet& prompts) {
   // Another evaluator of a task gives the same metrics, of other images.
@@ -31,13 +31,13 @@ std::string unfit_prompts(const EvaluatorInfo& evaluator, const Registry& regist
   if (rewards(kGenevalPrompts))
     return are_records ? "" : "is of GenEval's records, and these are lines of text";
   if (!rewards(kOcrPrompts)) return "";
-  if (are_records) return "is of texts that prompts quote, and these are GenEval's records";
+  if (are_records) return "needs text in double quotes, and these are GenEval's records";
   const auto quotes = [](const Prompt& prompt) { return !prompt.target.empty(); };
   const bool some_quote = std::ranges::any_of(prompts.prompts, quotes);
-  return some_quote ? "" : "is of texts that prompts quote, and none of these quotes one";
+  return some_quote ? "" : "needs text in double quotes, and no prompt has any";
 }
 
-/// Whether a metric of this evaluator says anything of images of these prompts.
+/// Whether the metrics of this evaluator apply to these prompts.
 bool is_of_prompts(const EvaluatorInfo& evaluator, const Registry& registry, const PromptSet& prompts,
                    const BackboneInfo& like) {
   if (!unfit_prompts(evaluator, registry, prompts).empty()) return false;
@@ -73,14 +73,14 @@ std::string leading_metric(const std::vector<std::string>& metrics, const Regist
   return metrics.front();
 }
 
-/// Throws Error for a metric that says nothing of images of these prompts.
+/// Throws Error for a metric that does not apply to these prompts.
 void expect_of_prompts(const std::string& metric, const Registry& registry, const PromptSet& prompts) {
   const auto* evaluator = registry.evaluator_of(metric);
   if (evaluator == nullptr) return;
   const auto reason = unfit_prompts(*evaluator, registry, prompts);
   if (reason.empty()) return;
   throw Error(fmt::format("{} {}: {}", metric, reason, prompts.origin), "--metric",
-              "leave it out, or give the prompts that these images were drawn for");
+              "leave it out, or give the prompts that these images were generated from");
 }
 
 ScoredMetrics asked_metrics(const ScoreRequest& request, const Registry& registry,

@@ -22,7 +22,7 @@ struct ImageRows {
   bool has_steps() const;    ///< one has several checkpoints
 };
 
-/// A place is one or, with commas, several (places_in). Throws Error for what is no NAME=PLACE, and for rows
+/// A place is one or, with commas, several (places_in). Throws Error for an invalid NAME=PLACE, and for rows
 /// of different numbers of runs.
 ImageRows read_image_rows(const std::vector<std::string>& given);
 

@@ -36,7 +36,6 @@ bool is_free(const fs::path& link) {
   return fs::is_symlink(status) && fs::read_symlink(link).parent_path() == kExperimentsFolder;
 }
 
-/// The experiment that a table's link leads to.
 std::optional<Experiment> linked_experiment(Store& store, const fs::path& link) {
   if (!fs::is_symlink(link)) return std::nullopt;
   const auto name = fs::read_symlink(link).filename().string();
@@ -71,7 +70,7 @@ std::map<std::string, std::string> draw(Store& store, const Experiment& experime
 
 void write_formats(const fs::path& folder, TableModel& model) {
   for (const auto& format : table_formats()) model.artifacts[format.file] = (folder / format.file).string();
-  auto written = model;  // table.json names files from where it lies
+  auto written = model;  // table.json names files from where it is
   for (auto& [name, path] : written.artifacts) path = fs::proximate(path, folder).string();
   for (const auto& format : table_formats())
     write_file_atomically(folder / format.file, format.render(written));

@@ -20,7 +20,7 @@ namespace harness {
 
 namespace {
 
-/// Order of a method in an experiment; the starting weights come first.
+/// Order of a method in an experiment; the base model comes first.
 std::size_t rank(const Experiment& experiment, const std::string& method) {
   if (experiment.traits_of(method).is_start) return 0;
   const auto found = std::find(experiment.methods.begin(), experiment.methods.end(), method);

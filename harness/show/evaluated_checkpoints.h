@@ -92,7 +92,7 @@ RunsAlike runs_alike(ScoreReader& scores, const std::vector<EvaluatedCheckpoint>
                      const std::string& row, const std::string& split, const std::string& metric);
 
 /// By budget column (budget_columns) what the training of a checkpoint had spent by then, and
-/// the runs that chose its method's settings; without what nobody counted.
+/// the runs that chose its method's settings; without uncounted ones.
 std::map<std::string, double> spent_at(Store& store, const Experiment& experiment,
                                        const EvaluatedCheckpoint& checkpoint);
 

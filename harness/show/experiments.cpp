@@ -48,7 +48,7 @@ void each_field(auto& effective, auto visit) {
   visit("metrics_known", effective.metrics_known);
 }
 
-/// The experiments that come nearest to what was asked for, the last ones first, one a line.
+/// The experiments that come nearest to what was asked for, the last ones first, one per line.
 std::string nearest_experiments(std::vector<StoredReproduction> records, const ExperimentFilter& filter) {
   constexpr std::size_t kMost = 5;
   const auto by_misfits = [&](const StoredReproduction& record) { return misfits(record, filter); };
@@ -206,7 +206,7 @@ std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment) {
       store, kSql, experiment.id);
 }
 
-/// Comparisons with a baseline that was asked for are a family of their own, whoever else has their runs.
+/// Comparisons with a requested baseline are a family of their own, also if other experiments have the runs.
 static bool is_same_family(const Experiment& a, const Experiment& b) {
   const auto is_usual = [](const Experiment& one) {
     return one.effective.baseline == usual_baseline(one.table, one.methods);
@@ -281,7 +281,7 @@ std::vector<Experiment> find_collected(Store& store, const Collection& collectio
     found.emplace_back(record);
     for (std::size_t i = 1; i < collection.tables.size(); ++i) {
       const auto& table = collection.tables[i];
-      const auto backbone = collection.backbone_beside(table, found.front().backbone);
+      const auto backbone = collection.backbone_for(table, found.front().backbone);
       if (auto other = made_alike(records, table.id, backbone, found.front()))
         found.push_back(std::move(*other));
     }

@@ -15,7 +15,7 @@
 
 namespace harness {
 
-/// What all choices of an experiment came to: "effective" of its record, beside its table's document.
+/// The resolved configuration of an experiment: "effective" of its record, with its table's document.
 struct Effective {
   std::string baseline;
   std::vector<int> checkpoints = {};
@@ -31,12 +31,12 @@ struct Effective {
   Json metrics_known = Json::array();  ///< what its metrics are
   Json guardrails = {};                ///< the rule; null where nothing guards
 
-  /// As recorded; throws Error naming the place where it is none.
+  /// As recorded; throws Error with the place if it is invalid.
   static Effective from_json(const Json& effective);
   Json to_json() const;
 };
 
-/// A finished `reproduce` as recorded: the table as it was with its backbone, and what choices came to.
+/// A finished `reproduce` as recorded: the table as it was with its backbone, and the resolved configuration.
 struct Experiment : StoredReproduction {
   TableSpec table;
   Effective effective;
@@ -47,11 +47,11 @@ struct Experiment : StoredReproduction {
 
   /// Statistics of the training are all that it shows; nothing is evaluated.
   bool is_training() const { return table.is_training(); }
-  /// What a row is. Without starting weights in its table, one of images may be named as their row is.
+  /// What a row is. Without a base model in its table, one of images may be named as their row is.
   const RowTraits& traits_of(const std::string& row) const;
   /// The split whose evaluations its table shows, or kTrainingSplit.
   std::string shown_split() const;
-  /// The good direction: of a metric as its evaluator says, of a training statistic as its column does.
+  /// The good direction: of a metric from its evaluator, of a training statistic from its column.
   Better better(const std::string& metric) const;
   /// How it gets the training runs that a claim about methods lacks.
   std::string more_runs() const;
@@ -66,7 +66,7 @@ inline constexpr const char* kTrainingSplit = "train";
 
 /// A run of an experiment under the name of its row.
 struct ExperimentRun {
-  std::string id, row, method;  ///< method: kBaseMethod for the starting weights
+  std::string id, row, method;  ///< method: kBaseMethod for the base model
   std::int64_t seed = 0, updates = 0;
 };
 
@@ -85,7 +85,7 @@ std::string fuller_note(Store& store, const Experiment& experiment);
 Experiment find_experiment(Store& store, ExperimentFilter filter);
 
 /// The last experiment that fits of the collection's first table for which every other table has one with the
-/// backbone that belongs beside it (Collection::backbone_beside), the same weights of it, scale, methods,
+/// backbone that belongs beside it (Collection::backbone_for), the same weights of it, scale, methods,
 /// seeds and --set. Throws Error where there is none.
 std::vector<Experiment> find_collected(Store& store, const Collection& collection, ExperimentFilter filter);
 

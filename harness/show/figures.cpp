@@ -254,7 +254,7 @@ std::string differences_note(const TableModel& model) {
                      has_claim(model, Claim::kMethods) ? " over training runs and prompts" : " over prompts");
 }
 
-/// Where the intervals are no statement about methods; else empty.
+/// Where the intervals are not a statement about methods; else empty.
 std::string claim_note(const TableModel& model) {
   if (has_claim(model, Claim::kMethods)) return "";
   if (!model.scale_warning.empty())
@@ -283,7 +283,7 @@ Figure differences_figure(Store& store, const Experiment& experiment, const Figu
   choose({.with_paper = request.with_paper}, model);
   require_metrics(request, distinct_of(model.comparisons, &Comparison::metric));
   std::erase_if(model.comparisons, [&](const Comparison& c) { return !is_wanted(request, c.metric); });
-  // One that restates another is the same picture, turned round.
+  // A complement of another metric gives the same figure.
   if (request.metrics.empty())
     std::erase_if(model.comparisons, [](const Comparison& c) { return !c.restates.empty(); });
   if (model.comparisons.empty()) throw without(experiment, request, "comparisons");
@@ -313,7 +313,7 @@ Figure guardrails_figure(Store& store, const Experiment& experiment, const Figur
 /// The paper's figures of the law are about a comparison of training statistics.
 void require_training(const Experiment& experiment, const FigureRequest& request) {
   if (experiment.is_training()) return;
-  throw Error(fmt::format("is of a table of training statistics (tiny-sd3-zclip), and {} is none",
+  throw Error(fmt::format("needs a table of training statistics (tiny-sd3-zclip), and {} is not one",
                           experiment.table_id),
               "figure " + request.name,
               "draw law-audit of it: `harness figure law-audit --table " + experiment.table_id + "`");

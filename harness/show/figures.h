@@ -36,7 +36,7 @@ std::vector<Json> figure_rows();
 /// in it. Not of "grid", which is a picture (grid_model.h).
 Figure make_figure(Store& store, const Experiment& experiment, const FigureRequest& request);
 
-/// The figures that go with a table. model: its own, for what its runs say of their spending.
+/// The figures that go with a table. model: its own, for the recorded cost of its runs.
 std::vector<std::string> figures_of(const Experiment& experiment, const TableModel& model);
 
 }  // namespace harness

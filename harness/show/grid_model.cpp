@@ -33,7 +33,7 @@ void require_small(std::size_t bytes, const Image& image, const std::filesystem:
   if (bytes <= kPerPixel * pixels + kBeside) return;
   throw Error(fmt::format("has {} bytes for {} x {} pixels, too many to be put into a page", bytes,
                           image.width, image.height),
-              file.string(), "strip what it holds beside its pixels", Status::kFailed);
+              file.string(), "strip its metadata", Status::kFailed);
 }
 
 Image shrunk(const Image& image, int longest) {
@@ -88,7 +88,7 @@ std::vector<PromptScores> scores_by_prompt(const std::vector<Samples>& columns) 
     for (const auto& samples : columns) {
       const auto found = samples.find(position);
       if (found == samples.end())
-        throw Error(fmt::format("prompt {} was not drawn by every method", position), "grid", "",
+        throw Error(fmt::format("prompt {} lacks an image of at least one method", position), "grid", "",
                     Status::kFailed);
       scores.scores.push_back(found->second.cell.score);
     }
@@ -99,7 +99,7 @@ std::vector<PromptScores> scores_by_prompt(const std::vector<Samples>& columns) 
 
 /// The prompts of the paper's gallery among those of `samples`, the test split.
 void find_paper_prompts(const Experiment& experiment, const Samples& samples, GridRule& rule, Grid& grid) {
-  const auto task = experiment.spec.at("task").get<std::string>();  // the table's, whatever stands in for it
+  const auto task = experiment.spec.at("task").get<std::string>();  // also if another metric replaces it
   const auto gallery = load_paper_gallery(task);
   if (!gallery) {
     throw Error(fmt::format("the paper has no gallery of task {}", task), "--pick paper",
@@ -161,7 +161,7 @@ fs::path evaluation_folder(Store& store, const StoredEvaluation& evaluation) {
   return run_folder_now(store.path(), evaluation.run_id, recorded.parent_path()) / recorded.filename();
 }
 
-std::string hero_of(const Experiment& experiment) {
+std::string highlighted_method(const Experiment& experiment) {
   const auto baseline = experiment.effective.baseline;
   for (const auto& method : experiment.methods | std::views::reverse) {
     if (method != baseline) return method;
@@ -179,7 +179,7 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
   grid.split = split;
   grid.noise_note = experiment.noise_note();
   grid.baseline = experiment.effective.baseline;
-  grid.hero = hero_of(experiment);
+  grid.highlighted = highlighted_method(experiment);
   GridRule rule;
   rule.groups = choice.groups;
   if (rule.groups.empty()) {
@@ -197,12 +197,12 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
     if (checkpoint.split != split || checkpoint.seed != experiment.seeds.front() || !checkpoint.selected)
       continue;
     const auto column = columns.size();
-    if (checkpoint.method == grid.hero) rule.hero = column;
+    if (checkpoint.method == grid.highlighted) rule.highlighted = column;
     if (checkpoint.method == grid.baseline) rule.baseline = column;
     const auto& traits = experiment.traits_of(checkpoint.method);
     if (!traits.is_start) rule.methods.push_back(column);
     grid.columns.push_back({.title = checkpoint.method,
-                            .subtitle = traits.is_start ? "starting weights"
+                            .subtitle = traits.is_start ? "base model"
                                         : traits.draws  ? fmt::format("checkpoint {}", checkpoint.step)
                                                         : "drawn elsewhere"});
     columns.push_back(read_samples(store, checkpoint.evaluation_id, metric));
@@ -227,7 +227,7 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
 void rename(const DisplayNames& names, Grid& grid) {
   const auto name_of = [&](const std::string& name) { return plain_notation(names.of(name)); };
   for (auto& column : grid.columns) column.title = name_of(column.title);
-  grid.hero = name_of(grid.hero);
+  grid.highlighted = name_of(grid.highlighted);
   grid.baseline = name_of(grid.baseline);
   grid.score_title = plain_notation(names.in_text(grid.score_title));
 }

@@ -17,7 +17,7 @@ namespace harness {
 std::filesystem::path evaluation_folder(Store& store, const StoredEvaluation& evaluation);
 
 /// The method that grids and reports are about: the table's last that is not the baseline, if there is one.
-std::string hero_of(const Experiment& experiment);
+std::string highlighted_method(const Experiment& experiment);
 
 /// What a grid shows: groups in order, and how many rows in all.
 struct GridChoice {
@@ -25,7 +25,7 @@ struct GridChoice {
   std::optional<std::size_t> rows = {};  ///< unset: the table's own, or of the paper's gallery alone all
 };
 
-/// Prompts of the table's split chosen by rule, a column for the starting weights and each method (the first
+/// Prompts of the table's split chosen by rule, a column for the base model and each method (the first
 /// seed). Throws Error if an evaluation lacks a sample, or the split the paper's gallery.
 Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& choice);
 

@@ -9,12 +9,12 @@
 
 namespace harness {
 
-/// What an event log tells of its job while a worker may be writing it. Nothing here takes the log's lock.
+/// What an event log shows of its job while a worker may be writing it. Nothing here takes the log's lock.
 struct ReadLog {
   enum State {
     kNotBegun,  ///< there is no log
     kRunning,   ///< a living process holds it
-    kStopped,   ///< begun, not ended, held by nobody
+    kStopped,   ///< begun, not ended, without an active process
     kFailed,
     kDone
   };

@@ -20,7 +20,7 @@ static std::string nearest_run(const std::string& id, const std::vector<StoredRu
   for (const auto& run : runs) beginnings.push_back(run.id.substr(0, id.size()));
   const auto found = nearest(id, beginnings);
   constexpr const char* kList = "`harness list runs` shows them";
-  if (!found) return runs.empty() ? "this DB holds none" : kList;
+  if (!found) return runs.empty() ? "this DB has no runs" : kList;
   const auto at = std::ranges::find(beginnings, *found) - beginnings.begin();
   const auto& run = runs[static_cast<std::size_t>(at)];
   return fmt::format("did you mean \"{}\" ({}, seed {})? {}", run.id, run.method, run.seed, kList);

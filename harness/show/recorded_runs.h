@@ -11,8 +11,8 @@
 
 namespace harness {
 
-// What a workspace's journal says of its runs. It can be read while others write the results DB, which on a
-// network file system nobody else can open then.
+// What a workspace's journal records of its runs. It can be read while others write the results DB, which on
+// a network file system no other process can open then.
 
 struct RecordedRun {
   RunRecord record;                           ///< as the table that asked last has it

@@ -19,7 +19,7 @@
 namespace harness {
 namespace {
 
-/// Colours count the methods in the table's order; the starting weights have the neutral one.
+/// Colours count the methods in the table's order; the base model has the neutral one.
 std::size_t color_of(const Experiment& experiment, const std::string& method) {
   if (experiment.traits_of(method).is_start) return kNeutralColor;
   const auto found = std::ranges::find(experiment.methods, method);
@@ -297,7 +297,7 @@ ChartGroup law_group(Store& store, const Experiment& experiment, const std::stri
   return group;
 }
 
-/// A statistic as one chart, or as panels; the first two say most of a run.
+/// A statistic as one chart, or as panels; the first two are the most informative.
 void add_statistic(Chart chart, const Experiment& experiment, std::size_t place, std::vector<Chart>& charts) {
   constexpr std::size_t kInPanels = 2;
   if (has_a_look_each(experiment)) {
@@ -395,7 +395,7 @@ ChartGroup validation_curves(Store& store, const Experiment& experiment,
       continue;
     }
     set_apart(chart);
-    chart.series.front().shift = 0;  // the starting weights are alone at their checkpoint
+    chart.series.front().shift = 0;  // the base model is alone at its checkpoint
     group.charts.push_back(std::move(chart));
   }
   return group;

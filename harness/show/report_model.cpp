@@ -125,7 +125,7 @@ void fill_prompts(Store& store, const Experiment& experiment,
     return std::ranges::find(columns, metric.key, &TableColumn::key) - columns.begin();
   };
   std::ranges::stable_sort(report.metrics, {}, rank);
-  report.hero = hero_of(experiment);
+  report.highlighted = highlighted_method(experiment);
   report.noise_note = experiment.noise_note();
   report.image_note = fmt::format(
       "Images are {}; those longer than {} pixels on one side are shrunk to that (--image-size). The scored "
@@ -136,7 +136,7 @@ void fill_prompts(Store& store, const Experiment& experiment,
 }
 
 void note_missing_images(Report& report) {
-  std::int64_t& missing = report.images_missing;  // those that nobody gave are counted under the table
+  std::int64_t& missing = report.images_missing;  // images that were not given are counted under the table
   std::int64_t left_out = 0;
   std::set<std::string> reasons;
   for (const auto& prompt : report.prompts) {
@@ -216,7 +216,7 @@ Report make_report(Store& store, const Experiment& experiment, const ReportImage
   report.runs = report_runs(store, experiment);
   report.facts = facts_of(experiment);
   if (experiment.is_training()) {
-    report.hero = hero_of(experiment);
+    report.highlighted = highlighted_method(experiment);
     report.metric = report.table.comparisons.empty() ? "" : report.table.comparisons.front().metric;
     return report;
   }

@@ -23,7 +23,7 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// One start of a job until its end or until nobody wrote any more.
+/// One start of a job until its end or its last event.
 struct Session {
   double begin = 0, end = 0;          ///< seconds since 1970, first and last event
   std::string ending;                 ///< "done", "failed: ...", "running" or "interrupted"
@@ -31,7 +31,7 @@ struct Session {
   Json start = Json::object();        ///< its job_started
 };
 
-/// The starts of the job whose log lies in `folder`, in order. Throws Error for a damaged log.
+/// The starts of the job whose log is in `folder`, in order. Throws Error for a damaged log.
 std::vector<Session> sessions_of(const fs::path& folder) {
   const auto log = folder / kEventLog;
   std::vector<Session> sessions;
@@ -299,7 +299,7 @@ void print_sizes(const Json& report) {
   put("on disk        {}: {}\n", size_text(total), join(parts, ", "));
 }
 
-/// What a training has spent by its last checkpoint; null where its log does not say.
+/// What a training has spent by its last checkpoint; null where its log lacks it.
 Json spent_by(Store& store, const std::string& run) {
   const auto budgets = store.budgets(run);
   if (budgets.empty() || !budgets.back().images) return {};
@@ -336,12 +336,12 @@ Json percent_cell(const Json& share) {
   return share.is_number() ? Json(fmt::format("{:.1f} %", share.get<double>() * 100)) : Json();
 }
 
-/// "average lags": updates that the averaged weights are behind; "start in it": the starting weights' share.
+/// "average lags": lag of the averaged weights in updates; "start in it": the base model's share.
 void print_checkpoints(const Json& report) {
   std::vector<Json> rows;
   std::vector<std::string> columns = {"checkpoint", "split", "n", "lambda_late", "clipped"};
-  const auto says_lag = [](const Json& checkpoint) { return checkpoint.at("ema_lag").is_number(); };
-  if (std::ranges::any_of(report.at("checkpoints"), says_lag)) {
+  const auto has_lag = [](const Json& checkpoint) { return checkpoint.at("ema_lag").is_number(); };
+  if (std::ranges::any_of(report.at("checkpoints"), has_lag)) {
     columns.push_back("average lags");
     columns.push_back("start in it");
   }

@@ -42,7 +42,7 @@ struct JobOfRun {
 /// A run with all that was read of it.
 struct ReadRun : RunStatus {
   std::vector<JobOfRun> parts = {};
-  double images_of_update = 0;  ///< 0: its settings do not tell
+  double images_of_update = 0;  ///< 0: unknown from its settings
 
   /// How many evaluated images take the time of an update, or of an image.
   double units_each(const JobOfRun& job) const {
@@ -55,7 +55,7 @@ struct ReadRun : RunStatus {
   }
 };
 
-/// Reads runs and says what they do.
+/// Reads the state of runs.
 class Reading {
  public:
   /// `has_runner`: a command works here, or will.
@@ -160,7 +160,7 @@ class Reading {
     if (!queued->is_waiting() && log.state != ReadLog::kNotBegun) log.state = ReadLog::kRunning;
   }
 
-  /// A worker that died could say nothing: the orchestrator did. Neither counts where a command works here
+  /// A worker that died could not report it: the orchestrator did. Neither counts where a command works here
   /// that was asked for it since.
   void add_failure(JobOfRun& job) const {
     auto& log = job.log;

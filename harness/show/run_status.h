@@ -22,7 +22,7 @@ inline constexpr double kEvaluatedPerTrained = 25.0 / 8;
 enum class RunState {
   kWaiting,      ///< nothing of it was begun, or its next part was not
   kRunning,      ///< a living process writes one of its logs
-  kInterrupted,  ///< begun and not finished, and nobody is there who would go on
+  kInterrupted,  ///< begun and not finished, without an active process
   kFailed,
   kDone
 };
@@ -73,7 +73,7 @@ struct WorkspaceStatus {
 /// that no finished experiment holds; all.
 enum class StatusScope { kCurrent, kUnfinished, kAll };
 
-/// What batch systems say of jobs, each asked once and only where a job may still be in its queue.
+/// What batch systems report of jobs, each polled once and only if a job may still be in its queue.
 class QueueAnswers {
  public:
   /// Nothing where there is no such job, or no answer.
@@ -88,13 +88,13 @@ class QueueAnswers {
   std::string trouble_, name_;
 };
 
-/// Reads how far a workspace's runs are out of its journal and event logs alone: they are never behind, can
-/// be read on any file system while others write, and no lock is taken. Throws Error where the journal cannot
-/// be read, with status 2 if nothing was recorded there.
+/// Reads how far a workspace's runs are out of its journal and event logs alone: they are never out of date,
+/// can be read on any file system while others write, and no lock is taken. Throws Error where the journal
+/// cannot be read, with status 2 if nothing was recorded there.
 WorkspaceStatus read_status(const Workspace& workspace, StatusScope scope, QueueAnswers& queue);
 
 /// In words, "running" or "queued (17: Priority)", of every run of the workspace's journal that no finished
-/// experiment holds; empty without a journal. What cannot be read is told on standard error.
+/// experiment holds; empty without a journal. Unreadable parts are reported on standard error.
 std::map<std::string, std::string> run_states(const Workspace& workspace);
 
 /// "running", "train"

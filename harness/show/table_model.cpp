@@ -28,7 +28,7 @@
 namespace harness {
 namespace {
 
-/// What a run's training says that belongs under a table, of the checkpoint after update ?2. The share of
+/// A training's notes for a table, of the checkpoint after update ?2. The share of
 /// damped pairs of shard and step: for logs that do not have it, of steps whose mean over the shards is
 /// below 1.
 constexpr auto kTraining = R"sql(
@@ -318,7 +318,7 @@ TableColumn heading(const CollectedColumn& column, const std::vector<TableModel>
           .better = agrees(&TableColumn::better) ? first.better : Better::kNone};
 }
 
-/// Why a scale shows nothing, of all parts or of those that say so.
+/// Why a scale shows nothing, of all parts or of those that give a reason.
 std::string warning_of(const std::vector<TableModel>& parts) {
   std::vector<std::string> warnings;
   const auto& first = parts.front().scale_warning;
@@ -330,7 +330,7 @@ std::string warning_of(const std::vector<TableModel>& parts) {
   return join(warnings, " ");
 }
 
-/// Says of each column of a training statistic what it is the mean of.
+/// States for each column of a training statistic what it is the mean of.
 void describe_statistics(const Experiment& experiment, TableModel& model) {
   for (std::size_t i = 0; i < model.columns.size(); ++i) {
     if (!experiment.table.columns[i].is_statistic()) continue;

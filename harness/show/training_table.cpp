@@ -92,7 +92,7 @@ TableClaim too_few_runs(TableClaim claim, std::size_t runs) {
   return claim;
 }
 
-/// What an interval of a quantity says of "it lies in low .. high": nothing where it crosses an end.
+/// What an interval of a quantity implies for "it lies in low .. high": nothing where it crosses an end.
 std::optional<bool> lies_within(const Interval& interval, double low, double high) {
   if (interval.low >= low && interval.high <= high) return true;
   if (interval.high < low || interval.low > high) return false;
@@ -140,7 +140,7 @@ TableClaim decide_columns(const ClaimSpec& claim, const TableModel& model,
   return runs < kFewestRuns ? too_few_runs(std::move(decided), runs) : decided;
 }
 
-/// Of methods, so the seeds that were run must agree and the interval over runs must say the same.
+/// Of methods, so the seeds must agree and the interval over runs must give the same answer.
 std::optional<bool> on_every_seed(const Pairs& pairs, bool lower, std::string& detail) {
   const auto [low, high] = interval_over_runs(pairs);
   detail += fmt::format("; difference [{:.3g}, {:.3g}] over {} runs", low, high, pairs.size());

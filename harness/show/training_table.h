@@ -14,12 +14,12 @@ namespace harness {
 std::vector<TableRow> training_rows(Store& store, const Experiment& experiment,
                                     const std::string& window_unit = {});
 
-/// What the columns of training statistics come to for one run, by column: means over the table's window.
+/// The values of the columns of training statistics for one run, by column: means over the table's window.
 std::map<std::string, Summary> training_columns(Store& store, const Experiment& experiment,
                                                 const ExperimentRun& run,
                                                 const std::string& window_unit = {});
 
-/// What the window came to: "the run's last 50 updates", or all of a run that has fewer.
+/// The window in words: "the run's last 50 updates", or all of a run that has fewer.
 std::string window_text(const Experiment& experiment);
 
 /// The same, as a sentence for the notes.

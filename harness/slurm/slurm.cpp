@@ -57,8 +57,8 @@ std::string number_of_job(const std::string& printed, const fs::path& script) {
   const auto id = std::string(trim(split(printed, ';').front()));
   const bool is_number = !id.empty() && id.find_first_not_of("0123456789") == std::string::npos;
   if (is_number) return id;
-  throw Error(fmt::format("sbatch says \"{}\" instead of the number of a job", trim(printed)),
-              script.string(), "", Status::kFailed);
+  throw Error(fmt::format("expected a job number from sbatch, got \"{}\"", trim(printed)), script.string(),
+              "", Status::kFailed);
 }
 
 QueuedJob::Phase phase_of(const std::string& state) {
@@ -84,7 +84,7 @@ bool comes_never(const std::string& reason) {
 constexpr double kTimeMargin = 2, kMemoryMargin = 1.25;  // over what earlier jobs took
 constexpr int kShortestMinutes = 10;
 
-/// Seconds before its end at which a job is told to save: more than it takes from one save to the next.
+/// Seconds before its end at which a job is signalled to save: more than it takes from one save to the next.
 int lead_seconds(const JobRequest& request) {
   constexpr double kShortest = 60, kLongest = 600, kUnknown = 120;
   const auto wanted = request.unit_seconds ? 1.5 * *request.unit_seconds : kUnknown;
@@ -270,7 +270,7 @@ exit $status
     if (!answer.status.ok() && !may_pass(why)) refuse(why, option());
   }
 
-  /// Jobs that have ended are told until Slurm forgets them (MinJobAge).
+  /// Ended jobs are listed until Slurm forgets them (MinJobAge).
   std::vector<std::string> queue_command() const override {
     return {"squeue", "--me", "--noheader", "--states=all", "--format=%i|%j|%T|%N|%r"};
   }
@@ -287,7 +287,7 @@ exit $status
                       .nodes = fields[3],
                       .reason = fields[4],
                       .phase = phase,
-                      .waits_in_vain = phase == QueuedJob::Phase::kWaiting && comes_never(fields[4])});
+                      .can_never_start = phase == QueuedJob::Phase::kWaiting && comes_never(fields[4])});
     }
     return jobs;
   }

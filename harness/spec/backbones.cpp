@@ -54,7 +54,7 @@ void replace_metrics(std::vector<std::string>& metrics, const std::map<std::stri
 }
 
 /// Puts `other` where `metric` stood: in metrics, selection, columns and headings. The paper's figure beside
-/// such a column stays what it is, and says so.
+/// such a column stays what it is, with a note.
 void stand_in(TableSpec& spec, const std::string& metric, const std::string& other) {
   const auto old_title = spec.metric_catalogue.title(metric), new_title = spec.metric_catalogue.title(other);
   const auto* info = spec.metric_catalogue.find(other);

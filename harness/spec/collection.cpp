@@ -16,13 +16,13 @@ namespace {
 
 constexpr const char* kKept = "collection.json";
 
-/// Rows are told apart by their task. `backbone_of`: the backbone that a table is made with.
+/// Rows are distinguished by their task. `backbone_of`: the backbone that a table is made with.
 void require_different_tasks(const Collection& whole, const auto& backbone_of, const std::string& where) {
   std::set<std::string> tasks;
   for (const auto& table : whole.tables) {
     const auto task = for_backbone(table, backbone_of(table)).task;
     refuse_unless(tasks.insert(task).second, fmt::format("two tables have the task {}", task), where,
-                  "rows are told apart by their task");
+                  "rows are distinguished by their task");
   }
 }
 
@@ -106,7 +106,7 @@ std::vector<std::string> Collection::table_ids() const {
   return ids;
 }
 
-std::string Collection::backbone_beside(const TableSpec& table, const std::string& of_first) const {
+std::string Collection::backbone_for(const TableSpec& table, const std::string& of_first) const {
   return of_first == tables.front().backbone ? table.backbone : of_first;
 }
 

@@ -29,15 +29,15 @@ struct Collection {
   std::vector<std::string> table_ids() const;
   /// The backbone that a table has where the first one was made with `of_first`: its own beside the first
   /// one's own, else the same.
-  std::string backbone_beside(const TableSpec& table, const std::string& of_first) const;
+  std::string backbone_for(const TableSpec& table, const std::string& of_first) const;
   std::vector<std::string> backbones() const;  ///< the tables' own, each once
 };
 
-/// The collection that an id or FILE.json names; nothing for a table, and for an id that nobody knows. Throws
+/// The collection that an id or FILE.json names; nothing for a table, and for an unknown id. Throws
 /// Error: an unknown key, tables that do not go together, a column that a table does not have.
 std::optional<Collection> find_collection(const std::string& id_or_file);
 
-/// Keeps a collection of somebody's own in the folder of its tables, and finds it there again by its id.
+/// Keeps a user's own collection in the folder of its tables, and finds it there again by its id.
 void keep_collection(const Collection& collection, const std::filesystem::path& folder);
 std::optional<Collection> kept_collection(const std::filesystem::path& folder);
 

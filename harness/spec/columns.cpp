@@ -70,10 +70,10 @@ void check_statistic(const StatisticSpec& statistic, const std::string& where) {
                 "leave \"timestep\" out");
 }
 
-/// What is known of a column whatever its table says.
+/// What is known of a column independently of its table.
 struct KnownColumn {
   MetricInfo info;
-  std::string source = {};  ///< who says so; empty: nobody
+  std::string source = {};  ///< where it is stated; empty: nowhere
   bool is_fixed = false;    ///< direction and unit are its metric's and no table's
 };
 
@@ -105,7 +105,7 @@ KnownColumn known_column(const ColumnSpec& column, const TableSpec& spec, SpecSo
       .info = {.name = column.name, .title = column.name, .unit = info->unit, .decimals = info->decimals}};
 }
 
-/// A direction or unit (`key`) that a table states must be the metric's own; `fact` says which that is.
+/// A direction or unit (`key`) that a table states must be the metric's own; `fact` states it.
 void require_as_known(const std::string& stated, const std::string& own, const char* key,
                       const std::string& fact, const KnownColumn& known, const std::string& place) {
   const bool may_state =

@@ -11,7 +11,7 @@
 namespace harness {
 
 struct KnownMetric : MetricInfo {
-  std::string source;  ///< who says so: "evaluator jpeg"
+  std::string source;  ///< where it is stated: "evaluator jpeg"
 };
 
 /// What every metric is, by name: the one place that knows a metric's direction, unit, title and decimals.
@@ -55,7 +55,7 @@ const std::vector<std::string>& reserved_metrics();
 /// MetricInfo::restates, as this build's evaluators say it; empty for a metric of its own.
 std::string restated_by(const std::string& metric);
 
-/// Columns of a table that say what a run had spent at a checkpoint (view v_budgets): images, nfe_forward,
+/// Columns of a table with a run's cost at a checkpoint (view v_budgets): images, nfe_forward,
 /// nfe_backward, nfe_total, updates, seconds, scorer_seconds, core_seconds, gpu_idle, peak_memory,
 /// weight_copies; and tuning, the runs that chose the method's settings, as the table's file states them.
 /// `help` is their note.

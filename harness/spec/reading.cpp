@@ -219,7 +219,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   spec.baseline = fields.required<std::string>("baseline");
   read(fields, "starting_weights", spec.has_base);
   refuse_unless(!spec.has_base || !spec.arms.contains(kBaseMethod),
-                "base is the row of the starting weights, and cannot be the name of another",
+                "\"base\" is reserved for the base model and cannot name another row",
                 fields.where() + ": methods", "choose another name");
   spec.seeds =
       fields.has("seeds") ? whole_numbers<std::int64_t>(fields, "seeds") : std::vector<std::int64_t>{42};

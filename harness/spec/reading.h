@@ -66,12 +66,12 @@ const std::vector<MetricInfo>& checkpoint_columns();
 const MetricInfo* of_checkpoint(const std::string& column);
 
 void read_rows(TableSpec& spec, const Json& rows, const std::string& where);
-/// "tuning": runs spent to choose the settings of each method, one number for all rows or one a row.
+/// "tuning": runs spent to choose the settings of each method, one number for all rows or one per row.
 void read_tuning(TableSpec& spec, Fields& fields);
 void read_claims(TableSpec& spec, const Json& claims, const std::string& where);
 void read_backbones(TableSpec& spec, Fields fields);
 
-/// What can only be said of a table as a whole. Throws Error.
+/// Checks of a table as a whole. Throws Error.
 void check_whole(const TableSpec& spec);
 /// The only rule takes the checkpoint of the highest mean.
 void require_selectable(const TableSpec& spec);

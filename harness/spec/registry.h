@@ -35,7 +35,7 @@ struct BackboneInfo {
   bool needs_target = false;  ///< it draws the quoted text of a prompt and nothing else
   bool is_default = false;    ///< where nothing is chosen
   std::string images = {};    ///< their kind (core/image.h)
-  std::string note = {};      ///< what a table says of its numbers, without a full stop
+  std::string note = {};      ///< a table's note on its numbers, without a full stop
   Json random_weights = {};   ///< what they follow from besides the seed; null with trained ones
 
   /// What it computes with on a kind of device ("cpu", "cuda").
@@ -92,7 +92,7 @@ inline bool draws_images(const std::string& backbone) {
   return backbone != kImagesBackbone;
 }
 
-/// What tables say of a backbone's numbers; empty where this build does not know it.
+/// What tables record about a backbone's numbers; empty where this build does not know it.
 std::string note_of_backbone(const std::string& name);
 
 /// Letters and digits alone, small: "OCR reward", "ocr-reward" and "ocr_reward" are one name.

@@ -75,7 +75,7 @@ TableSpec with_outside_rows(TableSpec spec, const std::vector<std::string>& give
   for (const auto& text : given) {
     const auto [name, places] = name_and_place(text, option);
     refuse_unless(!spec.has_base || name != kBaseMethod, "\"base\" cannot be a row's name", option,
-                  "choose another: base stands for the starting weights that a table trains from");
+                  "choose another name: \"base\" is reserved for the base model");
     refuse_unless(std::ranges::count(own, name) == 0,
                   fmt::format("{} is a row of the table already", in_quotes(name)), option,
                   "give the row another name");
@@ -119,7 +119,7 @@ std::string absolute_places(const std::string& given) {
 std::pair<std::string, std::string> name_and_place(const std::string& text, const std::string& option) {
   const auto equals = text.find('=');
   refuse_unless(equals != std::string::npos && equals > 0 && equals + 1 < text.size(),
-                fmt::format("{} is no NAME=DIR", in_quotes(text)), option);
+                fmt::format("expected NAME=DIR, got {}", in_quotes(text)), option);
   auto name = text.substr(0, equals);
   refuse_unless(name.find(',') == std::string::npos,
                 fmt::format("{} cannot be a row's name", in_quotes(name)), option,
@@ -128,7 +128,7 @@ std::pair<std::string, std::string> name_and_place(const std::string& text, cons
   const bool is_plain =
       before_colon == name || before_colon.find_first_not_of("0123456789") != std::string::npos;
   refuse_unless(is_plain, fmt::format("{} cannot be a row's name", in_quotes(name)), option,
-                "choose another: compare takes what is before a colon for an experiment");
+                "choose another name: compare reads what precedes a colon as an experiment");
   return {std::move(name), text.substr(equals + 1)};
 }
 

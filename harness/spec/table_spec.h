@@ -23,11 +23,11 @@ struct SelectionSpec {
 /// What a table is made of: evaluations of checkpoints, or statistics of the training itself.
 enum class TableKind { kEvaluation, kTraining };
 
-/// A training statistic behind a column of a training table: its mean over the table's window of updates.
+/// The training statistic of a column of a training table: its mean over the table's window of updates.
 struct StatisticSpec {
   std::string name;             ///< as in train_stats
   std::optional<int> timestep;  ///< nothing: a statistic of the whole update
-  bool of_method = false;       ///< stored by a method of the user's own, whose names nobody else knows
+  bool of_method = false;       ///< stored by a user's own method, under its own name
   bool on_policy_too = false;   ///< also over on-policy updates, where every log-ratio is 0 by construction
 };
 
@@ -80,11 +80,11 @@ struct ShownSpec {
 
 /// A table that ranks its methods (results/verdict/leaderboard.h).
 struct LeaderboardSpec {
-  bool groups = false;       ///< all pairs are compared, for groups that cannot be told apart
+  bool groups = false;       ///< all pairs are compared, for groups that cannot be distinguished
   bool second_view = false;  ///< at equal evaluations too: each run's checkpoint chosen within them is tested
 };
 
-/// What `harness grid` shows unless it is told otherwise.
+/// What `harness grid` shows by default.
 struct GridSpec {
   std::vector<std::string> pick = {"wins", "mixed", "failures"};
   int rows = 9;
@@ -130,7 +130,7 @@ struct TableSpec {
   int prompts_first = 0;          ///< evaluation uses the first so many prompts of the set
   int samples = 1;                ///< images of a prompt
   bool with_images_only = false;  ///< of these prompts, those that a row of images has one of
-  bool has_base = true;           ///< the starting weights are a row
+  bool has_base = true;           ///< the base model is a row
   std::string prompt_set;         ///< required prompt set, empty for any
   /// Of the program's own sets those that are used without --prompts and --train-prompts; empty: its task's.
   std::string default_prompts, default_training_prompts;
@@ -168,7 +168,7 @@ struct TableSpec {
   std::string better(const std::string& metric) const;
 };
 
-/// The row that others are compared with where nobody asks for another: the table's baseline if it is among
+/// The default baseline, the row that others are compared with: the table's baseline if it is among
 /// these rows, else the first of them.
 std::string usual_baseline(const TableSpec& spec, const std::vector<std::string>& methods);
 
@@ -187,7 +187,7 @@ std::string absolute_places(const std::string& given);
 /// `where`: what names it, for messages.
 TableSpec load_table_spec(const std::string& id_or_file, const std::string& where = "--table");
 /// The table with further rows whose checkpoints ("adapters") or images ("images": `key`) come from outside:
-/// NAME=PLACE[,PLACE...], again for each further run. Throws Error (at `option`) for what is no such row, or
+/// NAME=PLACE[,PLACE...], again for each further run. Throws Error (at `option`) for an invalid row, or
 /// has the name of another one.
 TableSpec with_outside_rows(TableSpec spec, const std::vector<std::string>& given, const char* option,
                             const char* key);

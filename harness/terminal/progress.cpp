@@ -120,7 +120,7 @@ std::map<std::string, Progress::Pace> Progress::paces() const {
     if (!job.running && !(job.done && job.started != Clock::time_point{})) continue;
     auto& pace = paces[job.expected.kind];
     const bool has_begun = job.fraction_at_start >= 0;
-    if (has_begun || job.done) {  // one that told nothing is all start
+    if (has_begun || job.done) {  // one without a report is all start
       ++pace.starts;
       pace.start_seconds += seconds_between(job.started, has_begun ? job.first_time : job.last_time);
     }

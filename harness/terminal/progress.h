@@ -43,7 +43,7 @@ class Progress {
   void expect(const std::string& job, ExpectedJob expected);
   /// A job that was done before counts among the others.
   void expect_done(const std::string& job);
-  /// The estimates rest on measurements: the time left is told from the start. Else once this session has
+  /// The estimates rest on measurements: the time left is shown from the start. Else once this session has
   /// measured some.
   void trust_estimates() { trusted_ = true; }
   void start(const std::string& job, const std::string& label, const std::string& how = "started");

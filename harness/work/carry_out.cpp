@@ -46,9 +46,9 @@ void warn_of_experiments_lost(const Plan& plan, Store& store, Progress& progress
   for (const auto& experiment : store.reproductions()) {
     if (std::ranges::none_of(experiment.runs, [&](const auto& run) { return ours.contains(run.first); }))
       continue;
-    progress.say(fmt::format(
-        "note: --fresh drops experiment {} ({} at scale {}, {}), which rests on runs that begin anew",
-        experiment.id, experiment.table_id, experiment.scale, join(experiment.methods, ", ")));
+    progress.say(
+        fmt::format("note: --fresh drops experiment {} ({} at scale {}, {}), whose runs are started again",
+                    experiment.id, experiment.table_id, experiment.scale, join(experiment.methods, ", ")));
   }
 }
 
@@ -107,7 +107,7 @@ constexpr std::size_t kDigitsShown = 12;  // of a checksum, where people read it
 
 void say_unknown_prompts(const Plan& plan, Progress& progress) {
   const auto& prompts = plan.inputs.evaluation;
-  // Where nothing is drawn, the prompts are nobody's set.
+  // Where nothing is generated, the prompts belong to no set.
   if (!plan.inputs.has_evaluation() || prompts.known || !plan.draws()) return;
   progress.say(fmt::format("note: {} has the unknown checksum {}; it is recorded as {}", prompts.origin,
                            prompts.sha256.substr(0, kDigitsShown), prompts.name));
@@ -123,7 +123,7 @@ struct Prepared {
   MissingScores missing = {};       ///< to ask for again
 };
 
-/// Finished jobs whose prompts, weights or images lie elsewhere now get the new places into their job files:
+/// Finished jobs whose prompts, weights or images are elsewhere now get the new places into their job files:
 /// for `verify` and `export`. A damaged job file is left to `harness check`.
 void renew_paths(const Plan& plan) {
   const auto renew = [](const Job& job) {
@@ -197,7 +197,7 @@ Experiment finish(const WorkOptions& options, const Plan& plan, const Prepared& 
 }
 
 /// Throws Error where what earlier commands have left at work stands in a plan's way.
-void require_nobody_at_work(const WorkOptions& options, const Plan& plan, Progress& progress) {
+void require_no_active_jobs(const WorkOptions& options, const Plan& plan, Progress& progress) {
   if (options.dealing.batch == nullptr) {
     require_none_in_queue(plan, false);
     wait_for_left_workers(plan, [&](const std::string& text) { progress.say(text); });
@@ -240,7 +240,7 @@ std::vector<Prepared> prepare(const WorkOptions& options, Plans& plans, Store& s
     const auto check = check_plan(plan, shares_of(options.dealing, plan));
     known.resources = check.resources;
     for (const auto& sentence : check.outside) progress.say("note: " + sentence);
-    require_nobody_at_work(options, plan, progress);
+    require_no_active_jobs(options, plan, progress);
     require_free_memory(options, plan, store, prepared.back().resources);
     const auto jobs = planned_jobs(plan, options.fresh ? nullptr : &store, Rates());
     needs.push_back(disk_need(plan, jobs, prepared.back().resources));
@@ -264,7 +264,7 @@ std::vector<Prepared> prepare(const WorkOptions& options, Plans& plans, Store& s
   return prepared;
 }
 
-/// Hands over what can start now, with this command behind it. False where nothing is left to do.
+/// Hands over what can start now, followed by this command. False where nothing is left to do.
 bool detach(const WorkOptions& options, const Plans& plans, std::vector<Prepared>& prepared,
             const Workspace& workspace, Store& store, Progress& progress) {
   Detached detached(options.dealing, workspace);
@@ -287,7 +287,7 @@ bool detach(const WorkOptions& options, const Plans& plans, std::vector<Prepared
     progress.say(
         fmt::format("note: {} takes no more jobs for now; the others are asked for as these end", name));
   progress.say(
-      fmt::format("{} with {} ({}); job {} goes on with the table when one of them has ended. See "
+      fmt::format("{} with {} ({}); job {} continues the table when one of them has ended. See "
                   "`harness status{}`; `harness runs cancel{}` ends them",
                   counted(std::ssize(detached.jobs()), "job"), name, join(detached.jobs(), ", "), next,
                   workspace.options, workspace.options));
@@ -309,7 +309,7 @@ bool take_lock(const Workspace& workspace, const DealingOptions& dealing,
         continue;
       }
       const auto next = Detached(dealing, workspace).leave_again();
-      tell("{}: {} looks again in 5 minutes\n", error.problem(), dealing.batch->job_text(next));
+      tell("{}: {} checks again in 5 minutes\n", error.problem(), dealing.batch->job_text(next));
       return false;
     }
   }

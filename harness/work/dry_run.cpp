@@ -48,7 +48,7 @@ void print_batch_lines(const Batch& batch, const Json& lines) {
   }
 }
 
-/// Says what one table takes, by what check_plan said of it, and what it can find among so many claims;
+/// Prints the cost of one table, from check_plan, and its minimum detectable effect among so many claims;
 /// returns the document of --json.
 Json dry_run(const WorkOptions& options, const Plan& plan, const PlanCheck& check, std::size_t claims,
              Store* known, std::vector<DiskNeed>& needs) {
@@ -77,7 +77,7 @@ Json dry_run(const WorkOptions& options, const Plan& plan, const PlanCheck& chec
       put("Free at {}: {}.\n", room.place.string(), size_text(*room.free_mb * 1e6));
     put("{}", planned_power_text(document["detectable"]));
     if (plan.device_identity == kUnknownGpu)
-      put("No node has been asked for its GPU yet, whose kind is part of the ids: none of them is final.\n");
+      put("The GPU model is part of the ids and is not known yet: no id is final.\n");
     if (batch != nullptr) print_batch_lines(*batch, lines);
   }
   if (batch != nullptr) {

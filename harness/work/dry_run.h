@@ -4,7 +4,7 @@
 
 namespace harness {
 
-/// Says what the plans take and what they can find, and writes nothing. Returns the exit status.
+/// Prints the cost of the plans and what they can detect; writes nothing. Returns the exit status.
 int dry_run(const WorkOptions& options, Plans& plans);
 
 }  // namespace harness

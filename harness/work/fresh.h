@@ -11,8 +11,8 @@ namespace harness {
 /// them.
 std::vector<Removal> removals_of_others(const std::vector<Plan>& plans, Store& store);
 
-/// As `runs rm`: throws Error (status 2) for such runs without --force, and where nobody can answer and
-/// --yes is not given. False where the answer is no.
+/// As `runs rm`: throws Error (status 2) for such runs without --force, and without --yes if standard
+/// input is not a terminal. False where the answer is no.
 bool is_fresh_agreed(const WorkOptions& options, const std::vector<Plan>& plans, Store& store);
 
 /// What is missing on the command line: --force.

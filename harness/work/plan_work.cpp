@@ -31,7 +31,7 @@ void check_work(WorkOptions& options) {
 std::string resume_command() {
   std::string command;
   auto words = split(read_file("/proc/self/cmdline"), '\0');
-  if (!words.empty() && words.back().empty()) words.pop_back();  // behind the last \0
+  if (!words.empty() && words.back().empty()) words.pop_back();  // after the last \0
   for (const auto& word : words) {
     if (word == "--fresh" || word == "--force" || word == "--yes") continue;
     command += (command.empty() ? "" : " ") + shell_word(word);
@@ -68,7 +68,7 @@ PlanWork::PlanWork(const WorkOptions& options, const Plan& plan, const Json& res
   settings_.ranks = shares_.ranks;
   if (const auto* launcher = options.dealing.launcher)
     settings_.launcher = launcher->job_words(shares_, plan.device_kind != "cpu");
-  // An allocation that ends is told so in time, and an epoch may take minutes.
+  // An allocation is signalled before it ends, and an epoch may take minutes.
   if (!settings_.launcher.empty() && environment("HARNESS_STOP_MS").empty())
     settings_.stop_limit = std::chrono::minutes(10);
   settings_.gpus = gpus_of(options.dealing, plan);

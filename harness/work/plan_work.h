@@ -22,7 +22,7 @@ struct WorkOptions {
   WorkspaceChoice place;
   std::string device = "auto";
   DealingOptions dealing;
-  bool detach = false;  ///< hand all that is ready to a batch system, with a job that goes on, and end
+  bool detach = false;  ///< submit all ready jobs to a batch system, with a job that continues, and exit
   bool dry_run = false, fresh = false, json = false;
   bool force = false, yes = false;  ///< of --fresh, as of `runs rm`
   bool verbose = false;             ///< the whole table on a terminal too

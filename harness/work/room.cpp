@@ -34,7 +34,7 @@ DiskRoom disk_room(const fs::path& workspace, const std::vector<DiskNeed>& needs
 
 void DiskRoom::require() const {
   if (!free_mb || need.certain_mb <= *free_mb) return;
-  throw Error(fmt::format("{} are free here, and what is left to do needs about {}, {} of it for certain",
+  throw Error(fmt::format("{} are free here, and the remaining work needs about {}, at least {}",
                           megabytes(*free_mb), megabytes(need.left_mb), megabytes(need.certain_mb)),
               place.string(), "free some space, or name a folder on another disk with --out");
 }
@@ -42,7 +42,7 @@ void DiskRoom::require() const {
 std::string DiskRoom::note() const {
   if (!free_mb || need.left_mb <= *free_mb || need.certain_mb > *free_mb) return "";
   return fmt::format(
-      "{} are free at {}, and what is left to do needs about {}: the disk may become full. Finished work is kept "
+      "{} are free at {}, and the remaining work needs about {}: the disk may become full. Finished work is kept "
       "then, and repeating the command goes on",
       megabytes(*free_mb), place.string(), megabytes(need.left_mb));
 }

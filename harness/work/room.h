@@ -15,7 +15,7 @@ namespace harness {
 /// What plans need of the disk of their workspace, in megabytes, and what is free there.
 struct DiskRoom {
   std::filesystem::path place;         ///< the workspace, or the part of its path that is there
-  std::optional<double> free_mb = {};  ///< nothing where the system does not say
+  std::optional<double> free_mb = {};  ///< nothing where it is unknown
   DiskNeed need = {};
 
   /// Throws Error (status 2) where not even what is certain fits.
@@ -32,7 +32,7 @@ DiskRoom disk_room(const std::filesystem::path& workspace, const std::vector<Dis
 void require_room(const GpuMemory& gpu, int workers, double needed);
 
 /// The same before the trainings of a plan that are left start on GPUs of this machine, by check_plan's
-/// `resources`. Evaluations take less, and nobody counts how much.
+/// `resources`. Evaluations take less, which is not counted.
 void require_free_memory(const WorkOptions& options, const Plan& plan, Store& store, const Json& resources);
 
 }  // namespace harness

@@ -113,7 +113,7 @@ void renew_experiments(Store& store, Progress& progress) {
     auto model = make_table_model(store, experiment, {}, true);
     write_artifacts(store, experiment, experiment_folder(store, experiment), model);
     if (sum_of_table() == before) continue;
-    progress.say(fmt::format("note: experiment {} ({}) is computed anew: scores that were missing are there",
+    progress.say(fmt::format("note: experiment {} ({}) was recomputed: scores that were missing have arrived",
                              stored.id, stored.table_id));
   }
 }

@@ -14,13 +14,13 @@ namespace harness {
 /// metric.
 void try_scorers(Plan& plan, Store* known, bool is_detached);
 
-/// What a finished plan asks for again: nothing, said to the user, where a scorer is still ill.
+/// The scores that a finished plan requests again; none, with a message, while a scorer still fails.
 MissingScores scores_to_ask_again(const Plan& plan, Store& store, Progress& progress);
 
 /// Makes comparisons and tables again of every experiment that is older than its scores are.
 void renew_experiments(Store& store, Progress& progress);
 
-/// Says how many required scores are missing still. Returns the exit status: 1 where there are some.
+/// Prints how many required scores are still missing. Returns the exit status: 1 where there are some.
 int missing_scores_status(const Plan& plan, Store& store, Progress& progress);
 
 }  // namespace harness

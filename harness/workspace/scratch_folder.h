@@ -5,7 +5,7 @@
 
 namespace harness {
 
-/// A new folder for temporary files, nobody else's, which goes away with this object unless it is kept.
+/// A new private folder for temporary files, removed with this object unless it is kept.
 class ScratchFolder {
  public:
   /// In `parent`, which is made if need be; `name`: what its own begins with. Throws Error (Status::kFailed)

@@ -61,7 +61,7 @@ bool is_database_of(const fs::path& db, const Workspace& workspace) {
     const auto journal = read_journal(workspace.journal());
     return !store.standing(workspace.folder, journal).is_foreign;
   } catch (const Error&) {
-    return true;  // whoever opens them says what is wrong
+    return true;  // opening them reports what is wrong
   }
 }
 
@@ -216,8 +216,8 @@ HolderFile::HolderFile(fs::path path) : path_(std::move(path)) {
   }
   throw Error(fmt::format("another harness works here (pid and machine: {})", trim(read_file(path_))),
               path_.string(),
-              "wait for it, or choose another folder with --out; if it has ended without a word, remove this "
-              "file (the file system has no locks that would tell)",
+              "wait for it, or choose another folder with --out; if it has crashed, remove this "
+              "file (the file system has no locks that would show it)",
               Status::kFailed);
 }
 

@@ -47,7 +47,7 @@ struct WorkspaceChoice {
 };
 
 /// `text` with `options` (WorkspaceChoice::options) in each command in backquotes that works in a workspace
-/// and names none: whoever knows the workspace completes what others say, run_cli their errors.
+/// and names none: code that has the workspace completes messages, run_cli errors.
 std::string with_place(const std::string& text, const std::string& options);
 
 /// The one workspace that a command works in. --out DIR: that folder with DIR/results.sqlite. --db FILE: the
@@ -68,12 +68,12 @@ std::set<std::string> runs_in_journal(const std::filesystem::path& journal);
 /// True if the folder holds a journal or the folder of a run.
 bool has_records(const Workspace& workspace);
 
-/// Where a run's folder is now: beside the DB (a workspace can be moved and copied), else where recorded.
+/// Where a run's folder is now: next to the DB (a workspace can be moved and copied), else where recorded.
 std::filesystem::path run_folder_now(const std::filesystem::path& db, const std::string& run,
                                      const std::filesystem::path& recorded);
 
-/// A lock where the file system has none: whoever creates the file has it, and removes it in the end. That of
-/// a process of this machine that is no more is taken over.
+/// A lock where the file system has none: the process that creates the file has it, and removes it in the
+/// end. That of a process of this machine that is no more is taken over.
 class HolderFile {
  public:
   /// Throws Error (Status::kFailed) naming who has it.
@@ -98,7 +98,7 @@ class WorkspaceLock {
   /// What to tell the user of it, if anything.
   std::string note() const;
 
-  /// "pid 17 on node1", as far as somebody holds it.
+  /// "pid 17 on node1", if a process holds it.
   static std::optional<std::string> holder(const Workspace& workspace);
 
  private:

@@ -39,7 +39,7 @@ struct Left {
 };
 
 /// The right factor [terms,columns]: panel after panel of Width::panel columns, each term by term; the last
-/// one has as many whole vectors as it needs, with zeros behind its columns.
+/// one has as many whole vectors as it needs, with zeros after its columns.
 struct Right {
   const float* data;
   std::int64_t terms, columns;

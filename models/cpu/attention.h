@@ -16,7 +16,7 @@ struct AttentionShape {
   /// Multiplications of the forward pass.
   std::int64_t products() const { return 2 * all_heads() * queries * keys * width; }
   /// Floats from one row of probabilities to the next. They are [batch*heads,queries,row()]: the first `keys`
-  /// of a row are the softmax, those behind it hold nothing.
+  /// of a row are the softmax, those after it hold nothing.
   std::int64_t row() const { return (keys + kMostLanes - 1) / kMostLanes * kMostLanes; }
 
   static constexpr std::int64_t kMostLanes = 16;  ///< rows are written in whole vectors

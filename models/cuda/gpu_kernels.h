@@ -7,11 +7,11 @@ namespace harness::kernels {
 // Fused element-wise kernels for a CUDA GPU (block_kernels.cu, image_kernels.cu; in builds with the cuda
 // preset), the counterparts of models/cpu/kernels.h. Arithmetic is float32 and rounded once, at the end. A
 // row's result depends on that row alone and its sums have one order: no atomics. Functions return null, or
-// what CUDA says of a launch that failed.
+// CUDA's error for a failed launch.
 
 enum class Number { kFloat32, kFloat16, kBFloat16 };
 
-/// 90 of a Hopper: of the present device; 0 where that cannot be said.
+/// 90 of a Hopper: of the present device; 0 if unknown.
 int gpu_compute_capability();
 
 struct GpuLaunch {
@@ -75,7 +75,7 @@ const char* gpu_head_norm_backward(const GpuLaunch& launch, const HeadNorm& norm
 
 // Images of an autoencoder: float32, channels last, [B,P,C] for P pixels.
 
-/// silu of a group norm (eps) of x + added. What gpu_takes_image says of C and groups holds.
+/// silu of a group norm (eps) of x + added. The conditions of gpu_takes_image on C and groups hold.
 struct GroupNormSilu {
   const float* x;
   const float* added;  ///< [C], null: 0

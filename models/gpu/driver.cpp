@@ -69,7 +69,7 @@ void require_gpu(int index, int needed, const std::string& where) {
                 "check nvidia-smi and CUDA_VISIBLE_DEVICES; under Slurm, ask for one (--gres=gpu:1)");
   }
   if (index >= count) {
-    throw Error(fmt::format("there is no GPU of that number: {} can be seen, counted from 0", count), where,
+    throw Error(fmt::format("GPU number out of range: {} visible, counted from 0", count), where,
                 "choose another, or check CUDA_VISIBLE_DEVICES");
   }
 }

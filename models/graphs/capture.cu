@@ -24,7 +24,7 @@ const char* end_capture(void* stream, void** graph) {
   if (status == cudaSuccess) status = cudaGraphInstantiate(&ready, recorded, 0);
   if (recorded != nullptr) cudaGraphDestroy(recorded);
   if (status == cudaSuccess) *graph = ready;
-  (void)cudaGetLastError();  // what failed here is told, and is no later call's
+  (void)cudaGetLastError();  // the failure is reported here, not by a later call
   return failure_of(status);
 }
 

@@ -71,7 +71,7 @@ struct GraphedNetwork::Pass {
   std::vector<Tensor> trained = {};
   std::vector<bool> has_gradient = {};  ///< by trained tensor
   Tensor output_gradient = {};
-  Tensor gradients = {};           ///< of those that have one, one behind the other
+  Tensor gradients = {};           ///< of those that have one, one after the other
   std::weak_ptr<void> lease = {};  ///< alive while a result waits for its gradient
 
   Tensor live = {};  ///< the output with its gradient's graph, while recording

@@ -13,7 +13,7 @@ namespace harness {
 /// A network's forward pass. On a GPU, in builds with kernels, what is called a second time with inputs of
 /// the same shapes and weights at the same places is recorded, and launched as one graph (StreamGraph) from
 /// then on, and so is its gradient: the same kernels, so the same bits, without the host's time for each of
-/// them. Where it cannot be recorded, a warning says so once.
+/// them. Where it cannot be recorded, it warns once.
 class GraphedNetwork {
  public:
   using Forward = std::function<torch::Tensor(const std::vector<torch::Tensor>& inputs)>;

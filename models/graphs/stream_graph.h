@@ -9,7 +9,7 @@ namespace harness {
 
 /// Work on a GPU that is recorded once and then launched as one: what costs the host tens of microseconds a
 /// kernel costs it one launch. It reads and writes the memory that it was recorded with; what it allocates
-/// lies in memory of its own for as long as this lives. Works in builds with kernels (gpu::has_kernels).
+/// is in memory of its own for as long as this lives. Works in builds with kernels (gpu::has_kernels).
 class StreamGraph {
  public:
   /// Records what `work` does on the device's present stream, by whichever thread, without running it. It may

@@ -26,7 +26,7 @@ namespace {
 /// Raised where this program's numbers change on GPUs alone (results/CHANGES.md).
 constexpr int kGpuNumerics = 6;
 
-/// "NVIDIA H100 80GB HBM3", as the driver says it of the first one: a node has one kind.
+/// "NVIDIA H100 80GB HBM3", as the driver names the first one: a node has one kind.
 std::string gpu_name() {
   std::error_code absent;
   for (std::filesystem::directory_iterator at("/proc/driver/nvidia/gpus", absent), end; !absent && at != end;

@@ -80,7 +80,7 @@ ParityReport check_case(const std::filesystem::path& folder, const ParityKinds& 
     if (const auto kind = kinds.find(result.kind); kind != kinds.end())
       return compare_with_case(folder, kind->second(ParityCase::read(folder)));
     result.known = false;
-    result.message = fmt::format("this build does not know the kind {}", in_quotes(result.kind));
+    result.message = fmt::format("unknown kind {}", in_quotes(result.kind));
   } catch (const UnknownCase& error) {
     result.known = false;
     result.message = error.what();

@@ -40,7 +40,7 @@ class T5Tokenizer {
   Unigram words_;
   CharacterMap characters_;
   std::vector<WholeToken> raw_;         ///< looked for in the text itself, longest first
-  std::vector<WholeToken> normalized_;  ///< looked for behind the character map, longest first
+  std::vector<WholeToken> normalized_;  ///< looked for after the character map, longest first
   std::int64_t pad_ = 0, end_ = 0, size_ = 0;
 };
 

@@ -14,7 +14,7 @@ using TokenIds = std::vector<std::int64_t>;
 struct WholeToken {
   std::string text;
   std::int64_t id = 0;
-  bool strips_right = false;  ///< takes the white space behind it away
+  bool strips_right = false;  ///< strips the white space after it
 };
 
 /// In the order in which they are looked for.

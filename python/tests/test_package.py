@@ -320,7 +320,7 @@ class Errors(Case):
             Workspace(program=folder / "harness")
 
     def test_another_program_is_not_taken_for_it(self):
-        with self.refused("is no JSON document", None):
+        with self.refused("is not a JSON document", None):
             Workspace(program="echo").table()
         with self.refused("false ended with status 1", 1):
             Workspace(program="false").table()
@@ -334,7 +334,7 @@ Workspace(sys.argv[1]).reproduce(sys.argv[2], scale="smoke")"""
             first = python.stderr.readline()
             python.send_signal(signal.SIGINT)
             said = first + python.stderr.read()
-        self.assertRegex(said, "KeyboardInterrupt: .*all that was finished is kept")
+        self.assertRegex(said, "KeyboardInterrupt: .*completed work is saved")
         self.assertNotEqual(python.returncode, 0)
         self.assertFalse(Workspace(runs).reproduce(table, scale="smoke", dry_run=True)["done"].all())
 

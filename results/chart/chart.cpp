@@ -117,7 +117,7 @@ std::string tick_text(double value, const Axis& axis) {
                      std::abs(power));
 }
 
-/// A line is told apart by marks, unless measured values have marks in its colour.
+/// A line is distinguished by marks, unless measured values have marks in its colour.
 bool has_marks(const Chart& chart, const ChartSeries& line) {
   return std::ranges::none_of(chart.series, [&](const ChartSeries& other) {
     return other.look == ChartLook::kMarks && other.color == line.color;

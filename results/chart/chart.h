@@ -15,13 +15,13 @@ struct ChartPoint {
   double x = 0, y = 0;
   std::optional<double> low = {}, high = {};
   bool marked = false;    ///< ringed, as the selected checkpoint is
-  std::string note = {};  ///< stands in the tooltip behind the value
+  std::string note = {};  ///< in the tooltip after the value
 };
 
 /// A line with a band, marks with bars, or marks with bars joined by a line.
 enum class ChartLook { kLine, kMarks, kLineAndMarks };
 
-/// `color` counts the methods from 0 and decides colour and mark (kNeutralColor: the starting weights).
+/// `color` counts the methods from 0 and decides colour and mark (kNeutralColor: the base model).
 struct ChartSeries {
   std::string label;
   std::size_t color = 0;
@@ -67,7 +67,7 @@ struct ChartFrame {
   double y_label_at = 12;
   double mark = 1;  ///< size of marks, of the usual one
   double wanted_y_ticks = 5, wanted_x_ticks = 8;
-  bool marks_on_lines = false;  ///< a few, so that lines are told apart without colour
+  bool marks_on_lines = false;  ///< a few, so that lines are distinguished without colour
   bool has_x_numbers = true, has_y_numbers = true, has_labels = true;
 };
 

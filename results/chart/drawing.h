@@ -73,7 +73,7 @@ struct Drawing {
   void add(const Drawing& other, double x, double y);
 };
 
-// Of SVG elements, whoever styles them: what "d" holds, and the attribute of a text that is turned.
+// Of SVG elements, for any style: what "d" holds, and the attribute of a text that is turned.
 std::string svg_path(const Shape& shape, int decimals);
 std::string svg_turn(const Words& words, int decimals);
 

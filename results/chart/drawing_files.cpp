@@ -19,7 +19,7 @@ constexpr double kPointsAnInch = 72;
 constexpr Color kInk{27, 31, 36}, kMuted{75, 84, 94}, kRule{214, 219, 224}, kWhite{255, 255, 255};
 constexpr Color kBehind{196, 202, 208};  ///< lines that only show where others run
 constexpr Color kGood{23, 113, 58}, kBad{179, 38, 30};
-/// Of the series; dark enough on white, and told apart by the colour-blind in this order.
+/// Of the series; dark enough on white, and distinguished by the colour-blind in this order.
 constexpr Color kSeries[] = {{11, 98, 164},  {189, 82, 18}, {36, 120, 58}, {132, 72, 159}, {133, 103, 0},
                              {11, 119, 128}, {173, 43, 92}, {76, 85, 96},  {125, 135, 145}};
 
@@ -31,7 +31,7 @@ Color colour_of(const Look& look) {
   return kMuted;
 }
 
-/// Lengths of strokes and gaps, so that lines are told apart without colour.
+/// Lengths of strokes and gaps, so that lines are distinguished without colour.
 std::vector<double> dash_of(const Look& look) {
   if (look.role == Role::kGuide || look.role == Role::kZero) return {2.4, 1.8};
   if (look.role != Role::kLine || look.variant.size() != 2) return {};

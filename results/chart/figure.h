@@ -39,7 +39,7 @@ Drawing figure_drawing(const Figure& figure, FigureWidth width);
 
 /// A LaTeX figure around `picture`, which lies beside it in `folder` (as seen from the document that takes it
 /// in); across both columns where it is too wide for one, and smaller where it and its caption are too much
-/// for the document's page. Compiles on its own where it lies, too, under another name than the picture,
+/// for the document's page. Compiles on its own where it is, too, under another name than the picture,
 /// which it would replace.
 struct LatexFigure {
   std::string picture, folder, label;

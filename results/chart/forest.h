@@ -35,7 +35,7 @@ struct Forest {
 /// the table's columns.
 std::vector<Forest> forests_of(const TableModel& model);
 
-/// What moved beside the reward, against the starting weights: a forest a guardrail.
+/// What moved beside the reward, against the base model: a forest a guardrail.
 std::vector<Forest> guardrail_forests(const TableModel& model);
 
 /// A row's height and where its parts are in it.

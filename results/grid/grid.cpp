@@ -28,17 +28,17 @@ GridGroup grid_group_from_name(const std::string& name) {
 
 GroupText grid_group_text(GridGroup group, const Grid& grid) {
   const auto largest_first = [&](const char* side) {
-    return fmt::format("{} {} {}, largest difference first", grid.hero, side, grid.baseline);
+    return fmt::format("{} {} {}, largest difference first", grid.highlighted, side, grid.baseline);
   };
   switch (group) {
     case GridGroup::kWins:
       return {"Wins", largest_first("above")};
     case GridGroup::kMixed:
-      return {"Mixed", fmt::format("{} not above {}, largest spread between the methods first", grid.hero,
-                                   grid.baseline)};
+      return {"Mixed", fmt::format("{} not above {}, largest spread between the methods first",
+                                   grid.highlighted, grid.baseline)};
     case GridGroup::kNearTies:
       return {"Near-ties",
-              fmt::format("smallest difference between {} and {} first", grid.hero, grid.baseline)};
+              fmt::format("smallest difference between {} and {} first", grid.highlighted, grid.baseline)};
     case GridGroup::kLosses:
       return {"Losses", largest_first("below")};
     case GridGroup::kPaper:

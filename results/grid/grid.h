@@ -22,7 +22,7 @@ const std::vector<std::string>& grid_group_names();
 /// The group of one of these names. Throws Error with the nearest known name.
 GridGroup grid_group_from_name(const std::string& name);
 
-/// The scores of one prompt, one a column (the starting weights may be a column too); nothing where a scorer
+/// The scores of one prompt, one per column (the base model may be a column too); nothing where a scorer
 /// failed.
 struct PromptScores {
   int position = 0;  ///< in the whole prompt set
@@ -31,9 +31,9 @@ struct PromptScores {
 
 /// How rows are chosen. Columns are numbered from 0; higher scores are better.
 struct GridRule {
-  std::size_t hero = 0;              ///< the method that the grid is about
+  std::size_t highlighted = 0;       ///< the method that the grid is about
   std::size_t baseline = 0;          ///< the method it is held against
-  std::vector<std::size_t> methods;  ///< all trained methods, hero and baseline among them
+  std::vector<std::size_t> methods;  ///< all trained methods, including highlighted and baseline
   std::vector<GridGroup> groups{GridGroup::kWins, GridGroup::kMixed, GridGroup::kFailures};
   std::size_t rows = 9;
   std::vector<int> paper = {};        ///< positions of the paper's gallery, in its order
@@ -46,10 +46,10 @@ struct GridPick {
 };
 
 /// The prompts to show, by rule alone:
-///   wins      hero above baseline: largest difference first; then the higher score of the hero
-///   mixed     hero not above baseline, methods differ: largest spread (highest - lowest method) first
-///   near-ties smallest difference between hero and baseline first; then the higher score of the hero
-///   losses    hero below baseline: largest difference first; then the lower score of the hero
+///   wins      highlighted above baseline: largest difference first; then its higher score
+///   mixed     highlighted not above baseline, methods differ: largest spread (highest - lowest method) first
+///   near-ties smallest difference between highlighted and baseline first; then its higher score
+///   losses    highlighted below baseline: largest difference first; then its lower score
 ///   failures  every method below the perfect score: lowest best score first; then the lower mean
 ///   paper     the prompts of the paper's gallery, in its order, whatever their scores
 /// The last tie goes to the earlier position. `rows` are shared equally over the groups, earlier groups
@@ -67,22 +67,22 @@ struct GridCell {
   std::optional<double> score;
   std::string reason = {};  ///< why there is no transcript or score
   std::string sha256 = {};  ///< of the image's bytes when it was scored
-  /// What a rule found wrong with it, a line each; empty: nothing. Unset: it was not judged.
+  /// What a rule found wrong with it, one line each; empty: nothing. Unset: it was not judged.
   std::optional<std::string> judgement = {};
 };
 
 struct GridRow {
   Prompt prompt = {};
   GridGroup group = GridGroup::kWins;
-  std::vector<GridCell> cells = {};  ///< one a column
+  std::vector<GridCell> cells = {};  ///< one per column
 
   bool is_judged() const { return prompt.target.record().has_value(); }  ///< by a rule; else words are read
 };
 
 struct Grid {
   std::string title, signature;
-  std::string hero, baseline;   ///< names, for headings and caption
-  std::string paper_rule = {};  ///< what the prompts of the paper's gallery are here
+  std::string highlighted, baseline;  ///< names, for headings and caption
+  std::string paper_rule = {};        ///< what the prompts of the paper's gallery are here
   std::string split;
   /// What the images of a row have in common, a sentence.
   std::string noise_note = "All images of a row are made from the same noise.";
@@ -94,7 +94,7 @@ struct Grid {
   std::size_t left_out = 0;   ///< further rows that were picked and do not fit the page
 };
 
-/// A heading of a group, and the rule behind it in words.
+/// A heading of a group, and its rule in words.
 struct GroupText {
   std::string title, rule;
 };
@@ -132,7 +132,7 @@ bool fits_width(std::size_t columns, double width);
 std::string grid_pdf(const Grid& grid, double width);
 
 /// A LaTeX figure around the PDF, which lies beside it in `folder` (as seen from the document that takes it
-/// in; empty: the document's own), with title, caption and signature. Compiles on its own where it lies, too.
+/// in; empty: the document's own), with title, caption and signature. Compiles on its own where it is, too.
 std::string grid_latex(const Grid& grid, const std::string& pdf, const std::string& folder, bool wide = true);
 
 /// A scored image as a page holds it: a data URI, and its own size in pixels.

@@ -29,19 +29,20 @@ std::optional<Key> group_key(const PromptScores& prompt, const GridRule& rule, G
   const auto [low, high] = std::ranges::minmax(scores);
   double mean = 0;
   for (const double score : scores) mean += score / static_cast<double>(scores.size());
-  const double hero = *prompt.scores.at(rule.hero), gain = hero - *prompt.scores.at(rule.baseline);
+  const double highlighted = *prompt.scores.at(rule.highlighted),
+               gain = highlighted - *prompt.scores.at(rule.baseline);
   const double position = prompt.position;
   switch (group) {
     case GridGroup::kWins:
-      if (gain > 0) return Key{-gain, -hero, position};
+      if (gain > 0) return Key{-gain, -highlighted, position};
       break;
     case GridGroup::kMixed:
       if (gain <= 0 && high > low) return Key{low - high, gain, position};
       break;
     case GridGroup::kNearTies:
-      return Key{std::abs(gain), -hero, position};
+      return Key{std::abs(gain), -highlighted, position};
     case GridGroup::kLosses:
-      if (gain < 0) return Key{gain, hero, position};
+      if (gain < 0) return Key{gain, highlighted, position};
       break;
     case GridGroup::kFailures:
       if (!rule.perfect || high < *rule.perfect) return Key{high, mean, position};
@@ -65,7 +66,7 @@ std::vector<int> ranked_positions(std::span<const PromptScores> prompts, const G
   return positions;
 }
 
-/// Takes up to `count` positions that nobody took yet; the number taken.
+/// Takes up to `count` positions that are not taken yet; the number taken.
 std::size_t take(const std::vector<int>& ranked, std::size_t count, std::set<int>& taken,
                  std::vector<int>& out) {
   std::size_t added = 0;

@@ -69,7 +69,7 @@ double paper_value_in_db_unit(const PaperColumn& column, const PaperValue& value
 /// One prompt of a gallery in the paper.
 struct GalleryPrompt {
   int index = 0;  ///< as printed
-  /// First 16 digits of the SHA-256 of the text that the image shall say; empty where the task has none.
+  /// First 16 digits of the SHA-256 of the text that the image should contain; empty where the task has none.
   std::string target_sha256 = {};
 };
 

@@ -245,7 +245,7 @@ void write_objects(const ResultSet& rows, const char* first, const char* next, P
   }
 }
 
-/// Array of objects keyed by column, one a line.
+/// Array of objects keyed by column, one per line.
 void write_json(const ResultSet& rows, PieceWriter& out, int /*width*/) {
   out.add("[");
   write_objects(rows, "\n ", ",\n ", out);

@@ -208,7 +208,7 @@ std::string name_hint(const std::string& message, const SchemaNames& names, bool
   return "";
 }
 
-/// One connection with its limits, and what it can say about a failure.
+/// One connection with its limits, and its error for a failure.
 class Session {
  public:
   Session(const std::filesystem::path& path, const QueryRequest& request)

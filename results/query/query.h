@@ -25,7 +25,7 @@ struct ResultSet {
   std::vector<std::vector<SqlValue>> rows = {};  ///< [rows][columns]
 
   std::string experiment = {};            ///< which one a saved query looked at, in words; empty if at all
-  std::string nothing = "no rows";        ///< what to say where there are no rows
+  std::string nothing = "no rows";        ///< message if there are no rows
   std::optional<std::size_t> asked = {};  ///< how many rows a saved query was to give at most (its :n)
 
   /// True if as many rows as asked for were there; of rows with a `place`, in any of their groups.

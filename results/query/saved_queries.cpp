@@ -27,7 +27,7 @@ const SavedParam kAnyPrompts{"prompts", "", "name of the prompt set (default: al
 
 const SavedQuery kAlarms{
     .name = "alarms",
-    .summary = "rewards that rose over the starting weights while a guardrail moved in the harmful direction",
+    .summary = "rewards that rose over the base model while a guardrail moved in the harmful direction",
     .params = {kAnyExperiment,
                kAnyMethod,
                {"split", "", "default: test, or the split that an experiment has instead"}},

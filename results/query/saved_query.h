@@ -20,11 +20,11 @@ struct SavedQuery {
   std::vector<SavedParam> params;
   std::string sql;
   bool of_one_experiment = false;        ///< :experiment, :split and :metric are always set (saved_values)
-  std::string_view nothing = "no rows";  ///< what an answer without rows says
+  std::string_view nothing = "no rows";  ///< the message of an answer without rows
 };
 
 /// How a saved query begins that reads `named`: runs by the name of their row where all tables that show them
-/// call it the same, or where nobody trained them here; else by their method.
+/// call it the same, or where they were not trained here; else by their method.
 inline const std::string kNamed = R"sql(
 WITH named AS (
   SELECT id, table_id, scale, seed,

@@ -9,8 +9,8 @@ struct sqlite3;
 
 namespace harness {
 
-/// SQLite asks nobody while a single function runs, and some can take hours: those that hold every place of
-/// one text against every place of another, and printf, which pads by any width. While this object lives,
+/// SQLite has no interrupt while a single function runs, and some can take hours: those that hold every place
+/// of one text against every place of another, and printf, which pads by any width. While this object lives,
 /// those of `db` refuse arguments that would take more than some tenths of a second, and interrupt the
 /// statement where `expired` says so. Else a connection of their own gives the built-in function's answer.
 class BoundedFunctions {

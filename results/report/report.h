@@ -15,7 +15,7 @@
 
 namespace harness {
 
-/// One column of the list of prompts: the selected checkpoint of a method and seed, or the starting weights.
+/// One column of the list of prompts: the selected checkpoint of a method and seed, or the base model.
 struct ReportColumn {
   std::string method;
   std::int64_t seed = 0;
@@ -39,7 +39,7 @@ struct ReportCell {
   std::optional<std::string> transcript = {};                ///< nothing where no scorer read one
   std::map<std::string, std::optional<double>> values = {};  ///< by metric; no entry: not measured
   std::map<std::string, std::string> reasons = {};           ///< by metric: why a scorer failed
-  std::optional<std::string> judgement = {};  ///< what is wrong with it, a line each; empty: nothing
+  std::optional<std::string> judgement = {};  ///< what is wrong with it, one line each; empty: nothing
   std::vector<ReportObject> objects = {};
   int width = 0, height = 0;  ///< pixels of the scored image; 0: it cannot be read
 };
@@ -47,7 +47,7 @@ struct ReportCell {
 struct ReportPrompt {
   Prompt prompt = {};
   std::int64_t sample = 0;
-  std::vector<ReportCell> cells = {};  ///< one a column
+  std::vector<ReportCell> cells = {};  ///< one per column
 };
 
 /// One training run at the foot of the page.
@@ -63,11 +63,11 @@ struct ReportCost {
   std::vector<Budget> runs = {};
 };
 
-/// Everything that the page of `harness report` says; pure data.
+/// All data of the page of `harness report`.
 struct Report {
   TableModel table;
-  std::string hero;    ///< the method that the list of prompts starts with, against table.baseline
-  std::string metric;  ///< the metric that it starts with, and of the verdicts at the top
+  std::string highlighted;  ///< the method that the list of prompts starts with, against table.baseline
+  std::string metric;       ///< the metric that it starts with, and of the verdicts at the top
   std::vector<ChartGroup> training = {};  ///< curves by update, and metrics by checkpoint
   std::vector<ChartGroup> law = {};       ///< the path-variance law, predicted and measured
   std::vector<ReportColumn> columns = {};

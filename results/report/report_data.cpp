@@ -127,7 +127,7 @@ std::string report_data_json(const Report& report) {
   for (const auto& prompt : report.prompts) prompts.push_back(prompt_json(prompt, report.metrics));
   return json_for_script({{"metrics", metrics_json(report)},
                           {"columns", columns_json(report)},
-                          {"hero", report.hero},
+                          {"hero", report.highlighted},
                           {"baseline", report.table.baseline},
                           {"metric", report.metric},
                           {"prompts", std::move(prompts)},

@@ -15,7 +15,7 @@
 namespace harness {
 namespace {
 
-/// The bytes behind hexadecimal digits.
+/// The bytes of hexadecimal digits.
 std::string from_hex(const std::string& digits) {
   std::string bytes;
   for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
@@ -162,7 +162,7 @@ std::string beneath_html(const Report& report) {
          "ignored.";
 }
 
-/// The list itself is made by the script; without one the page says so.
+/// The list itself is made by the script; without one the page has a note.
 std::string prompts_html(const Report& report) {
   if (report.prompts.empty()) return {};
   return fmt::format(

@@ -8,7 +8,7 @@ namespace harness {
 namespace {
 
 /// Every printed figure beside ours. Levels of another backbone do not compare: the difference is shown, and
-/// the notes say what it is worth.
+/// notes qualify it.
 ViewTable figures_view(const TableModel& model) {
   ViewTable view{
       {{"Method", false}, {"Figure", false}, {"Paper"}, {"Here"}, {"Here \u2212 paper"}, {"Here / paper"}},
@@ -33,7 +33,7 @@ ViewTable figures_view(const TableModel& model) {
                             {comparable ? ratio : "not comparable"}}});
     }
   }
-  // Of other models a difference between levels says nothing.
+  // Of other models a difference between levels means nothing.
   if (!model.levels_compare) {
     for (const std::size_t column : {5, 4}) drop_column(view, column);
   }

@@ -410,7 +410,7 @@
     head.replaceChildren(headingOf('position', 'Prompt', '', 'text'),
       ...shownColumns().map((column) => {
         const {method, checkpoint, base} = report.columns[column];
-        return headingOf(`score:${method}`, method, base ? 'starting weights' : `checkpoint ${checkpoint}`, '');
+        return headingOf(`score:${method}`, method, base ? 'base model' : `checkpoint ${checkpoint}`, '');
       }),
       headingOf('difference', 'Difference', `${state.method} \u2212 ${state.against}`, 'delta'));
   }

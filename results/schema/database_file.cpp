@@ -205,7 +205,7 @@ std::string network_notice(const std::string& name, const fs::path& path) {
       path.string(), name);
 }
 
-/// SQLite does not tell a file that may not grow from a disk that fails.
+/// SQLite does not distinguish a file size limit from a failing disk.
 bool has_file_size_limit() {
   struct ::rlimit limit {};
   return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;

@@ -33,7 +33,7 @@ std::optional<std::string> network_file_system_of(const std::filesystem::path& p
 
 struct OpenedDatabase {
   std::unique_ptr<SQLite::Database> db;
-  std::string notice;  ///< what the user should be told; empty on a local disk
+  std::string notice;  ///< a message for the user; empty on a local disk
 };
 
 /// Opens a results DB with foreign keys on; WAL, or on a network file system (`network`: its name) a rollback

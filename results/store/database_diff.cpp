@@ -21,7 +21,7 @@ struct Rows {
   std::string from = {};  ///< {0}: kHere or kOther; empty: the table
 };
 
-/// What the rows of each table say, without the ids of this DB.
+/// The content of the rows of each table, without the ids of this DB.
 const std::vector<Rows>& all_rows() {
   const std::string experiment = "reproduction_id, ";
   const auto nth = fmt::format(", row_number() OVER (PARTITION BY {}) AS nth", select_list<EventRow>());

@@ -29,7 +29,7 @@ struct DifferentRow {
   RowValues here = {}, other = {};  ///< empty: there is no such row
 };
 
-/// Two DBs side by side. Rows are compared by what they say: integer ids, which mean something in their own
+/// Two DBs side by side. Rows are compared by content: integer ids, which mean something in their own
 /// DB only, and `created` and `finished` of runs, evaluations and selections are left out.
 class RowDiff {
  public:

@@ -12,7 +12,7 @@
 namespace harness {
 namespace {
 
-/// A number, or nothing where the event says null.
+/// A number, or nothing where the event has null.
 std::optional<double> number_or_null(const Json& value, const Fields& event, std::string_view key) {
   if (value.is_null()) return std::nullopt;
   if (value.is_number()) return value.get<double>();
@@ -116,7 +116,7 @@ class Ingestion {
     store_.put_checkpoint(record);
   }
 
-  /// What the training of a checkpoint had spent by then; a number that nobody could measure is null.
+  /// What the training of a checkpoint had spent by then; an unmeasured number is null.
   static void read_spent(Fields spent, CheckpointRecord& record) {
     const auto number = [&](const char* key) { return number_or_null(spent.get(key), spent, key); };
     record.seconds = number("seconds");
@@ -266,7 +266,7 @@ class Ingestion {
   }
 
   const std::string& evaluation_id(const Fields& event) const {
-    if (!job_.evaluation_id) refuse("a job that is no evaluation wrote a sample", event);
+    if (!job_.evaluation_id) refuse("a job other than an evaluation wrote a sample", event);
     return *job_.evaluation_id;
   }
 

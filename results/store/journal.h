@@ -33,7 +33,7 @@ class Journal {
   /// The same of several records with their times, all of them or none.
   std::optional<LogMark> append_all(const std::vector<std::pair<Json, std::string>>& records);
 
-  /// What tells this journal from any other; empty before the first record.
+  /// Identifies this journal; empty before the first record.
   const std::string& id() const { return id_; }
 
  private:
@@ -74,7 +74,7 @@ std::filesystem::path copy_of_journal(const std::filesystem::path& file);
 /// True for a journal that is missing or has lost its end, of which the copy has more.
 bool can_be_restored(const std::filesystem::path& file);
 
-/// Puts the copy in the place of such a journal. Returns what the user should be told; empty of any other.
+/// Puts the copy in the place of such a journal. Returns a message for the user; empty of any other.
 std::string restore_journal(const std::filesystem::path& file);
 
 /// What mends a journal that is damaged.
@@ -111,7 +111,7 @@ Json journal_job_state(const std::string& run_id, const std::string& job_id, Job
 Json journal_shown_again(std::int64_t reproduction_id);
 Json journal_forget(const std::string& run_id);
 
-/// What a record tells, of any type that journal_record takes.
+/// The content of a record, of any type that journal_record takes.
 template <class Record>
 Record from_journal(const Json& record);
 template <>

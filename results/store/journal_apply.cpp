@@ -217,7 +217,7 @@ void forget(Store::Impl& store, const Json& record, const std::string&) {
   run("DELETE FROM runs WHERE id = ?1");
 }
 
-/// Numbers of experiments are history_of's: whoever carries records out has given them.
+/// Numbers of experiments are history_of's: the code that replays records has assigned them.
 void put_nothing(Store::Impl&, const Json&, const std::string&) {}
 
 using Apply = void (*)(Store::Impl& store, const Json& record, const std::string& at);

@@ -10,7 +10,7 @@
 namespace harness {
 namespace {
 
-/// The number of the experiment that a record tells more of; nothing for any other record.
+/// The number of the experiment that a record continues; nothing for any other record.
 std::optional<std::int64_t> named_experiment(const Json& record) {
   if (!record_kind(record).is_of_experiment || record.at("data").at("id").is_null()) return std::nullopt;
   return number_of(record);
@@ -36,7 +36,7 @@ class Reading {
   struct Found {
     bool is_gone = false;     ///< it rests on a run that was forgotten
     bool is_cut_off = false;  ///< of an experiment: never committed
-    bool is_named = false;    ///< likewise: a record tells more of it
+    bool is_named = false;    ///< likewise: a record continues it
     std::string digest = {};  ///< likewise
   };
 
@@ -142,7 +142,7 @@ class Reading {
   const std::vector<Json>& records_;
   std::vector<Found> found_;
   std::set<std::string> forgotten_;            ///< runs
-  std::set<std::int64_t> named_;               ///< experiments of which a record behind tells more
+  std::set<std::int64_t> named_;               ///< experiments that a later record continues
   std::map<std::int64_t, std::string> later_;  ///< number -> digest of the experiment that has it next
   std::map<std::int64_t, std::optional<std::string>> current_;  ///< nothing: it does not count
   std::map<std::string, std::int64_t> given_;  ///< digest -> number of a later "number" record

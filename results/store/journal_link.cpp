@@ -94,10 +94,11 @@ JournalStanding Store::standing(const fs::path& workspace, const JournalText& jo
     if (ours == known.end()) return refused_as_foreign(path(), workspace, false);
     if (ours->end.bytes == 0) return {.kind = JournalStanding::kBehind};  // a replay that was killed
     if (ours->end.bytes > journal.end().bytes) {
-      return refused(Error(fmt::format("is truncated: it holds {} bytes of the {} that the results DB knows",
-                                       journal.end().bytes, ours->end.bytes),
-                           (workspace / "journal.log").string(), kWithoutJournalHint),
-                     false);
+      return refused(
+          Error(fmt::format("is truncated: it holds {} bytes of the {} that the results DB has read",
+                            journal.end().bytes, ours->end.bytes),
+                (workspace / "journal.log").string(), kWithoutJournalHint),
+          false);
     }
     const auto mark = std::ranges::find(journal.marks, ours->end);
     if (mark == journal.marks.end()) return refused_as_foreign(path(), workspace, true);

@@ -36,7 +36,7 @@ struct RecordKind {
   std::string_view name;  ///< in the journal
   bool has_key;           ///< a later one of the same key replaces it
   bool is_of_run;         ///< has the field "run"
-  bool is_of_experiment;  ///< tells more of the experiment of its number
+  bool is_of_experiment;  ///< continues the experiment of its number
 };
 
 inline constexpr std::array<RecordKind, 16> kRecordTypes = {{

@@ -15,7 +15,7 @@
 
 namespace harness {
 
-// What goes into the results DB and comes out of it. SCHEMA.md describes the columns behind these fields.
+// What goes into the results DB and comes out of it. SCHEMA.md describes the columns of these fields.
 
 /// An interval in documents and in the journal: [low, high].
 inline void to_json(Json& json, const Interval& interval) {
@@ -26,7 +26,7 @@ enum class JobState { kPlanned, kRunning, kDone, kFailed };
 std::string_view job_state_name(JobState state);
 JobState job_state_from_name(std::string_view name);
 
-/// A training run, or the starting weights (method "base", checkpoint 0).
+/// A training run, or the base model (method "base", checkpoint 0).
 struct RunRecord {
   std::string id = {};        ///< hash of the training job, 16 hexadecimal digits
   std::string table_id = {};  ///< the table that asks for it
@@ -51,7 +51,7 @@ struct StoredRun : RunRecord {
 
 struct CheckpointRecord {
   std::string run_id = {};
-  std::int64_t step = 0;  ///< after update `step`; 0: the starting weights
+  std::int64_t step = 0;  ///< after update `step`; 0: the base model
   std::optional<std::string> path = {}, sha256 = {};
   std::optional<double> lambda_late = {}, lambda_late_last = {}, clip_fraction = {};
   /// What the training spent up to here, without evaluations; nothing in logs of early versions.
@@ -63,7 +63,7 @@ struct CheckpointRecord {
   std::optional<double> weight_copies = {};  ///< of the trained weights, beside them and their average
 };
 
-/// What a training had spent at a checkpoint (view v_budgets); nothing where its log does not say.
+/// What a training had spent at a checkpoint (view v_budgets); nothing where its log lacks it.
 struct Budget {
   std::int64_t checkpoint = 0;
   std::optional<double> images = {};                          ///< decoded and scored
@@ -148,7 +148,7 @@ struct JobRecord {
 struct JobStatus {
   JobState state = JobState::kPlanned;
   std::uint64_t log_offset = 0;             ///< bytes of events.log that are in the DB
-  std::optional<std::string> failure = {};  ///< what the worker or the orchestrator said of a failed job
+  std::optional<std::string> failure = {};  ///< the reason of the worker or the orchestrator for a failed job
 };
 
 /// An image of an evaluation.
@@ -184,7 +184,7 @@ struct MetricRow {
   std::optional<std::string> reason = {};
 };
 
-/// What a worker said beside numbers.
+/// A worker's notes other than numbers.
 struct EventRow {
   std::string job_id = {};
   double time = 0;  ///< seconds since 1970
@@ -229,7 +229,7 @@ Json numbers_json(const ComparisonNumbers& numbers);
 /// Its numbers with the names of their columns, in the order of the columns.
 std::vector<std::pair<std::string, std::optional<double>>> numbers_of(const ComparisonRow& row);
 
-/// A reward that rose over the starting weights while a guardrail moved beyond its minimal effect
+/// A reward that rose over the base model while a guardrail moved beyond its minimal effect
 /// (guardrails.h).
 struct AlarmRecord {
   std::string split = {}, baseline = {}, method = {};

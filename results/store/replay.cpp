@@ -56,7 +56,7 @@ class Replay {
   /// What was taken away since this DB was written with the journal.
   void forget(const std::string& run) { carry_out(journal_forget(run)); }
 
-  /// What was said of jobs after the last event of their logs.
+  /// Records about jobs after the last event of their logs.
   void settle() {
     for (const auto& record : states_) {
       impl_.replayed_time = record.value("at", utc_now());
@@ -179,7 +179,7 @@ class Replay {
     impl_.write([&] { impl_.carry_out(record); });
   }
 
-  /// Without a word to the journal: it says nothing new.
+  /// Not recorded in the journal: nothing new.
   void apply(const Json& record) {
     impl_.write([&] { impl_.apply(record, *impl_.replayed_time); });
   }

@@ -47,7 +47,7 @@ void bind_value(SQLite::Statement& statement, int index, const T& value) {
 }
 
 /// One use of a prepared statement: binds the values to ?1, ?2, ..., and resets the statement at the end of
-/// its scope, so that no read transaction stays open behind it.
+/// its scope, so that no read transaction stays open after it.
 class Query {
  public:
   template <class... Values>

@@ -51,7 +51,7 @@ class Store {
   /// Inserts the run as planned, or makes a known one a member of this table too, its state as it is.
   void record_run(const RunRecord& run);
 
-  /// For the starting weights, which no worker reports; a trained run's checkpoints come with its event log.
+  /// For the base model, which no worker reports; a trained run's checkpoints come with its event log.
   void record_checkpoint(const CheckpointRecord& checkpoint);
 
   /// Inserts the evaluation as planned, or makes a known one a member of this table too. A later call may add
@@ -84,7 +84,7 @@ class Store {
   /// finished evaluation lacks an image or a value.
   IngestReport ingest(const JobRecord& job, const LogRange& range = {});
 
-  /// Deletes a run with everything that was measured on it, and every reproduction that rests on it
+  /// Deletes a run with everything that was measured on it, and every reproduction that uses it
   /// (`--fresh`). Prompt sets stay. False if there is no such run.
   bool forget(const std::string& run_id);
 
@@ -93,7 +93,7 @@ class Store {
   void atomically(const std::function<void()>& body);
 
   /// Fills this DB, which lacks it, from a workspace's journal and the event logs of its run folders. A run
-  /// whose logs are gone or damaged is left out with what rests on it, and named in the report.
+  /// whose logs are gone or damaged is left out with what depends on it, and named in the report.
   ReplayReport replay(const std::filesystem::path& workspace, const JournalText& journal,
                       const ReplayRange& range = {});
 

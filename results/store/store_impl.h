@@ -100,17 +100,17 @@ struct Store::Impl {
   /// The same for what is new: a job that is recorded with this folder leaves no trace.
   void record_job(const JobRecord& job);
 
-  /// The DB holds what this journal says up to there.
+  /// The DB holds this journal up to there.
   void know_journal(const std::string& id, const LogMark& end);
 
-  // What event logs say as well.
+  // What event logs hold as well.
   void put_checkpoint(const CheckpointRecord& checkpoint);
   void put_not_run(const std::string& evaluation_id, const std::string& metric, const std::string& reason);
   void put_job_state(const std::string& id, JobState state, const std::optional<std::string>& failure,
                      const std::string& at);
 };
 
-/// Sum over everything that tells a reproduction from another.
+/// Sum over everything that distinguishes reproductions.
 std::string reproduction_digest(const ReproductionRecord& reproduction);
 
 }  // namespace harness

@@ -120,7 +120,7 @@ TEST_F(HostileArchive, LinksAndDevicesAreRefused) {
 }
 
 TEST_F(HostileArchive, ANameThatIsThereTwiceIsRefused) {
-  expect_refused(changed([](auto& entries) { entries.push_back(entries.back()); }), {"twice"});
+  expect_refused(changed([](auto& entries) { entries.push_back(entries.back()); }), {"duplicate file"});
 }
 
 /// The manifest of an archive that `change` has changed, as its maker would have written it.
@@ -192,7 +192,7 @@ TEST_F(HostileArchive, AFileThatNoExperimentHasIsRefused) {
       entries.push_back({.name = top_of(entries) + "/" + name, .bytes = "x"});
       entries.front().bytes = forged([&](auto& m) { m.files[name] = packed_bytes("x"); }, entries);
     });
-    expect_refused(archive, {name + " is no file of an experiment"});
+    expect_refused(archive, {name + " is not a file of an experiment"});
   }
 }
 

@@ -64,7 +64,7 @@ TEST_F(ImportWorkspace, RunsOfNoExperimentComeAsWellAndCanBeGoneOnWith) {
 }
 
 TEST_F(ImportWorkspace, ARunThatTwoMachinesDidWithTheSameResultsComesInOnce) {
-  // The starting weights of a seed, for one. The logs have times and processes of their own.
+  // The base model of a seed, for one. The logs have times and processes of their own.
   const auto one = fresh("one"), two = fresh("two"), out = fresh("joined");
   ok(smoke({"--methods", "ratio-norm", "--out", one}));
   ok(smoke({"--methods", "dual", "--out", two}));

@@ -133,7 +133,7 @@ TEST_F(Srun, ThatWaitsForRoomWhenItsAllocationEndsWasInterrupted) {
   const auto ended = shell(fmt::format("SLURM_JOB_ID=7 PATH={}:$PATH {} 2>&1", root_.string(),
                                        reproduce("ended", "--executor srun")));
   EXPECT_EQ(ended.status, 130) << ended.out;
-  EXPECT_PROBLEM(ended.out, "all that was finished is kept");
+  EXPECT_PROBLEM(ended.out, "completed work is saved");
 }
 
 TEST_F(Srun, IsRefusedOutsideAnAllocation) {

@@ -75,7 +75,7 @@ TEST_F(ByBatchJobs, ADetachedTableIsFinishedWithNobodyThereThoughAJobHadToSave) 
   const std::string one_method = "--methods lambda-controlled";
   const auto left = shell(by_slurm("detached", one_method + " --detach") + " 2>&1");
   ASSERT_EQ(left.status, 0) << left.out;
-  EXPECT_PROBLEM(left.out, "goes on with the table when one of them has ended");
+  EXPECT_PROBLEM(left.out, "continues the table when one of them has ended");
   const auto folder = training("detached", "lambda-controlled");
   const auto shown = shell(fmt::format("{} status --out {}/detached", kProgram, root_.string())).out;
   EXPECT_PROBLEM(shown, "with Slurm");
@@ -136,7 +136,7 @@ TEST_F(ByBatchJobs, CtrlCAtADetachedTableLeavesItToTheJobThatGoesOn) {
   const auto said = read_file(root_ / "said.log");
   if (harness.wait().code != 0) {  // 0: it was done by then
     EXPECT_EQ(harness.wait().code, 130) << said;
-    EXPECT_PROBLEM(said, "goes on with the table; `harness runs cancel` ends it");
+    EXPECT_PROBLEM(said, "continues the table; `harness runs cancel` ends it");
   }
   ASSERT_TRUE(wait_until([&] { return fs::exists(root_ / "left/chain/table.json"); }, 300))
       << read_file(root_ / "left/continue.log");
@@ -157,7 +157,7 @@ TEST_F(ByBatchJobs, RunsCancelEndsTheCommandThatWorksThereToo) {
     const auto cancelled =
         shell(fmt::format("{} runs cancel --out {} 2>&1", kProgram, (root_ / out).string()));
     EXPECT_EQ(cancelled.status, 0) << cancelled.out;
-    EXPECT_PROBLEM(cancelled.out, "the command that works here (pid ");
+    EXPECT_PROBLEM(cancelled.out, "asked the running command (pid ");
     ASSERT_TRUE(harness.ends_within(std::chrono::minutes(1)));
     EXPECT_EQ(harness.wait().code, 130) << read_file(root_ / "said.log");
     EXPECT_TRUE(wait_until([&] { return queue().empty(); })) << queue();
@@ -175,7 +175,7 @@ TEST_F(ByBatchJobs, RanksAutoTakesTheGpusOfANodeForFluxAndOneForOthers) {
                     (kTree / "tests/data/parity/flux_pipeline/model").string();
   const auto unknown = planned(flux);
   EXPECT_EQ(unknown.status, 2) << unknown.out;
-  EXPECT_PROBLEM(unknown.out, "--ranks auto: cannot know how many GPUs a node has");
+  EXPECT_PROBLEM(unknown.out, "--ranks auto: the number of GPUs per node is unknown");
   EXPECT_PROBLEM(planned(flux + " --slurm --gres=gpu:h100:3").out, "#SBATCH --ntasks=2");
   EXPECT_PROBLEM(planned("--table sd35-ocr").out, "#SBATCH --ntasks=1");
 }
@@ -188,7 +188,7 @@ TEST_F(ByBatchJobs, TheKindOfGpuIsPartOfTheIdsAndANodeIsAskedOnce) {
   };
   const auto planned = on_gpus("Toy 1", "--dry-run");
   EXPECT_EQ(planned.status, 0) << planned.out;
-  EXPECT_PROBLEM(planned.out, "No node has been asked for its GPU yet");
+  EXPECT_PROBLEM(planned.out, "The GPU model is part of the ids and is not known yet");
   EXPECT_FALSE(fs::exists(root_ / "gpus"));
   const auto first = on_gpus("Toy 1", "");
   EXPECT_EQ(first.status, 0) << first.out;

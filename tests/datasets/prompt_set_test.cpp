@@ -169,7 +169,7 @@ TEST_F(PromptFile, ThatIsNotThereOrOfNoFormIsRefusedWithTheForms) {
       " takes a folder, a .txt file with one prompt per line, or a .jsonl file with one record of GenEval per line";
   fs::copy_file(write(kGood), folder_ / "prompts.csv");
   for (const auto& [name, problem] : {std::pair("none.txt", "none.txt: no such file or folder; "),
-                                      {"prompts.csv", "prompts.csv: is no file of prompts; "},
+                                      {"prompts.csv", "prompts.csv: is not a file of prompts; "},
                                       {"test.txt/x", "x: no such file or folder; "}}) {
     const auto place = folder_ / name;
     EXPECT_PROBLEM(message_of([&] { find_prompt_file(place, kOcrPrompts); }),

@@ -66,7 +66,7 @@ TEST(ImageStatistics, EntropyIsTheBitsOfTheColourBoxes) {
     return Rgb{box / 64 * 32, box / 8 % 8 * 32, box % 8 * 32};
   });
   EXPECT_DOUBLE_EQ(image_statistics(every_box).colour_entropy, 9);
-  // 31 and 32 lie in neighbouring boxes, 32 and 63 in the same.
+  // 31 and 32 are in neighbouring boxes, 32 and 63 in the same.
   const auto near = painted(16, 16, [](int x, int) { return x < 8 ? Rgb{32, 0, 0} : Rgb{63, 0, 0}; });
   EXPECT_EQ(image_statistics(near).colour_entropy, 0);
 }

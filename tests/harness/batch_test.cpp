@@ -73,7 +73,7 @@ TEST_F(ASecondBatchSystem, GivesTheRowsOfThisMachineWithACommandThatStaysAndWith
   expect(0, on_toy(), {"with Toy"});
   EXPECT_EQ(place.metric_rows(), local.metric_rows());
   fs::remove_all(runs);
-  expect(0, on_toy({"--detach"}), {"with Toy (", "goes on with the table when one of them has ended"});
+  expect(0, on_toy({"--detach"}), {"with Toy (", "continues the table when one of them has ended"});
   ASSERT_TRUE(wait_until([&] { return is_idle(); })) << read_file(runs / "continue.log");
   EXPECT_EQ(place.metric_rows(), local.metric_rows());
   expect(0, {"runs", "cancel"}, {"has no job of this workspace"});

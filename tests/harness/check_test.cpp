@@ -500,7 +500,7 @@ TEST_F(Checks, OfThePaperPrintedAndComputedStandSideBySide) {
   }
   EXPECT_THAT(place().run({"check", "--paper"}).out, HasSubstr("do not add up"));
   place().fails(2, {"check", "sd35-ocr", "--paper"});
-  place().fails(2, {"check", "--paper", "--experiment", "1"}, {"leave out what names an experiment"});
+  place().fails(2, {"check", "--paper", "--experiment", "1"}, {"options that select an experiment"});
 }
 
 }  // namespace

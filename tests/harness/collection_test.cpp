@@ -71,7 +71,7 @@ TEST_F(CollectionTest, IsOneTableOfOneReproduce) {
     EXPECT_FALSE(row.at("metrics").contains("cer")) << "the collection has no column for it";
     EXPECT_EQ(row.at("paper").contains("ocr_reward"), reads) << row;
   }
-  // One method against the baseline and two against the starting weights, in each task.
+  // One method against the baseline and two against the base model, in each task.
   EXPECT_EQ(table.at("comparisons").size(), 6U);
   for (const auto& [name, path] : table.at("artifacts").items())
     EXPECT_GT(fs::file_size(place.folder() / path.get<std::string>()), 0u) << name;
@@ -289,8 +289,8 @@ TEST(Collections, ThePapersFluxTableHasItsTasks) {
   const auto flux = find_collection("flux").value();
   EXPECT_EQ(flux.table_ids(), (std::vector<std::string>{"flux-ocr", "flux-pickscore", "flux-geneval"}));
   EXPECT_EQ(flux.backbones(), (std::vector<std::string>{"glyph-flux", "shapes-flux"}));
-  EXPECT_EQ(flux.backbone_beside(flux.tables.at(2), "glyph-flux"), "shapes-flux");
-  EXPECT_EQ(flux.backbone_beside(flux.tables.at(2), "flux-dev"), "flux-dev");
+  EXPECT_EQ(flux.backbone_for(flux.tables.at(2), "glyph-flux"), "shapes-flux");
+  EXPECT_EQ(flux.backbone_for(flux.tables.at(2), "flux-dev"), "flux-dev");
   for (const auto& table : flux.tables) {
     EXPECT_EQ(table.methods, (std::vector<std::string>{"flow-grpo", "ratio-norm", "lambda-controlled"}));
     EXPECT_EQ(table.reproduces, "flux");

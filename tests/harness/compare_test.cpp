@@ -75,7 +75,7 @@ TEST(Compare, AgreesWithTheTableOfTheSameRun) {
 TEST(Compare, AdjustsPValuesOverTheWholeTableWhateverIsShown) {
   auto& place = finished("42");
   const auto all = compared(place, {"ratio-norm", "dual", "--metric", "all"});
-  // Two methods against the baseline, three against the starting weights, in five metrics.
+  // Two methods against the baseline, three against the base model, in five metrics.
   EXPECT_EQ(all.at("holm_family").size(), 25u);
   std::vector<double> p_values;
   const auto table = place.json({"table", "--json"});

@@ -9,7 +9,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 
-/// A workplace whose trained methods really read better than the starting weights, and a table of one's own.
+/// A workplace whose trained methods really read better than the base model, and a table of one's own.
 class OwnTable : public Workplace {
  public:
   explicit OwnTable(const Json& columns) {
@@ -30,7 +30,7 @@ class OwnTable : public Workplace {
     const auto outcome = reproduce({"--dry-run"});
     return outcome.status == 0 ? "accepted" : std::to_string(outcome.status) + " " + outcome.err;
   }
-  /// The comparison of dual with the starting weights, out of `harness table` or `harness compare`.
+  /// The comparison of dual with the base model, out of `harness table` or `harness compare`.
   static Json against_base(const Json& document, const std::string& metric) {
     return entry(document.at("comparisons"), {{"baseline", "base"}, {"method", "dual"}, {"metric", metric}});
   }

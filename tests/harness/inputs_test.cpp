@@ -188,7 +188,7 @@ TEST_F(PromptFile, ThatCannotBeReadIsRefusedWithTheFormsThereAre) {
     };
     const auto forms = option + " takes a folder, a .txt file with one prompt per line, or a .jsonl file";
     expect("none.txt", "none.txt: no such file or folder; " + forms);
-    expect("signs.csv", "signs.csv: is no file of prompts; " + forms);
+    expect("signs.csv", "signs.csv: is not a file of prompts; " + forms);
     expect("empty.txt", "empty.txt: the file is empty");
     expect("records.jsonl", "records.jsonl: holds records of GenEval, and the task is ocr");
     expect("folder", "or a .txt file itself");

@@ -47,7 +47,7 @@ class ReportCommand : public MadeTest {
     EXPECT_EQ(update.exec(), 1);
   }
 
-  /// As if the prompts were GenEval's and a rule had judged every image: those of the starting weights wrong.
+  /// As if the prompts were GenEval's and a rule had judged every image: those of the base model wrong.
   void judge_images() {
     SQLite::Database database(db.string(), SQLite::OPEN_READWRITE);
     database.exec(R"sql(
@@ -279,7 +279,7 @@ TEST_F(ReportCommand, AnUnknownTableIsAnErrorWithTheNearestOne) {
 TEST_F(ReportCommand, ThePapersGalleryIsFoundByItsPrintedIndices) {
   ok({"grid", "--pick", "paper", "-o", "gallery"});
   const auto page = read_file(place.folder() / "gallery/grid.html");
-  // Of the printed indices 2, 47, 26 and 40 lie in the first 48 prompts of the test split.
+  // Of the printed indices 2, 47, 26 and 40 are in the first 48 prompts of the test split.
   EXPECT_THAT(page, HasSubstr("4 of its 20 lie in this cut of the split"));
   EXPECT_THAT(page, HasSubstr("is not the paper"));
   const auto positions = place.rows(

@@ -34,7 +34,7 @@ TEST_F(Reproduce, EndsWithATrueTableAndItsArtifacts) {
     EXPECT_TRUE(row.at("metrics").contains("ocr_reward"));
     EXPECT_TRUE(row.at("paper").contains("ocr_reward"));
   }
-  // Two methods against the baseline, three against the starting weights, five metrics.
+  // Two methods against the baseline, three against the base model, five metrics.
   EXPECT_EQ(result.at("comparisons").size(), 25u);
   for (const auto& [name, path] : result.at("artifacts").items()) {
     EXPECT_GT(fs::file_size(place.folder() / path.get<std::string>()), 0u) << name;
@@ -127,7 +127,7 @@ TEST_F(Reproduce, TableCompareAndGridWorkFromTheDbAlone) {
 
 TEST_F(Reproduce, ADryRunAfterItShowsAllDoneAndChangesNoFile) {
   make();
-  // Checksums by path; SQLite's shared-memory and (empty) log files beside the DB come with reading it.
+  // Checksums by path; SQLite's shared-memory and (empty) log files next to the DB come with reading it.
   const auto contents = [&] {
     std::string listing;
     for (const auto& entry : fs::recursive_directory_iterator(runs)) {

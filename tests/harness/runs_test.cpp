@@ -416,7 +416,8 @@ TEST_F(Fresh, TakesExperimentsOfOtherCommandsOnlyWhereRmWouldTakeThem) {
   for (const Words& more : {Words{}, Words{"--yes"}, Words{"--dry-run"}})
     fails(2, with(fresh, more),
           {"--fresh: ", " are used by sd35-ocr (experiment 1, scale smoke)", "--force removes them"});
-  fails(2, with(fresh, {"--force"}), {"asks before deleting, and nobody can answer", "add --yes"});
+  fails(2, with(fresh, {"--force"}),
+        {"asks before deleting, but standard input is not a terminal", "add --yes"});
   EXPECT_EQ(ok({"list", "experiments"}).out, experiments);
   EXPECT_EQ(place.metric_rows(), rows);
   EXPECT_FALSE(fs::exists(trash));

@@ -103,10 +103,11 @@ class ScriptedSlurm : public SmokeTest {
 };
 
 TEST_F(ScriptedSlurm, ADetachedTableKeepsItsPlaceInTheQueueUnlessAnotherCommandWantsAllOfIt) {
-  ok(on_slurm({"--detach"}), {}, {"goes on with the table when one of them has ended"});
+  ok(on_slurm({"--detach"}), {}, {"continues the table when one of them has ended"});
   const auto before = queue();
   fails(2, on_slurm({"--detach", "--seeds", "43"}),
-        {"--detach: a job of Slurm goes on in this workspace with another command", "harness runs cancel"});
+        {"--detach: a job of Slurm already continues another command in this workspace",
+         "harness runs cancel"});
   EXPECT_EQ(queue(), before);
   ok(on_slurm({"--detach", "--slurm", "--qos=long"}));
   EXPECT_EQ(queue(), before);
@@ -165,7 +166,7 @@ TEST_F(ScriptedSlurm, FreshIsRefusedWhileThereAreJobsOfTheRuns) {
 TEST_F(ScriptedSlurm, WhereItTakesNoMoreJobsADetachedTableStillGoesOn) {
   set_limit(4);
   ok(on_slurm({"--detach"}), {},
-     {"Slurm takes no more jobs for now", "3 jobs with Slurm (1, 2, 3); job 5 goes on with the table"});
+     {"Slurm takes no more jobs for now", "3 jobs with Slurm (1, 2, 3); job 5 continues the table"});
   EXPECT_EQ(queue().size(), 4U);
   EXPECT_EQ(continuations(), 1);
   int noted = 0;

@@ -40,7 +40,7 @@ TEST_F(Verify, EveryTestedCheckpointGivesTheSameBitsAgainAndNothingIsWritten) {
 }
 
 // There an image's bits may depend on the shard that it is drawn in.
-// In a container every call may have the same process id, and a worker goes on with what lies in its folder.
+// In a container every call may have the same process id, and a worker goes on with what is in its folder.
 TEST_F(Verify, TakesAFolderThatNoCallHadBefore) {
   const auto workspace = copy();
   const auto folders = [&] {

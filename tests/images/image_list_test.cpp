@@ -381,7 +381,7 @@ TEST_F(ImageLists, ImagesThatWandbLoggedAreFoundByTheirCaptions) {
   EXPECT_EQ(text_of(find(three_, "run")), "2.0 media/images/eval_images_9_bb.jpg");
   captions[0] = false;
   add("run/files/wandb-summary.json", summary.dump());
-  expect_refused(three_, "\"captions\" holds what is no text", "run");
+  expect_refused(three_, "\"captions\" holds a value that is not text", "run");
   // Sets that both have these prompts.
   captions[0] = nullptr;
   summary.at("images").at("captions")[0] = "Two cats | ocr: 0.10";
@@ -522,12 +522,12 @@ TEST_F(ImageLists, AManifestThatIsWrongIsRefusedByItsLine) {
   expect_csv_refused("file,index\none.png,0\none.png,1,2\n",
                      "list.csv:3: has 3 fields, and the first line names 2");
   expect_csv_refused("file,index\n\"one.png,0\n", "a quote is opened and not closed");
-  expect_csv_refused("file,file\n", "column \"file\" is there twice");
+  expect_csv_refused("file,file\n", "duplicate column \"file\"");
   expect_csv_refused("file,index\n", "names no image");
   expect_csv_refused("", "is empty");
   expect_csv_refused("file,index,sample\none.png,0,0\none.png,1,0\n",
                      "list.csv:3: one.png is there already (");
-  expect_csv_refused("file,index,File\none.png,0,one.png\n", "list.csv:2: \"file\" is there twice");
+  expect_csv_refused("file,index,File\none.png,0,one.png\n", "list.csv:2: duplicate name \"file\"");
   add("two.png");
   expect_csv_refused("file,index,sample\none.png,0,0\ntwo.png,0,0\n",
                      "list.csv:3: prompt 0 has two images for sample 0: one.png and two.png");

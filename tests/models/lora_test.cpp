@@ -490,7 +490,7 @@ TEST(LoraFiles, TakeAlphaFromTheHeaderWhereNothingElseNamesIt) {
            {{{"lora_alpha", "8"}, {"network_alpha", "16"}}, "which one counts?"},
            {{{"lora_alpha", "8"}, {"r", "16"}}, "\"r\" = 16, and its matrices have rank 3"},
            {{{"lora_scale", "0.5"}}, "\"lora_scale\" = 0.5, and a scale of 1 follows from its matrices"},
-           {{{"use_rslora", "true"}}, "says use_rslora, and nothing says alpha"},
+           {{{"use_rslora", "true"}}, "sets use_rslora, but alpha is missing"},
            {{{"lora_alpha", "8"}, {"alpha_pattern", R"({"to_q": 2})"}}, "which is not read there"}})
     EXPECT_THAT(loaded(metadata), HasSubstr(problem));
   const auto with_alphas = [](TensorMap& t) { set_alphas(t, 7); };

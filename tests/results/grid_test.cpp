@@ -25,9 +25,9 @@ Target three_stars() {
   return Target::of_record("three stars", R"({"tag":"counting","include":[{"class":"star","count":3}]})");
 }
 
-// Columns: 0 base, 1 baseline, 2 other, 3 hero.
+// Columns: 0 base, 1 baseline, 2 other, 3 highlighted.
 GridRule rule(std::vector<GridGroup> groups, std::size_t rows) {
-  return {.hero = 3, .baseline = 1, .methods = {1, 2, 3}, .groups = std::move(groups), .rows = rows};
+  return {.highlighted = 3, .baseline = 1, .methods = {1, 2, 3}, .groups = std::move(groups), .rows = rows};
 }
 
 std::vector<int> positions(const std::vector<GridPick>& picks) {
@@ -51,13 +51,13 @@ TEST(GridRows, AreOfTheirGroupInItsOrder) {
         {1, {0.0, 0.1, 0.0, 0.9}},
         {0, {0.0, 0.9, 0.0, 0.8}}},
        {1, 2, 4, 9}},
-      // A prompt without a score is no candidate; the starting weights are no method.
+      // A prompt without a score is no candidate; the base model is no method.
       {GridGroup::kWins, {{0, {std::nullopt, 0.1, 0.1, 0.9}}, {1, {0.0, std::nullopt, 0.1, 1.0}}}, {0}},
-      // Where the hero does not win and the methods differ.
+      // Where the highlighted method does not win and the methods differ.
       {GridGroup::kMixed,
        {{0, {0.0, 0.5, 0.5, 0.5}},   // no difference
         {1, {0.0, 0.9, 0.5, 0.4}},   // spread 0.5
-        {2, {0.0, 0.5, 1.0, 0.5}},   // spread 0.5, hero level with the baseline
+        {2, {0.0, 0.5, 1.0, 0.5}},   // spread 0.5, highlighted level with the baseline
         {3, {0.0, 1.0, 0.1, 0.9}},   // spread 0.9
         {4, {0.0, 0.1, 0.0, 0.2}}},  // a win
        {3, 1, 2}},
@@ -75,7 +75,7 @@ TEST(GridRows, AreOfTheirGroupInItsOrder) {
         {2, {0.0, 0.70, 0.0, 0.70}},
         {3, {0.0, 0.90, 0.0, 0.90}}},
        {3, 2, 1, 0}},
-      // The largest of the hero and no others.
+      // The largest of the highlighted method and no others.
       {GridGroup::kLosses,
        {{0, {0.0, 0.80, 0.0, 0.82}},
         {1, {0.0, 0.80, 0.9, 0.79}},
@@ -169,7 +169,7 @@ class GridFigure : public testing::Test {
     Grid grid;
     grid.title = "tiny & small";
     grid.signature = "tiny v1; 100%";
-    grid.hero = "lambda-controlled";
+    grid.highlighted = "lambda-controlled";
     grid.baseline = "ratio-norm";
     grid.split = "test";
     grid.columns = {{"ratio-norm", "checkpoint 40"}, {"lambda-controlled", "checkpoint 80"}};

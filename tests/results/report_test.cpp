@@ -19,7 +19,7 @@ constexpr const char* kHostile = "</script><script>alert('x')</script><!-- \"&<b
 Report fixture_report() {
   Report report;
   report.table = fixture_table();
-  report.hero = "lambda-controlled";
+  report.highlighted = "lambda-controlled";
   report.metric = "ocr_reward";
   report.columns = {
       {"base", 42, 0, true}, {"ratio-norm", 42, 40, false}, {"lambda-controlled", 42, 80, false}};

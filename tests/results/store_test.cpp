@@ -315,7 +315,7 @@ TEST_F(StoreTest, ReadOnlyStoreReadsAndRefusesToWrite) {
 
 class Views : public StoreTest {
  protected:
-  /// Runs of two methods and the starting weights on both splits; checkpoint 60 selected of each method.
+  /// Runs of two methods and the base model on both splits; checkpoint 60 selected of each method.
   void pair_of_methods() {
     with_checkpoint("b0", "base");
     evaluated(an_evaluation("b0-v", "b0", 0), {0, 0, 0, 0});

@@ -51,7 +51,7 @@ class Line : public Backbone {
   Network network_;
 };
 
-// A method with a KL term loads the starting weights once more.
+// A method with a KL term loads the base model once more.
 inline const bool kLineIsRegistered =
     register_backbone({.name = "line", .load = [](const BackboneSource&) -> std::unique_ptr<Backbone> {
                          return std::make_unique<Line>();

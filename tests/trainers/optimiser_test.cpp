@@ -159,7 +159,7 @@ TEST(Ema, RepeatsMoveItTowardsTheSameWeightsWithTheSameDecay) {
 
 /// The lag from the weights of the average itself: one number a past update, moved as the average moves.
 EmaLag lag_by_hand(const EmaOptions& options, int updates) {
-  std::vector<double> shares = {1};  // of the starting weights, then of those after each update
+  std::vector<double> shares = {1};  // of the base model, then of those after each update
   std::vector<NamedTensor> none;
   Ema ema(none, options);
   for (int update = 1; update <= updates; ++update) {

@@ -258,7 +258,7 @@ TEST_F(Chain, ARankThatIsAskedToStopIsNoLossAndAllOfThemSaveAndEnd) {
   ::kill(workers_of(harness.pid()).back(), SIGTERM);
   EXPECT_EQ(harness.wait().code, 130) << read_file(said);
   EXPECT_EQ(read_file(said).find("lost rank"), std::string::npos) << read_file(said);
-  EXPECT_PROBLEM(read_file(said), "was asked to stop by a signal; all that was finished is kept");
+  EXPECT_PROBLEM(read_file(said), "was asked to stop by a signal; completed work is saved");
 }
 
 // What a batch script asks of a worker.
@@ -489,7 +489,7 @@ TEST_F(ParityCommand, OwnCasesPassAndAnUnknownKindIsReportedWithStatusOne) {
   write_file_atomically(root_ / "case.json", R"({"name": "x", "kind": "hologram"})");
   const auto unknown = shell(fmt::format("{} parity {} --json 2>/dev/null", kProgram, root_.string()));
   EXPECT_EQ(unknown.status, 1);
-  EXPECT_PROBLEM(unknown.out, "does not know the kind");
+  EXPECT_PROBLEM(unknown.out, "unknown kind");
   fs::copy(cases / "lora_sd3", root_, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
   auto other = read_json(root_ / "case.json");
   other["params"]["backbone"] = "hologram";

@@ -47,7 +47,7 @@ TEST(GpuDriver, ThatIsTooOldFailsOrShowsNoSuchGpuIsReportedWithWhatToDo) {
         {"FAKE_CUDA_INIT=803", "error 803: system has unsupported display driver", "restart the machine"},
         {"FAKE_CUDA_COUNT=0", "shows no GPU", "CUDA_VISIBLE_DEVICES"},
         {"FAKE_CUDA_INIT=100", "shows no GPU", "CUDA_VISIBLE_DEVICES"},
-        {"FAKE_CUDA_COUNT=2", "2 can be seen, counted from 0", "choose another", "cuda:2"}})
+        {"FAKE_CUDA_COUNT=2", "2 visible, counted from 0", "choose another", "cuda:2"}})
     expect_refused(worker_at(answers, device), why, what_to_do);
 }
 

@@ -475,7 +475,7 @@ TEST_F(GivenRows, WhatCannotBeScoredIsRefusedBeforeAnythingIsWritten) {
   write_image("c/1.png", 30);
   const auto a = at("a"), b = at("b"), two = fmt::format("a={} b={}", a, b);
   for (const auto& [options, problem] : std::vector<std::pair<std::string, const char*>>{
-           {"a", "\"a\" is no NAME=DIR"},
+           {"a", "expected NAME=DIR, got \"a\""},
            {fmt::format("a={0} b={0}", a), "are the same images"},
            {fmt::format("a={} a={} b={}", a, b, b), "a has 2 folders and b has 1"},
            {fmt::format("a={} c={} --index-from 0", a, at("c")),
@@ -490,7 +490,7 @@ TEST_F(GivenRows, WhatCannotBeScoredIsRefusedBeforeAnythingIsWritten) {
            {two + " --as 1", "\"1\" is a number, which names an experiment"}})
     expect_refused(fmt::format("{} --prompts {}", options, prompts), problem);
   expect_refused(two + " --prompts geneval-shapes --metric ocr_reward",
-                 "ocr_reward is of texts that prompts quote, and these are GenEval's records");
+                 "ocr_reward needs text in double quotes, and these are GenEval's records");
   expect_refused(fmt::format("a={} --prompts {}", a, at("absent.txt")), "there is no file");
 }
 

@@ -143,10 +143,10 @@ TEST_F(FromOutside, WhatIsNoCheckpointIsRefusedBeforeAnythingRuns) {
            {mine("pickled/adapter_model.bin"), "adapter_model.bin: is pickled"},
            {mine("both"), "holds 2 checkpoints ("},
            {mine("both/adapter_config.json"), "is not a .safetensors file"},
-           {twice + "/b/checkpoint_7", "step 7 is there twice"},
-           {twice + "/b-7", "b-7 states no step, and that of"},
-           {mine("twice/c-{step}"), "nothing is there with a number for {step}"},
-           {"mine", "\"mine\" is no NAME=DIR"},
+           {twice + "/b/checkpoint_7", "duplicate step 7"},
+           {twice + "/b-7", "b-7 states no step, and the name of"},
+           {mine("twice/c-{step}"), "no file or folder matches {step}"},
+           {"mine", "expected NAME=DIR, got \"mine\""},
            {"base=x", "\"base\" cannot be a row's name"},
            {"ratio-norm=x", "\"ratio-norm\" is a row of the table already"}})
     expect_refused(adapter, problem);

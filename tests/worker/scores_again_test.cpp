@@ -145,7 +145,7 @@ TEST_F(ScoresAgain, EveryOtherTableOfTheSameScoresIsComputedAnewToo) {
   ends(1, score("o"));
   ends(1, score("o", "--title 'The same again'"));
   tell("level", {{"else", 1}});
-  EXPECT_PROBLEM(ends(0, score("o")).err, "experiment 2 (images) is computed anew");
+  EXPECT_PROBLEM(ends(0, score("o")).err, "experiment 2 (images) was recomputed");
   EXPECT_EQ(query("o",
                   "SELECT reproduction_id AS id, n, n_missing FROM comparisons "
                   "WHERE metric = 'level' ORDER BY 1"),

@@ -73,7 +73,7 @@ std::optional<double> excess_slope(const std::vector<StepAudit>& steps) {
     xx += (a - x) * (a - x);
     xy += (a - x) * (b - y);
   }
-  if (xx < 0.1) return std::nullopt;  // steps that all move alike cannot tell a floor from a factor
+  if (xx < 0.1) return std::nullopt;  // steps that all move alike cannot separate a floor from a factor
   return xy / xx;
 }
 

@@ -47,7 +47,7 @@ c10::intrusive_ptr<c10d::TCPStore> open_store(const RankPlace& place, std::chron
   options.port = place.port;
   options.isServer = place.is_root() && !place.launcher_hosts;
   options.waitWorkers = false;
-  // The host's own connection to its store waits for nobody: it is slow on a busy machine alone.
+  // The host's own connection to its store needs no other rank: it is slow only on a busy machine.
   options.timeout = options.isServer ? std::max<std::chrono::seconds>(wait, kHostTimeout) : wait;
   // c10d would retry beyond the timeout.
   if (!options.isServer && !answers(place.host, place.port, wait)) {

@@ -77,7 +77,7 @@ class Ranks {
   struct Rendezvous;
   /// The process group of all GPUs, or null.
   c10d::Backend* group_of_gpus(int gpu) const;
-  /// Why a process of the run has failed; empty: none has said so.
+  /// Why a process of the run has failed; empty: none has reported it.
   std::string published_failure() const;
   [[noreturn]] void fail_exchange(const std::string& what) const;
   [[noreturn]] void fail(const std::string& reason) const;

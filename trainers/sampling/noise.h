@@ -6,7 +6,7 @@
 
 namespace harness {
 
-/// Every random number of a run, by address: there is no generator state anywhere.
+/// Every random number of a run, by address: no generator has a state.
 ///
 /// The generator is Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011;
 /// Random123).

@@ -101,7 +101,7 @@ def ask(program: str, words: Sequence[str], live: bool = False) -> Any:
     try:
         document = json.loads(text)
     except ValueError as error:
-        raise HarnessError(f"{program}: its answer is no JSON document; is it the program harness?") from error
+        raise HarnessError(f"{program}: its answer is not a JSON document; is it the program harness?") from error
     if not live:
         sys.stderr.write(said)
     return document

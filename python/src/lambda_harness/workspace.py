@@ -38,11 +38,11 @@ class Workspace:
         return DataFrame(self._ask("list", "experiments"))
 
     def runs(self) -> DataFrame:
-        """`harness list runs`: trainings, and the starting weights (method base)."""
+        """`harness list runs`: trainings, and the base model (method base)."""
         return DataFrame(self._ask("list", "runs"))
 
     def table(self, which: Which = None, **more: Any) -> DataFrame:
-        """`harness table`: a row per training run, after those of the starting weights (method base)."""
+        """`harness table`: a row per training run, after those of the base model (method base)."""
         return _frame(self._table(which, more), "reference", "rows")
 
     def comparisons(self, which: Which = None, **more: Any) -> DataFrame:

@@ -313,7 +313,7 @@ class Job {
         identity_.at("run").get<std::string>() + identity_.at("step").dump() + std::to_string(position);
     const auto hack = environment("HARNESS_FAKE_HACK");
     const bool is_trained = identity_.at("step") != 0;
-    // Of a seed the images are those of the starting weights with this seed.
+    // Of a seed the images are those of the base model with this seed.
     const double drawn =
         hash_number(hack.empty() ? key : "base" + identity_.at("seed").dump() + std::to_string(position));
     const double reward = is_trained && (hack == "darken" || hack == "honest") ? 1 : drawn;
