@@ -93,8 +93,8 @@ ComparedSide side_of(const Store& store, const ComparedRow& row) {
 
 /// Where the experiment's leaderboard says less of a resolved difference than better or worse, the report
 /// says so, too. prefix: of the rows' names there.
-void heed_leaderboard(ScoreReader& scores, const Experiment& experiment, const std::string& prefix,
-                      ComparisonReport& report) {
+void apply_leaderboard_verdicts(ScoreReader& scores, const Experiment& experiment, const std::string& prefix,
+                                ComparisonReport& report) {
   for (auto& metric : report.compared) {
     if (!metric.judgement.resolved() || metric.judgement.adjusted.family != kLeaderboardFamily) continue;
     Comparison here = metric;
@@ -303,7 +303,7 @@ ComparisonReport make_report(Store& store, std::vector<ComparedRow> rows, const 
   std::vector<Better> better;
   for (const auto& record : asked) better.push_back(home.better(record.metric));
   add_comparisons(asked, better, report);
-  heed_leaderboard(scores, home, prefix_of(baseline), report);
+  apply_leaderboard_verdicts(scores, home, prefix_of(baseline), report);
   return report;
 }
 

@@ -24,7 +24,7 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
 void require_different(const CompareQuestion& question) {
   if (holds(question.methods, question.baseline)) {
     throw Error(fmt::format("{} is the baseline and the method: the same twice", question.baseline),
-                "harness compare", "name two methods, or base for the starting weights");
+                "harness compare", "name two methods, or base for the base model");
   }
   for (const auto& method : question.methods) {
     if (std::ranges::count(question.methods, method) > 1)

@@ -24,9 +24,9 @@ constexpr auto kMeanOverRuns = R"sql(
 
 /// Where runs of a row of images are alike in the metric (runs_alike), nothing is said of methods: the result
 /// is that of fewer than kFewestRuns runs.
-void heed_runs_alike(ScoreReader& scores, const RowOf& row,
-                     const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& split,
-                     const std::string& metric, PairedComparison& result) {
+void count_alike_runs_once(ScoreReader& scores, const RowOf& row,
+                           const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& split,
+                           const std::string& metric, PairedComparison& result) {
   if (row.experiment.traits_of(row.row).draws) return;
   const auto alike = runs_alike(scores, checkpoints, row.name, split, metric);
   if (alike.seeds.empty()) return;
@@ -206,7 +206,7 @@ std::vector<Comparison> compare_rows(ScoreReader& scores, const RowOf& baseline,
     if (outcomes == Outcomes::kByPrompt && !pairs[i].runs_are_paired) {
       count_by_cluster(pairs[i], settings.confidence, results[i]);
       for (const auto* row : {&baseline, &method})
-        heed_runs_alike(scores, *row, checkpoints, split, metrics[i], results[i]);
+        count_alike_runs_once(scores, *row, checkpoints, split, metrics[i], results[i]);
     }
     records.push_back({.split = split,
                        .metric = metrics[i],

@@ -16,7 +16,7 @@ namespace harness {
 /// The columns of a table as its file says.
 std::vector<TableColumn> columns_of(const TableSpec& spec);
 
-/// Pairs of baseline and method: every method with the baseline, then, if evaluated, the starting weights.
+/// Pairs of baseline and method: every method with the baseline, then, if evaluated, the base model.
 std::vector<std::pair<std::string, std::string>> compared_arms(const Experiment& experiment);
 /// The same of a table that is yet to be made.
 std::vector<std::pair<std::string, std::string>> compared_arms(const TableSpec& spec,
@@ -27,7 +27,7 @@ std::vector<std::pair<std::string, std::string>> compared_arms(const TableSpec& 
 /// baseline in the metric of selection. Empty for a table that has none.
 Family leaderboard_family(const TableSpec& spec, const std::string& baseline, const Family& of_table);
 
-/// How far a row's runs moved, means over runs; nothing of the starting weights.
+/// How far a row's runs moved, means over runs; nothing of the base model.
 struct Movement {
   std::optional<double> lambda_center = {};  ///< from the policies that drew their samples
   std::optional<double> velocity = {};       ///< mean ||v - v_ref||^2, of methods without recorded steps

@@ -69,7 +69,7 @@ std::map<std::pair<std::string, std::int64_t>, Spent> places_of(Store& store, co
 
 using Curve = std::vector<ChartPoint>;
 
-/// From the starting weights on, which have spent nothing.
+/// From the base model on, which have spent nothing.
 std::map<std::string, Curve> curves_of(Store& store, const Experiment& experiment, CurveAxis axis) {
   const auto evaluated = evaluated_checkpoints(store, experiment);
   const auto& selection = experiment.table.selection;
@@ -107,7 +107,7 @@ Figure leaderboard_figure(Store& store, const Experiment& experiment, const std:
                                      selection.split, axis_name(axis)),
                 .notes = {fmt::format(
                     "Table {} ({}, scale {}), {}: means over prompts and seeds at every candidate "
-                    "checkpoint, bands are {}; those of the starting weights, with which all begin, over "
+                    "checkpoint, bands are {}; those of the base model, with which all begin, over "
                     "the noise of each seed. Grey: the other methods. All panels have the same axes.",
                     experiment.table_id, experiment.backbone, experiment.scale,
                     seeds_in_words(experiment.seeds), intervals_of_means(experiment))},

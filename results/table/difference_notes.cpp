@@ -36,7 +36,7 @@ std::string pairing_note(const TableModel& model) {
   return fmt::format(
       "Differences are method \u2212 baseline, paired by {}. W / T / L: {} that the method won, tied and "
       "lost.{}",
-      model.over_training      ? "seed (same starting weights, prompts and noise)"
+      model.over_training      ? "seed (same base model, prompts and noise)"
       : model.images_are_given ? "prompt and sample"
                                : "prompt, sample and seed",
       model.over_training ? "seeds"

@@ -117,7 +117,7 @@ TableNote legend_note(const TableModel& model) {
   if (is_pooled(model))
     texts.push_back(fmt::format(
         "\u00b1: standard deviation over training runs{}.",
-        model.reference.empty() ? "" : "; for the starting weights, over the noise of each seed"));
+        model.reference.empty() ? "" : "; for the base model, over the noise of each seed"));
   texts.push_back(bold_text(model));
   texts.push_back(dagger_text(model));
   std::erase(texts, "");

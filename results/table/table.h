@@ -46,7 +46,7 @@ struct TableColumn {
   bool scientific_differences = false;  ///< differences and intervals; likewise
 };
 
-/// One evaluated checkpoint: of a method and seed, or the starting weights.
+/// One evaluated checkpoint: of a method and seed, or the base model.
 struct TableRow {
   std::string method;
   std::optional<std::int64_t> seed;
@@ -111,7 +111,7 @@ struct TableModel {
   std::string id, title, backbone, scale, split, baseline, signature;
   std::vector<TableColumn> columns;
   std::vector<TableColumn> metrics = {};  ///< that have no column and may be compared all the same
-  std::vector<TableRow> reference;        ///< the starting weights
+  std::vector<TableRow> reference;        ///< the base model
   std::vector<TableRow> rows;             ///< in the table's order of methods, the seeds of a method together
   std::vector<Comparison> comparisons;
   std::map<std::string, std::string> not_run;     ///< metric -> reason

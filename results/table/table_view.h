@@ -20,7 +20,7 @@ struct ViewCell {
 };
 
 enum class RowKind {
-  kReference,  ///< the starting weights
+  kReference,  ///< the base model
   kOurs,
   kPaper  ///< the paper's row under ours
 };
@@ -59,7 +59,7 @@ std::size_t first_column(const TableModel& model);
 /// What moved beside the reward (guardrails.h).
 struct GuardrailView {
   std::vector<std::string> alarms = {};  ///< a sentence a method; they stand above the table
-  /// By baseline: the starting weights, and the table's.
+  /// By baseline: the base model, and the table's.
   std::vector<std::pair<std::string, ViewTable>> tables = {};
 };
 
@@ -161,7 +161,7 @@ std::string number_or_blank(const std::optional<Number>& number) {
   return number ? std::to_string(*number) : "";
 }
 
-/// The different values that the rows, those of the starting weights too, have there.
+/// The different values that the rows, those of the base model too, have there.
 template <class Value>
 std::set<Value> values_of(const TableModel& model, Value TableRow::*field) {
   std::set<Value> values;

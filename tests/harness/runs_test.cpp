@@ -112,7 +112,7 @@ TEST_F(RunsShow, SaysHowFarTheAverageOfACheckpointLagsBehindThePolicy) {
   }
   ok({"runs", "show", id}, {"average lags", "start in it", "12.5 %"});
   const auto base = place.run({"runs", "show", run_of(place, "base")}).out;
-  EXPECT_THAT(base, Not(HasSubstr("average lags"))) << "the starting weights have none";
+  EXPECT_THAT(base, Not(HasSubstr("average lags"))) << "the base model have none";
 }
 
 TEST_F(RunsShow, ATableCountsDampedPairs) {

@@ -278,7 +278,7 @@ const std::vector<std::string> kNotes = {
     "\u21b3 paper: as printed in \"A Paper\" (tab:tiny, sd3.5-medium-lora). It reads text with PaddleOCR, this "
     "table with Tesseract, and training prompts are this project's own unless given: compare differences between "
     "methods, not levels.",
-    "OCR reward: one minus the edit rate. \u00b1: standard deviation over training runs; for the starting weights, over the noise of each seed. "
+    "OCR reward: one minus the edit rate. \u00b1: standard deviation over training runs; for the base model, over the noise of each seed. "
     "Bold: best mean of its column, where its difference to ratio-norm is resolved (if ratio-norm is best, "
     "those of all other methods to it). It need not differ from the other methods. "
     "\u2020 The difference to ratio-norm is resolved: its 95 % interval over training runs and prompts "

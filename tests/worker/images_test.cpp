@@ -91,7 +91,7 @@ TEST_F(GivenRows, ImagesOfAnEvaluationHaveItsScoresRowByRow) {
   const auto text = read_file(root_ / "theirs/images/table.md");
   EXPECT_PROBLEM(text, "Noise not paired");
   EXPECT_PROBLEM(text, "Of the 1018 prompts the 7 that have images count.");
-  EXPECT_EQ(text.find("\u2212 base "), std::string::npos) << "no starting weights are known of these";
+  EXPECT_EQ(text.find("\u2212 base "), std::string::npos) << "no base model are known of these";
   EXPECT_PROBLEM(on("check images", "theirs"), "14 of 14 rules hold; 3 others had nothing to check");
   EXPECT_PROBLEM(on("compare ratio controlled --metric all", "theirs"), "hese images");
   on("report images", "theirs");
