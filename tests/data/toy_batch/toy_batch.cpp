@@ -22,7 +22,7 @@ class Toy : public Batch {
                .list = "toy-list",
                .cancel = "toy-cancel",
                .directive = "#TOY",
-               .examples = {"--fast", "--cheap"}}) {}
+               .examples = {"--fast"}}) {}
 
   void require(std::chrono::seconds) const override { run({names.list}); }
 
