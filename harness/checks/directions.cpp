@@ -4,7 +4,7 @@
 
 #include "core/sha256.h"
 #include "harness/checks/check.h"
-#include "harness/show/evaluated_checkpoints.h"
+#include "harness/read/evaluated_checkpoints.h"
 #include "harness/show/table_model.h"
 #include "results/store/rows.h"
 #include "results/table/table_view.h"

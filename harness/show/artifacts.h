@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "harness/show/experiments.h"
+#include "harness/read/experiments.h"
 #include "harness/show/grid_model.h"
 #include "results/table/table.h"
 

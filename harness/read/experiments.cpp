@@ -1,4 +1,4 @@
-#include "harness/show/experiments.h"
+#include "harness/read/experiments.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
