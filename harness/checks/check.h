@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "harness/show/experiments.h"
+#include "harness/read/experiments.h"
 #include "harness/workspace/workspace.h"
 
 namespace harness {

@@ -4,9 +4,8 @@
 
 #include "core/sha256.h"
 #include "harness/checks/check.h"
-#include "harness/show/evaluated_checkpoints.h"
+#include "harness/read/evaluated_checkpoints.h"
 #include "harness/show/table_model.h"
-#include "results/store/rows.h"
 #include "results/table/table_view.h"
 
 // Which direction of a metric is the good one, in all outputs of a table.
@@ -114,10 +113,7 @@ std::size_t check_table(const CheckedExperiment& experiment, Findings& findings)
 void check_written_table(const CheckedExperiment& experiment, Findings& findings) {
   const auto file = experiment.store.path().parent_path() / experiment.table_id / "table.json";
   if (!std::filesystem::exists(file)) return;
-  const auto sums = rows_of<std::string>(
-      experiment.store, "SELECT sha256 FROM artifacts WHERE reproduction_id = ?1 AND name = 'table.json'",
-      experiment.id);
-  if (std::ranges::find(sums, sha256_file(file)) == sums.end()) return;
+  if (recorded_files(experiment.store, experiment)["table.json"] != sha256_file(file)) return;
   for (const auto& c : read_json(file).value("comparisons", Json::array())) {
     if (c.at("delta").is_null()) continue;
     check_verdict(experiment,

@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "core/weights/weights_folder.h"
 #include "harness/checks/check.h"
+#include "harness/read/experiments.h"
 #include "harness/runs/job_files.h"
 #include "harness/runs/stored_files.h"
 #include "harness/show/artifacts.h"
@@ -143,11 +144,8 @@ Findings check_artifacts(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint = "repeat the reproduce: it writes them again from the DB"};
   auto& store = experiment.store;
   const auto folder = experiment_folder(store, experiment);
-  constexpr auto kSql =
-      "SELECT name, sha256 FROM artifacts WHERE table_id = ?1 AND reproduction_id = ?2 ORDER BY name";
   std::size_t intact = 0;
-  for (const auto& [name, sum] :
-       rows_of<std::string, std::string>(store, kSql, experiment.table_id, experiment.id)) {
+  for (const auto& [name, sum] : recorded_files(store, experiment)) {
     const auto file = folder / name;
     if (!fs::exists(file)) continue;  // written elsewhere, or taken away: no result is lost
     if (sha256_file(file) == sum) {

@@ -5,7 +5,7 @@
 #include "core/files.h"
 #include "harness/checks/check.h"
 #include "harness/plan/plan.h"
-#include "harness/run/builds.h"
+#include "harness/read/builds.h"
 
 // Ids, programs, and that the arms differ in nothing but their method.
 

@@ -8,8 +8,8 @@
 #include "core/event_log.h"
 #include "harness/checks/check.h"
 #include "harness/plan/selection.h"
+#include "harness/read/evaluated_checkpoints.h"
 #include "harness/run/plan_record.h"
-#include "harness/show/evaluated_checkpoints.h"
 #include "results/query/query.h"
 #include "results/store/rows.h"
 

@@ -11,8 +11,8 @@
 
 #include "core/command_line/command_line.h"
 #include "core/json.h"
+#include "harness/read/experiments.h"
 #include "harness/show/artifacts.h"
-#include "harness/show/experiments.h"
 #include "harness/workspace/workspace.h"
 #include "results/table/notation.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/show/evaluated_checkpoints.h"
+#include "harness/read/evaluated_checkpoints.h"
 
 namespace harness {
 

@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "harness/run/builds.h"
+#include "harness/read/builds.h"
 #include "harness/spec/registry.h"
 #include "harness/spec/table_spec.h"
 #include "results/statistics/verdict.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "harness/show/experiments.h"
+#include "harness/read/experiments.h"
 
 namespace harness {
 

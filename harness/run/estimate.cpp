@@ -10,6 +10,7 @@
 
 #include "core/streams.h"
 #include "core/text.h"
+#include "harness/read/experiments.h"
 #include "harness/run/gpu_identity.h"
 #include "harness/run/plan_record.h"
 #include "harness/show/run_status.h"
@@ -273,12 +274,6 @@ std::pair<double, double> megabytes_per_image(const Plan& plan, const Json& stor
   return {kSampleKb / 1e3, kSampleKb / 4e3};
 }
 
-std::set<std::string> jobs_of_finished_experiments(Store& store) {
-  const auto rows = rows_of<std::string>(
-      store, "SELECT run_id FROM reproduction_runs UNION SELECT evaluation_id FROM reproduction_evaluations");
-  return {rows.begin(), rows.end()};
-}
-
 /// Megabytes of all jobs that run at a time; elsewhere, of one.
 double memory_of(const Plan& plan, const Rates& rates, const Shares& shares) {
   return rates.peak_memory_mb * shares.ranks * (plan.runs_elsewhere ? 1 : shares.jobs);
@@ -338,8 +333,8 @@ std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates
   for (const auto& run : plan.runs) list.add_run(run);
   const bool all = std::ranges::all_of(list.jobs, &PlannedJob::done);
   list.jobs.push_back({"report", "", "statistics, table and grid", "report", all, kReportSeconds});
-  const auto held = store != nullptr ? jobs_of_finished_experiments(*store) : std::set<std::string>();
-  for (auto& job : list.jobs) job.is_of_finished_experiment = job.done && held.contains(job.id);
+  for (auto& job : list.jobs)
+    job.is_of_finished_experiment = store != nullptr && job.done && is_in_experiment(*store, job.id);
   return std::move(list.jobs);
 }
 

@@ -8,7 +8,7 @@
 
 #include "core/json.h"
 #include "harness/plan/plan.h"
-#include "harness/show/experiments.h"
+#include "harness/read/experiments.h"
 #include "results/statistics/power.h"
 #include "results/statistics/verdict.h"
 

@@ -14,8 +14,8 @@
 #include "harness/batch/batch.h"
 #include "harness/plan/job_rows.h"
 #include "harness/plan/row_source.h"
+#include "harness/read/experiments.h"
 #include "results/store/left_out.h"
-#include "results/store/rows.h"
 #include "results/store/stored_image.h"
 
 namespace harness {
@@ -32,12 +32,6 @@ void own_files(const fs::path& folder) {
     fs::copy_file(entry.path(), aside, fs::copy_options::overwrite_existing);
     fs::rename(aside, entry.path());
   }
-}
-
-/// Whether a `reproduce` that went to its end made its table of this evaluation.
-bool is_in_experiment(Store& store, const std::string& evaluation) {
-  constexpr auto kSql = "SELECT 1 FROM reproduction_evaluations WHERE evaluation_id = ?1 LIMIT 1";
-  return !rows_of<int>(store, kSql, evaluation).empty();
 }
 
 /// job.json states what the folder is for; only paths and options may change between two starts.

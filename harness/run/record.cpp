@@ -274,8 +274,7 @@ Experiment record_plan(const Plan& plan, Store& store, std::vector<std::string> 
   for (const auto& run : plan.runs) record.runs.emplace_back(run.job.id, run.name);
   const auto id = store.record_reproduction(record);
   Experiment stored(*store.reproduction(id));
-  if (rows_of<int>(store, "SELECT 1 FROM comparisons WHERE reproduction_id = ?1 LIMIT 1", id).empty())
-    record_comparisons(store, stored);
+  if (store.comparisons(id).empty()) record_comparisons(store, stored);
   return stored;
 }
 

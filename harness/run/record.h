@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "harness/plan/plan.h"
-#include "harness/run/builds.h"
-#include "harness/show/experiments.h"
+#include "harness/read/builds.h"
+#include "harness/read/experiments.h"
 
 namespace harness {
 

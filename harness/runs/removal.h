@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "harness/show/known_runs.h"
+#include "harness/read/known_runs.h"
 #include "harness/workspace/workspace.h"
 #include "results/store/store.h"
 

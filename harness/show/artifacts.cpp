@@ -14,7 +14,6 @@
 #include "harness/show/figures.h"
 #include "harness/show/grid_model.h"
 #include "harness/workspace/workspace.h"
-#include "results/store/rows.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -86,14 +85,6 @@ void write_tables(const fs::path& folder, TableModel& whole) {
 fs::path experiment_folder(const Store& store, const Experiment& experiment) {
   return store.path().parent_path() / kExperimentsFolder /
          fmt::format("{}-{}", experiment.id, experiment.table_id);
-}
-
-std::map<std::string, std::string> recorded_files(Store& store, const Experiment& experiment) {
-  std::map<std::string, std::string> recorded;
-  for (const auto& [name, sha256] : rows_of<std::string, std::string>(
-           store, "SELECT name, sha256 FROM artifacts WHERE reproduction_id = ?1", experiment.id))
-    recorded[name] = sha256;
-  return recorded;
 }
 
 std::optional<std::string> link_table(Store& store, const Experiment& experiment) {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "harness/show/experiments.h"
+#include "harness/read/experiments.h"
 #include "harness/show/grid_model.h"
 #include "results/table/table.h"
 
@@ -13,9 +13,6 @@ namespace harness {
 
 /// The folder of an experiment's files: WORKSPACE/experiments/N-TABLE.
 std::filesystem::path experiment_folder(const Store& store, const Experiment& experiment);
-
-/// Checksums by name of what was written of it, as recorded.
-std::map<std::string, std::string> recorded_files(Store& store, const Experiment& experiment);
 
 /// Paths by name of what was written of it, if all of that is there with the bytes that were recorded.
 std::optional<std::map<std::string, std::string>> recorded_artifacts(Store& store,

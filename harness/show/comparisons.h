@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/show/evaluated_checkpoints.h"
+#include "harness/read/evaluated_checkpoints.h"
 #include "results/statistics/statistics.h"
 #include "results/table/table.h"
 #include "results/verdict/multiplicity.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/show/experiments.h"
+#include "harness/read/experiments.h"
 #include "results/chart/figure.h"
 #include "results/table/notation.h"
 #include "results/table/table.h"

@@ -12,7 +12,7 @@
 #include "core/image.h"
 #include "core/sha256.h"
 #include "evaluators/jpeg.h"
-#include "harness/show/evaluated_checkpoints.h"
+#include "harness/read/evaluated_checkpoints.h"
 #include "harness/workspace/workspace.h"
 #include "results/grid/grid_canvas.h"
 #include "results/paper/paper.h"

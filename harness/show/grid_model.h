@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/show/experiments.h"
+#include "harness/read/experiments.h"
 #include "results/chart/figure.h"
 #include "results/grid/grid.h"
 #include "results/table/notation.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/read/experiments.h"
 #include "harness/show/comparisons.h"
-#include "harness/show/experiments.h"
 #include "results/verdict/guardrails.h"
 #include "results/verdict/multiplicity.h"
 

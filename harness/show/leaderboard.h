@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "harness/show/evaluated_checkpoints.h"
+#include "harness/read/evaluated_checkpoints.h"
 #include "results/chart/figure.h"
 #include "results/table/table.h"
 

@@ -10,7 +10,7 @@
 
 #include "core/law_limits.h"
 #include "core/text.h"
-#include "harness/show/evaluated_checkpoints.h"
+#include "harness/read/evaluated_checkpoints.h"
 #include "results/chart/panels.h"
 #include "results/statistics/verdict.h"
 #include "results/store/rows.h"

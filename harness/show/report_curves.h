@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/show/evaluated_checkpoints.h"
-#include "harness/show/experiments.h"
+#include "harness/read/evaluated_checkpoints.h"
+#include "harness/read/experiments.h"
 #include "results/chart/chart.h"
 #include "results/table/table.h"
 

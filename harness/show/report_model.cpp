@@ -10,7 +10,7 @@
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
 #include "harness/plan/selection.h"
-#include "harness/show/evaluated_checkpoints.h"
+#include "harness/read/evaluated_checkpoints.h"
 #include "harness/show/report_curves.h"
 #include "harness/show/table_model.h"
 #include "results/store/journal.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "harness/show/experiments.h"
+#include "harness/read/experiments.h"
 #include "harness/show/grid_model.h"
 #include "results/report/report.h"
 

@@ -11,7 +11,7 @@
 #include "core/event_log.h"
 #include "core/streams.h"
 #include "core/text.h"
-#include "harness/show/known_runs.h"
+#include "harness/read/known_runs.h"
 #include "harness/spec/table_spec.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"

@@ -14,6 +14,7 @@
 #include "core/text.h"
 #include "harness/batch/submission.h"
 #include "harness/plan/asked_runs.h"
+#include "harness/read/known_runs.h"
 #include "harness/show/job_log.h"
 #include "harness/spec/table_spec.h"
 #include "harness/workspace/lock_holder.h"
@@ -367,6 +368,14 @@ std::map<std::string, std::string> run_states(const Workspace& workspace) {
     tell("note: states are of training alone: {}\n", error.what());
   }
   return states;
+}
+
+std::string live_state(Store& store, const StoredRun& run, const std::map<std::string, std::string>& known) {
+  if (const auto found = known.find(run.id); found != known.end()) return found->second;
+  if (event_log_is_held(folder_of(store, run) / kEventLog)) return run_state_name(RunState::kRunning);
+  if (run.state == JobState::kPlanned) return run_state_name(RunState::kWaiting);
+  if (run.state == JobState::kRunning) return run_state_name(RunState::kInterrupted);
+  return std::string(job_state_name(run.state));
 }
 
 std::string run_state_name(RunState state) {

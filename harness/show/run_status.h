@@ -13,6 +13,7 @@
 #include "harness/batch/submission.h"
 #include "harness/show/recorded_runs.h"
 #include "harness/workspace/workspace.h"
+#include "results/store/store.h"
 
 namespace harness {
 
@@ -100,6 +101,10 @@ std::map<std::string, std::string> run_states(const Workspace& workspace);
 /// "running", "train"
 std::string run_state_name(RunState state);
 std::string run_part_name(RunPart part);
+
+/// What has become of a run (run_state_name): of all its parts where `known`, run_states of its workspace,
+/// has it; else, as of one that a finished experiment holds, of its training.
+std::string live_state(Store& store, const StoredRun& run, const std::map<std::string, std::string>& known);
 
 /// Nothing is null that is not unknown.
 Json run_status_json(const RunStatus& run);

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/show/experiments.h"
+#include "harness/read/experiments.h"
 #include "harness/spec/collection.h"
 #include "results/table/table.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/show/experiments.h"
+#include "harness/read/experiments.h"
 #include "results/table/table.h"
 
 namespace harness {

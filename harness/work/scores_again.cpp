@@ -7,10 +7,10 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "harness/read/experiments.h"
 #include "harness/run/record.h"
 #include "harness/show/artifacts.h"
 #include "harness/show/table_model.h"
-#include "results/store/rows.h"
 
 namespace harness {
 namespace {
@@ -57,17 +57,6 @@ void leave_out(Plan& plan, const std::string& metric, const std::string& reason)
 std::string text_of(const MissingScores& missing, std::int64_t count) {
   return fmt::format("{} of {}", counted(count, "score"),
                      join(std::vector(missing.metrics.begin(), missing.metrics.end()), ", "));
-}
-
-/// Evaluations of the experiment that were scored again are newer than the table that was written of it.
-bool is_outdated(Store& store, std::int64_t experiment) {
-  constexpr auto kSql = R"sql(
-    SELECT 1 FROM reproduction_evaluations AS member JOIN evaluations AS e ON e.id = member.evaluation_id
-    WHERE member.reproduction_id = ?1
-      AND e.finished > (SELECT max(created) FROM artifacts WHERE reproduction_id = ?1)
-      AND (SELECT count(*) FROM events WHERE job_id = e.id AND type = 'job_completed') > 1
-    LIMIT 1)sql";
-  return !rows_of<int>(store, kSql, experiment).empty();
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ evaluators/metrics evaluators evaluators/geneval evaluators/given evaluators/bui
 worker worker/program
 results/schema results/statistics results/store results/verdict results/paper
 results/table results/table/formats results/chart results/report results/grid results/query
-harness/terminal harness/workspace harness/images harness/prompts harness/spec harness/plan harness/batch harness/slurm harness/show harness/run harness/compare harness/runs
+harness/terminal harness/workspace harness/images harness/prompts harness/spec harness/plan harness/batch harness/slurm harness/read harness/show harness/run harness/compare harness/runs
 harness/archive harness/checks harness/score harness/work
 harness/commands harness/cli harness
 )");

@@ -1,13 +1,11 @@
-#include "harness/show/known_runs.h"
+#include "harness/read/known_runs.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/event_log.h"
 #include "core/text.h"
-#include "harness/show/run_status.h"
 #include "harness/workspace/workspace.h"
 #include "results/store/rows.h"
 
@@ -45,14 +43,6 @@ StoredRun find_run(Store& store, const std::string& id) {
 
 fs::path folder_of(const Store& store, const StoredRun& run) {
   return run_folder_now(store.path(), run.id, run.folder);
-}
-
-std::string live_state(Store& store, const StoredRun& run, const std::map<std::string, std::string>& known) {
-  if (const auto found = known.find(run.id); found != known.end()) return found->second;
-  if (event_log_is_held(folder_of(store, run) / kEventLog)) return run_state_name(RunState::kRunning);
-  if (run.state == JobState::kPlanned) return run_state_name(RunState::kWaiting);
-  if (run.state == JobState::kRunning) return run_state_name(RunState::kInterrupted);
-  return std::string(job_state_name(run.state));
 }
 
 void to_json(Json& json, const ExperimentOfRun& experiment) {

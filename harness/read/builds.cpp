@@ -1,4 +1,4 @@
-#include "harness/run/builds.h"
+#include "harness/read/builds.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/show/experiments.h"
+#include "harness/read/experiments.h"
 #include "results/statistics/paired.h"
 #include "results/store/store.h"
 

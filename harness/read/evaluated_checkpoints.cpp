@@ -1,4 +1,4 @@
-#include "harness/show/evaluated_checkpoints.h"
+#include "harness/read/evaluated_checkpoints.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

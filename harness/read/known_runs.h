@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -16,10 +15,6 @@ StoredRun find_run(Store& store, const std::string& id);
 
 /// Where the run's folder is (run_folder_now).
 std::filesystem::path folder_of(const Store& store, const StoredRun& run);
-
-/// What has become of a run (run_state_name): of all its parts where `known`, run_states of its workspace,
-/// has it; else, as of one that a finished experiment holds, of its training.
-std::string live_state(Store& store, const StoredRun& run, const std::map<std::string, std::string>& known);
 
 /// A finished experiment that shows a run.
 struct ExperimentOfRun {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -72,6 +73,15 @@ struct ExperimentRun {
 
 /// By seed, those of a seed as they were recorded.
 std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment);
+
+/// Whether a `reproduce` that went to its end made its table of this run or evaluation.
+bool is_in_experiment(Store& store, const std::string& job);
+
+/// Evaluations of the experiment that were scored again are newer than the table that was written of it.
+bool is_outdated(Store& store, std::int64_t experiment);
+
+/// Checksums by name of what was written of an experiment, as recorded.
+std::map<std::string, std::string> recorded_files(Store& store, const Experiment& experiment);
 
 /// True if `fuller` is `other` with more methods or seeds, and with its baseline unless both have the usual
 /// one.

@@ -1,4 +1,4 @@
-#include "harness/show/experiments.h"
+#include "harness/read/experiments.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -204,6 +204,31 @@ std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment) {
     WHERE member.reproduction_id = ?1 ORDER BY runs.seed, runs.rowid)sql";
   return rows_as<ExperimentRun, std::string, std::string, std::string, std::int64_t, std::int64_t>(
       store, kSql, experiment.id);
+}
+
+bool is_in_experiment(Store& store, const std::string& job) {
+  constexpr auto kSql = R"sql(
+    SELECT EXISTS (SELECT 1 FROM reproduction_runs WHERE run_id = ?1)
+      OR EXISTS (SELECT 1 FROM reproduction_evaluations WHERE evaluation_id = ?1))sql";
+  return rows_of<bool>(store, kSql, job).front();
+}
+
+bool is_outdated(Store& store, std::int64_t experiment) {
+  constexpr auto kSql = R"sql(
+    SELECT 1 FROM reproduction_evaluations AS member JOIN evaluations AS e ON e.id = member.evaluation_id
+    WHERE member.reproduction_id = ?1
+      AND e.finished > (SELECT max(created) FROM artifacts WHERE reproduction_id = ?1)
+      AND (SELECT count(*) FROM events WHERE job_id = e.id AND type = 'job_completed') > 1
+    LIMIT 1)sql";
+  return !rows_of<int>(store, kSql, experiment).empty();
+}
+
+std::map<std::string, std::string> recorded_files(Store& store, const Experiment& experiment) {
+  std::map<std::string, std::string> recorded;
+  for (const auto& [name, sha256] : rows_of<std::string, std::string>(
+           store, "SELECT name, sha256 FROM artifacts WHERE reproduction_id = ?1", experiment.id))
+    recorded[name] = sha256;
+  return recorded;
 }
 
 /// Comparisons with a requested baseline are a family of their own, also if other experiments have the runs.
