@@ -8,6 +8,7 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
+#include "harness/compare/comparison_report.h"
 #include "harness/compare/effect.h"
 #include "harness/compare/make_report.h"
 #include "harness/terminal/output.h"

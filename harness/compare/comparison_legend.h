@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "harness/compare/comparison_report.h"
+#include "harness/compare/compared.h"
 
 namespace harness {
 

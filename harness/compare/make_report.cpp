@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/compare/choice.h"
+#include "harness/compare/comparison_report.h"
 #include "harness/compare/conditions.h"
 #include "harness/compare/effect.h"
 #include "harness/compare/missing_runs.h"

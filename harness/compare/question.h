@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/compare/comparison_report.h"
+#include "harness/compare/compared.h"
 #include "results/statistics/bootstrap.h"
 
 namespace harness {
