@@ -38,17 +38,17 @@ const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint
 
 /// The costs under the names that tables have for them, in their units.
 std::map<std::string, double> columns_of(const Budget& budget) {
-  constexpr double kGigabyte = 1e9, kPercent = 0.01;
-  std::map<std::string, double> columns;
+  std::map<std::string, double> fields, columns;
   for_each_field(budget, [&](const std::string& name, const auto& value) {
-    const std::optional<double> number = value;
-    if (!number || name == "checkpoint") return;
-    if (name == "peak_bytes") {
-      columns["peak_memory"] = *number / kGigabyte;
-    } else {
-      columns[name] = name == "gpu_idle" ? *number / kPercent : *number;
-    }
+    if (const std::optional<double> number = value) fields[name] = *number;
   });
+  for (const char* name : {"images", "nfe_forward", "nfe_backward", "nfe_total", "updates"}) {
+    if (const auto found = fields.find(name); found != fields.end()) columns.insert(*found);
+  }
+  for (const auto& cost : kCostColumns) {
+    if (const auto found = fields.find(std::string(cost.field)); found != fields.end())
+      columns[std::string(cost.name)] = found->second / cost.unit;
+  }
   return columns;
 }
 

@@ -24,7 +24,7 @@ Spent place_of(const Budget& budget, CurveAxis axis) {
     case CurveAxis::kSeconds:
       break;
   }
-  return budget.seconds;
+  return budget.costs.seconds;
 }
 
 const char* axis_label(CurveAxis axis) {

@@ -307,11 +307,11 @@ Json spent_by(Store& store, const std::string& run) {
   return {{"updates", last.updates},
           {"images", or_null(last.images)},
           {"nfe_total", or_null(last.nfe_total)},
-          {"seconds", or_null(last.seconds)},
-          {"scorer_seconds", or_null(last.scorer_seconds)},
-          {"core_seconds", or_null(last.core_seconds)},
+          {"seconds", or_null(last.costs.seconds)},
+          {"scorer_seconds", or_null(last.costs.scorer_seconds)},
+          {"core_seconds", or_null(last.costs.core_seconds)},
           {"gpu_idle", or_null(last.gpu_idle)},
-          {"peak_bytes", or_null(last.peak_bytes)}};
+          {"peak_bytes", or_null(last.costs.peak_bytes)}};
 }
 
 void print_spent(const Json& spent) {

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "evaluators/evaluator.h"
+#include "results/schema/training_costs.h"
 
 namespace harness {
 
@@ -80,40 +81,27 @@ const MetricCatalogue& built_in_catalogue() {
   return catalogue;
 }
 
-namespace {
-
-/// "what it counts, up to the checkpoint"
-MetricInfo budget(const char* name, const char* title, const char* help, int decimals = 0) {
-  return {.name = name, .title = title, .help = help, .decimals = decimals};
-}
-
-}  // namespace
-
 const std::vector<MetricInfo>& budget_columns() {
-  static const std::vector<MetricInfo> columns = {
-      budget("images", "Images", "images decoded and scored in training up to the checkpoint"),
-      budget("nfe_forward", "NFE forward",
-             "network evaluations without a gradient up to the checkpoint, in images; guidance counts 2"),
-      budget("nfe_backward", "NFE backward", "network evaluations with a gradient, likewise"),
-      budget("nfe_total", "NFE total",
-             "forward + 3 backward evaluations up to the checkpoint (4 where activations are recomputed), in "
-             "images"),
-      budget("updates", "Updates", "optimiser steps up to the checkpoint"),
-      budget("seconds", "Seconds",
-             "wall time of training up to the checkpoint on the machine that trained it, without evaluations",
-             1),
-      budget("scorer_seconds", "Scorer seconds", "of it, waiting for scorers", 1),
-      budget("core_seconds", "Core seconds",
-             "CPU time of all threads of the training; on a GPU, time of the device", 1),
-      budget(
-          "gpu_idle", "GPU idle (%)",
-          "share of the GPUs' time in which they ran no network, gradient or optimiser of the training, by "
-          "events on their streams; scorers on the same GPU count as idle",
-          1),
-      budget("peak_memory", "Peak memory (GB)", "most memory that the training had in use", 2),
-      budget("weight_copies", "Weight copies",
-             "copies of the trained weights that the training keeps beside them and their average"),
-      budget(kTuningColumn, "Tuning", "runs spent on validation to choose the method's settings")};
+  static const std::vector<MetricInfo> columns = [] {
+    std::vector<MetricInfo> made;
+    const auto add = [&](std::string_view name, std::string_view title, std::string_view help,
+                         int decimals = 0) {
+      made.push_back({.name = std::string(name),
+                      .title = std::string(title),
+                      .help = std::string(help),
+                      .decimals = decimals});
+    };
+    add("images", "Images", "images decoded and scored in training up to the checkpoint");
+    add("nfe_forward", "NFE forward",
+        "network evaluations without a gradient up to the checkpoint, in images; guidance counts 2");
+    add("nfe_backward", "NFE backward", "network evaluations with a gradient, likewise");
+    add("nfe_total", "NFE total",
+        "forward + 3 backward evaluations up to the checkpoint (4 where activations are recomputed), in images");
+    add("updates", "Updates", "optimiser steps up to the checkpoint");
+    for (const auto& cost : kCostColumns) add(cost.name, cost.title, cost.help, cost.decimals);
+    add(kTuningColumn, "Tuning", "runs spent on validation to choose the method's settings");
+    return made;
+  }();
   return columns;
 }
 

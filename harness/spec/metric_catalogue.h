@@ -55,9 +55,8 @@ const std::vector<std::string>& reserved_metrics();
 /// MetricInfo::restates, as this build's evaluators say it; empty for a metric of its own.
 std::string restated_by(const std::string& metric);
 
-/// Columns of a table with a run's cost at a checkpoint (view v_budgets): images, nfe_forward,
-/// nfe_backward, nfe_total, updates, seconds, scorer_seconds, core_seconds, gpu_idle, peak_memory,
-/// weight_copies; and tuning, the runs that chose the method's settings, as the table's file states them.
+/// Columns of a table with a run's cost at a checkpoint (view v_budgets): what the loop counted,
+/// kCostColumns, and tuning, the runs that chose the method's settings, as the table's file states them.
 /// `help` is their note.
 const std::vector<MetricInfo>& budget_columns();
 

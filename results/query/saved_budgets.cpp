@@ -1,10 +1,19 @@
 #include "results/query/saved_budgets.h"
 
+#include "core/text.h"
+#include "results/schema/training_costs.h"
+
 namespace harness {
 namespace {
 
+std::string costs() {
+  std::vector<std::string> columns;
+  for (const auto& cost : kCostColumns) columns.emplace_back(cost.query);
+  return join(columns, ", ");
+}
+
 // Selected: by the table's own rule.
-constexpr auto kSql = R"sql(
+const std::string kSql = R"sql(
 WITH member AS (
   SELECT entry.reproduction_id, entry.run_id, entry.arm, (
       SELECT CASE json_type(spec, '$.tuning')
@@ -25,8 +34,8 @@ WITH member AS (
   FROM v_budgets WHERE run_id IN (SELECT run_id FROM member)
 )
 SELECT member.reproduction_id AS experiment, member.arm AS method, budget.seed, checkpoint, selected,
-       checkpoint = last AS is_end, images, nfe_forward, nfe_backward, nfe_total, updates, seconds, scorer_seconds,
-       core_seconds, gpu_idle, peak_bytes / 1e9 AS peak_memory_gb, weight_copies, tuning, budget.run_id
+       checkpoint = last AS is_end, images, nfe_forward, nfe_backward, nfe_total, updates,
+       )sql" + costs() + R"sql(, tuning, budget.run_id
 FROM budget
 JOIN member ON member.run_id = budget.run_id
 WHERE :method IN ('', member.arm) AND (:checkpoints = 'every' OR selected OR checkpoint = last)

@@ -26,14 +26,15 @@ constexpr CostColumn kColumns[] = {
     {"Images", [](const Budget& b) { return b.images; }},
     {"Network evaluations", [](const Budget& b) { return b.nfe_total; }},
     {"Updates", [](const Budget& b) { return std::optional(static_cast<double>(b.updates)); }},
-    {"Seconds", [](const Budget& b) { return b.seconds; }},
+    {"Seconds", [](const Budget& b) { return b.costs.seconds; }},
     {"Waiting for rewards (%)",
      [](const Budget& b) {
-       return b.seconds ? in_units(b.scorer_seconds, *b.seconds * kPercent) : b.seconds;
+       return b.costs.seconds ? in_units(b.costs.scorer_seconds, *b.costs.seconds * kPercent)
+                              : b.costs.seconds;
      },
      1},
     {kGpuIdle, [](const Budget& b) { return in_units(b.gpu_idle, kPercent); }, 1},
-    {"Memory (GB)", [](const Budget& b) { return in_units(b.peak_bytes, kGigabyte); }, 2}};
+    {"Memory (GB)", [](const Budget& b) { return in_units(b.costs.peak_bytes, kGigabyte); }, 2}};
 
 /// "30 (28 to 41)", or "30" where all are that.
 std::string spread_text(std::vector<double> values, int decimals) {

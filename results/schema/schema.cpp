@@ -46,7 +46,6 @@ ALTER TABLE comparisons ADD COLUMN prompts_won REAL;
 constexpr Migration kMigrations[] = {{9, kSchemaVersion9},     {10, kSchemaVersion10},
                                      {11, kSchemaVersion11},   {12, kSchemaVersion12},
                                      {13, kSelectEvaluations}, {14, kSchemaVersion14}};
-constexpr Schema kCurrent{.migrations = kMigrations, .views = kViews};
 
 void drop_views(SQLite::Database& db) {
   std::vector<std::string> names;
@@ -91,7 +90,8 @@ class ForeignKeysOff {
 }  // namespace
 
 const Schema& current_schema() {
-  return kCurrent;
+  static const Schema current{.migrations = kMigrations, .views = views_sql().c_str()};
+  return current;
 }
 
 int schema_version(SQLite::Database& db) {

@@ -1,12 +1,19 @@
+#include <boost/describe/members.hpp>
+#include <boost/mp11/algorithm.hpp>
+#include <string>
+
+#include "core/text.h"
 #include "results/schema/schema_sql.h"
+#include "results/schema/training_costs.h"
 
 namespace harness {
+namespace {
 
 // Only finished evaluations: half of a split is not a result.
 //
 // The spread is the mean of squared deviations from the mean, in a second pass over the rows: E[x^2] - E[x]^2
 // would lose every digit where the spread is small against the mean.
-const char kViews[] = R"sql(
+constexpr const char* kTemplate = R"sql(
 -- Every finished evaluation. An evaluation is `latest` for a metric unless a later one of the same checkpoint, split and
 -- prompts has the metric too: scorers were added, or evaluation settings changed.
 CREATE VIEW v_evaluations AS
@@ -224,20 +231,14 @@ WITH counted AS (
       AND s.name = 'nfe_backward' AND ifnull(s.timestep, -1) = -1) AS nfe_backward,
     CASE WHEN ifnull(json_extract(run.effective_settings, '$.gradient_checkpointing'), 0) THEN 4 ELSE 3 END
       AS backward_weight,
-    checkpoint.seconds,
-    checkpoint.scorer_seconds,
-    checkpoint.core_seconds,
-    checkpoint.gpu_busy_seconds,
-    checkpoint.peak_bytes,
-    checkpoint.weight_copies
+    {checkpoint costs}
   FROM checkpoints AS checkpoint
   JOIN runs AS run ON run.id = checkpoint.run_id
   WHERE checkpoint.step > 0
 )
 SELECT
   run_id, method, seed, checkpoint, images, nfe_forward, nfe_backward, backward_weight,
-  nfe_forward + backward_weight * nfe_backward AS nfe_total, checkpoint AS updates, seconds, scorer_seconds,
-  core_seconds, gpu_busy_seconds, 1 - gpu_busy_seconds / core_seconds AS gpu_idle, peak_bytes, weight_copies
+  nfe_forward + backward_weight * nfe_backward AS nfe_total, checkpoint AS updates, {costs}
 FROM counted;
 
 -- Every training statistic under the names that its table has for run and row.
@@ -361,5 +362,35 @@ SELECT
   lambda_center / nullif(lambda_var, 0) AS center_over_var
 FROM judged;
 )sql";
+
+/// "checkpoint.seconds, ...", and those of v_budgets, with what follows from them.
+std::pair<std::string, std::string> cost_columns() {
+  std::vector<std::string> columns, of_budgets;
+  using Costs = boost::describe::describe_members<TrainingCosts, boost::describe::mod_public>;
+  boost::mp11::mp_for_each<Costs>([&](auto cost) {
+    const std::string name = cost.name;
+    columns.push_back("checkpoint." + name);
+    of_budgets.push_back(name);
+    if (name == "gpu_busy_seconds")
+      of_budgets.emplace_back("1 - gpu_busy_seconds / core_seconds AS gpu_idle");
+  });
+  return {join(columns, ", "), join(of_budgets, ", ")};
+}
+
+}  // namespace
+
+const std::string& views_sql() {
+  static const std::string sql = [] {
+    std::string text = kTemplate;
+    const auto [columns, of_budgets] = cost_columns();
+    const auto fill = [&](std::string_view place, const std::string& list) {
+      text.replace(text.find(place), place.size(), list);
+    };
+    fill("{checkpoint costs}", columns);
+    fill("{costs}", of_budgets);
+    return text;
+  }();
+  return sql;
+}
 
 }  // namespace harness

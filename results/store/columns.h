@@ -22,11 +22,9 @@ BOOST_DESCRIBE_STRUCT(RunRecord, (),
                        requested_settings, effective_settings, numerics_version))
 BOOST_DESCRIBE_STRUCT(StoredRun, (RunRecord), (state, build, created, finished))
 BOOST_DESCRIBE_STRUCT(CheckpointRecord, (),
-                      (run_id, step, path, sha256, lambda_late, lambda_late_last, clip_fraction, seconds,
-                       scorer_seconds, core_seconds, gpu_busy_seconds, peak_bytes, weight_copies))
+                      (run_id, step, path, sha256, lambda_late, lambda_late_last, clip_fraction, costs))
 BOOST_DESCRIBE_STRUCT(Budget, (),
-                      (checkpoint, images, nfe_forward, nfe_backward, nfe_total, updates, seconds,
-                       scorer_seconds, core_seconds, gpu_idle, peak_bytes, weight_copies))
+                      (checkpoint, images, nfe_forward, nfe_backward, nfe_total, updates, costs, gpu_idle))
 BOOST_DESCRIBE_STRUCT(TrainStat, (), (run_id, update_index, timestep, name, value, fresh, on_policy))
 BOOST_DESCRIBE_STRUCT(EvaluationRecord, (),
                       (id, table_id, scale, run_id, step, split, n, folder, prompt_set_sha256, split_sha256,
@@ -67,13 +65,20 @@ BOOST_DESCRIBE_STRUCT(StoredArtifact, (ArtifactRecord), (created))
 template <class T>
 inline constexpr bool kIsInterval = std::is_same_v<T, Interval> || std::is_same_v<T, std::optional<Interval>>;
 
-/// Calls visit(name, field) for each field of a record, in the order of its description.
+/// Calls visit(name, field) for each field of a record, in the order of its description; of a field that is a
+/// described record for each of its fields.
 template <class Record, class Visit>
 void for_each_field(Record& record, Visit&& visit) {
   namespace describe = boost::describe;
   using Members =
       describe::describe_members<std::remove_const_t<Record>, describe::mod_public | describe::mod_inherited>;
-  boost::mp11::mp_for_each<Members>([&](auto field) { visit(field.name, record.*field.pointer); });
+  boost::mp11::mp_for_each<Members>([&](auto field) {
+    auto& value = record.*field.pointer;
+    if constexpr (describe::has_describe_members<std::remove_cvref_t<decltype(value)>>::value)
+      for_each_field(value, visit);
+    else
+      visit(field.name, value);
+  });
 }
 
 /// Calls visit(name, value) for each column: an interval has two, numbers or nothing.

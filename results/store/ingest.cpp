@@ -112,19 +112,21 @@ class Ingestion {
                             .lambda_late_last = number("lambda_late_last"),
                             .clip_fraction = number("clip_fraction")};
     if (event.has("spent"))
-      read_spent(Fields(object_field(event, "spent"), event.where() + ": spent"), record);
+      read_costs(Fields(object_field(event, "spent"), event.where() + ": spent"), record.costs);
     store_.put_checkpoint(record);
   }
 
-  /// What the training of a checkpoint had spent by then; an unmeasured number is null.
-  static void read_spent(Fields spent, CheckpointRecord& record) {
-    const auto number = [&](const char* key) { return number_or_null(spent.get(key), spent, key); };
-    record.seconds = number("seconds");
-    record.scorer_seconds = number("scorer_seconds");
-    record.core_seconds = number("core_seconds");
-    if (spent.has("gpu_busy_seconds")) record.gpu_busy_seconds = number("gpu_busy_seconds");
-    if (const auto bytes = number("peak_bytes")) record.peak_bytes = std::llround(*bytes);
-    record.weight_copies = number("weight_copies");
+  /// An unmeasured cost is null.
+  static void read_costs(Fields spent, TrainingCosts& costs) {
+    for_each_field(costs, [&]<class T>(const char* name, std::optional<T>& cost) {
+      if (std::ranges::count(kLaterCosts, name) > 0 && !spent.has(name)) return;
+      const auto number = number_or_null(spent.get(name), spent, name);
+      if (!number) return;
+      if constexpr (std::is_integral_v<T>)
+        cost = std::llround(*number);
+      else
+        cost = number;
+    });
   }
 
   void sample(Fields& event) {

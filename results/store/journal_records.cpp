@@ -76,17 +76,6 @@ Json with_id(Json data, std::int64_t id) {
   return data;
 }
 
-/// What a checkpoint says of its training's spending: the columns after clip_fraction. Checkpoints that
-/// nobody trained have none of it, and neither had any in early versions.
-const std::vector<std::string>& spent_fields() {
-  static const auto fields = [] {
-    auto columns = column_names<CheckpointRecord>();
-    columns.erase(columns.begin(), std::ranges::find(columns, "clip_fraction") + 1);
-    return columns;
-  }();
-  return fields;
-}
-
 /// What the journal has under "runs" of a comparison, and the columns for it.
 constexpr std::pair<const char*, const char*> kRunsFields[] = {
     {"n", "runs"}, {"se", "runs_se"}, {"df", "runs_df"}, {"ci95", "runs_ci95"}, {"p_value", "runs_p_value"}};
@@ -152,7 +141,8 @@ Json journal_record(const RunRecord& run) {
 
 Json journal_record(const CheckpointRecord& checkpoint) {
   auto data = data_of(checkpoint);
-  for (const auto& field : spent_fields()) {
+  // Checkpoints that were not trained here have no costs, as all in early versions.
+  for (const auto& field : column_names<TrainingCosts>()) {
     if (data.at(field).is_null()) data.erase(field);
   }
   return make("checkpoint", fmt::format("{} {}", checkpoint.run_id, checkpoint.step), checkpoint.run_id,
@@ -227,7 +217,7 @@ template <>
 CheckpointRecord from_journal(const Json& record) {
   auto fields = fields_of(record);
   Json data = record.at("data");
-  for (const auto& field : spent_fields()) {
+  for (const auto& field : column_names<TrainingCosts>()) {
     if (!data.contains(field)) data[field] = nullptr;
   }
   return record_of<CheckpointRecord>({data, fields.where()});

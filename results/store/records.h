@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "results/schema/training_costs.h"
 #include "results/statistics/comparison.h"
 
 namespace harness {
@@ -54,26 +55,18 @@ struct CheckpointRecord {
   std::int64_t step = 0;  ///< after update `step`; 0: the base model
   std::optional<std::string> path = {}, sha256 = {};
   std::optional<double> lambda_late = {}, lambda_late_last = {}, clip_fraction = {};
-  /// What the training spent up to here, without evaluations; nothing in logs of early versions.
-  std::optional<double> seconds = {};           ///< wall time
-  std::optional<double> scorer_seconds = {};    ///< of it, waiting for scorers
-  std::optional<double> core_seconds = {};      ///< CPU time of all threads; on a GPU time of the device
-  std::optional<double> gpu_busy_seconds = {};  ///< of it, with work of the training
-  std::optional<std::int64_t> peak_bytes = {};
-  std::optional<double> weight_copies = {};  ///< of the trained weights, beside them and their average
+  TrainingCosts costs = {};
 };
 
-/// What a training had spent at a checkpoint (view v_budgets); nothing where its log lacks it.
+/// What a training had spent at a checkpoint (view v_budgets).
 struct Budget {
   std::int64_t checkpoint = 0;
   std::optional<double> images = {};                          ///< decoded and scored
   std::optional<double> nfe_forward = {}, nfe_backward = {};  ///< network evaluations, in images
   std::optional<double> nfe_total = {};                       ///< forward + 3 or 4 backward
   std::int64_t updates = 0;                                   ///< optimiser steps
-  std::optional<double> seconds = {}, scorer_seconds = {}, core_seconds = {};
+  TrainingCosts costs = {};
   std::optional<double> gpu_idle = {};  ///< share of the GPUs' time without work of the training
-  std::optional<std::int64_t> peak_bytes = {};
-  std::optional<double> weight_copies = {};
 };
 
 /// A statistic of one update.

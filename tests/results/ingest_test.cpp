@@ -168,13 +168,13 @@ TEST_F(Ingest, WhatTheTrainingOfACheckpointSpentIsKeptAndMayBeUnknown) {
                        {"gpu_busy_seconds", 10.5}, {"peak_bytes", 1024},     {"weight_copies", 2}};
   bring_in(train(), {started("r1"), checkpoint_event(1, 0.1), spending});
   const auto early = store().checkpoints("r1").at(1), late = store().checkpoints("r1").at(2);
-  EXPECT_FALSE(early.seconds || early.peak_bytes || early.weight_copies);
-  EXPECT_EQ(late.seconds, 12.5);
-  EXPECT_EQ(late.scorer_seconds, 0.25);
-  EXPECT_EQ(late.core_seconds, std::nullopt);
-  EXPECT_EQ(late.gpu_busy_seconds, 10.5);
-  EXPECT_EQ(late.peak_bytes, 1024);
-  EXPECT_EQ(late.weight_copies, 2);
+  EXPECT_FALSE(early.costs.seconds || early.costs.peak_bytes || early.costs.weight_copies);
+  EXPECT_EQ(late.costs.seconds, 12.5);
+  EXPECT_EQ(late.costs.scorer_seconds, 0.25);
+  EXPECT_EQ(late.costs.core_seconds, std::nullopt);
+  EXPECT_EQ(late.costs.gpu_busy_seconds, 10.5);
+  EXPECT_EQ(late.costs.peak_bytes, 1024);
+  EXPECT_EQ(late.costs.weight_copies, 2);
 }
 
 TEST_F(Ingest, ASpendingThatIsNotWholeIsRefused) {

@@ -222,21 +222,15 @@ TEST(ReportCosts, AreMediansWithTheLowestAndTheHighestOfAMethodsTrainings) {
                    {{.images = 384,
                      .nfe_total = 15360,
                      .updates = 16,
-                     .seconds = 30,
-                     .scorer_seconds = 3,
-                     .peak_bytes = 560000000},
+                     .costs = {.seconds = 30, .scorer_seconds = 3, .peak_bytes = 560000000}},
                     {.images = 384,
                      .nfe_total = 15360,
                      .updates = 16,
-                     .seconds = 41,
-                     .scorer_seconds = 0,
-                     .peak_bytes = 560000000},
+                     .costs = {.seconds = 41, .scorer_seconds = 0, .peak_bytes = 560000000}},
                     {.images = 384,
                      .nfe_total = 14400,
                      .updates = 16,
-                     .seconds = 28,
-                     .scorer_seconds = 7,
-                     .peak_bytes = 570000000}}}};
+                     .costs = {.seconds = 28, .scorer_seconds = 7, .peak_bytes = 570000000}}}}};
   const auto html = report_cost_html(report);
   for (const char* text : {">ratio-norm<", ">384<", ">15360 (14400 to 15360)<", ">16<", ">30 (28 to 41)<",
                            ">10.0 (0.0 to 25.0)<", ">0.56 (0.56 to 0.57)<"}) {

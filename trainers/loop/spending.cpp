@@ -82,14 +82,7 @@ Json Spending::state() const {
 void Spending::restore(const Json& state, const std::string& where) {
   Fields fields(state, where);
   before_ = counted_ = fields.required<Numbers>("counts");
-  auto time = fields.object("time");
-  time_before_ = {.seconds = time.required<double>("seconds"),
-                  .scorer_seconds = time.required<double>("scorer_seconds"),
-                  .core_seconds = time.required<double>("core_seconds"),
-                  .peak_bytes = time.required<double>("peak_bytes"),
-                  .weight_copies = time.required<double>("weight_copies")};
-  if (!time.get("gpu_busy_seconds").is_null())
-    time_before_.gpu_busy_seconds = time.required<double>("gpu_busy_seconds");
+  time_before_ = SpentTime::from_json(fields.object("time"));
   if (before_.size() != kCounts.size()) throw Error("holds other counts than this program's", where);
   time_ = time_before_;
 }

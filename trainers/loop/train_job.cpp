@@ -1,13 +1,28 @@
 #include "trainers/loop/train_job.h"
 
+#include <type_traits>
+
 #include "trainers/rollout.h"
 
 namespace harness {
 
 Json SpentTime::to_json() const {
-  return {{"seconds", seconds},           {"scorer_seconds", scorer_seconds},
-          {"core_seconds", core_seconds}, {"gpu_busy_seconds", or_null(gpu_busy_seconds)},
-          {"peak_bytes", peak_bytes},     {"weight_copies", weight_copies}};
+  Json json;
+  for_each(*this, [&]<class T>(const char* name, const T& cost) {
+    if constexpr (std::is_same_v<T, double>)
+      json[name] = cost;
+    else
+      json[name] = or_null(cost);
+  });
+  return json;
+}
+
+SpentTime SpentTime::from_json(Fields fields) {
+  SpentTime spent;
+  for_each(spent, [&]<class T>(const char* name, T& cost) {
+    if (std::is_same_v<T, double> || !fields.get(name).is_null()) cost = fields.required<double>(name);
+  });
+  return spent;
 }
 
 std::vector<int> prompts_of_epoch(const TrainJob& job, std::int64_t epoch) {

@@ -34,7 +34,17 @@ struct SpentTime {
   double peak_bytes = 0;                        ///< peak memory of all processes; on GPUs theirs
   double weight_copies = 0;  ///< copies of the trained weights in addition to their average
 
+  /// Calls visit(name, cost) for each.
+  static void for_each(auto& costs, const auto& visit) {
+    visit("seconds", costs.seconds);
+    visit("scorer_seconds", costs.scorer_seconds);
+    visit("core_seconds", costs.core_seconds);
+    visit("gpu_busy_seconds", costs.gpu_busy_seconds);
+    visit("peak_bytes", costs.peak_bytes);
+    visit("weight_copies", costs.weight_copies);
+  }
   Json to_json() const;  ///< an object with these names
+  static SpentTime from_json(Fields fields);
 };
 
 /// A checkpoint, written to `folder`.
