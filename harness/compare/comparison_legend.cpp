@@ -142,7 +142,7 @@ void print_comparison_legend(const ComparisonReport& report) {
   put("\"{}\" means: the interval excludes 0{}, and Holm's p is below {:g}. Missing: pairs without a value on a "
       "side, left out of everything.\n",
       any(report, is_of_methods) ? "Better\", \"worse" : in_its_words(report, "These checkpoints differ"),
-      any(report, is_of_methods) && report.unit == "prompts" ? ", as does the one over prompts alone" : "",
+      any(report, is_of_methods) && report.unit == "prompts" ? kPromptsToo : "",
       std::round(1e6 * (1 - report.bootstrap.confidence)) / 1e6);
   put("W / T / L: pairs {}that the method won, tied and lost; of a metric without a good direction those where it is "
       "higher, equal and lower.\n",

@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "results/chart/forest.h"
 #include "results/report/report.h"
+#include "results/statistics/verdict_words.h"
 #include "results/table/markup.h"
 #include "results/table/notation.h"
 #include "results/table/table_html.h"
@@ -68,7 +69,7 @@ std::string colours_text(const TableModel& model) {
   return fmt::format(
       "Green: the method is better; red: worse. The interval over training runs excludes 0{}, and Holm's p "
       "is below 0.05, as in the table. Grey: not resolved.",
-      model.over_training ? "" : ", as does the one over prompts alone");
+      model.over_training ? "" : kPromptsToo);
 }
 
 std::string comparisons_html(const Report& report, const TableView& view) {

@@ -6,6 +6,7 @@
 #include "core/text.h"
 #include "results/statistics/statistics.h"
 #include "results/statistics/verdict.h"
+#include "results/statistics/verdict_words.h"
 #include "results/table/table_format.h"
 #include "results/table/table_notes.h"
 #include "results/table/table_view.h"
@@ -66,7 +67,7 @@ std::string methods_note(const TableModel& model) {
       "{}.{}{}",
       model.over_training ? " (Student's t)" : " and prompts (crossed analysis of variance)", runs,
       model.leaderboard ? "Among the differences \"better\" and \"worse\"" : "\"Better\" and \"worse\"",
-      model.over_training ? "" : ", as does the one over prompts alone", holm_text(model), board_text(model),
+      model.over_training ? "" : kPromptsToo, holm_text(model), board_text(model),
       has_few ? fmt::format(" Over fewer than {} prompts a difference is not resolved, whatever it is.",
                             kFewestPrompts)
               : std::string());

@@ -4,6 +4,7 @@
 
 #include "core/score_limit.h"
 #include "core/text.h"
+#include "results/statistics/verdict_words.h"
 #include "results/table/table_format.h"
 #include "results/table/table_notes.h"
 #include "results/table/table_view.h"
@@ -102,9 +103,10 @@ std::string dagger_text(const TableModel& model) {
   });
   if (!has_dagger) return {};
   return fmt::format(
-      "{} The difference to {} is resolved: its {} % interval over training runs{}, and Holm's p is below {}.",
+      "{} The difference to {} is resolved: its {} % interval over training runs{} excludes 0{}, and Holm's p is "
+      "below {}.",
       kDiffersMark, model.baseline, format_percent(model.confidence),
-      model.over_training ? " excludes 0" : " and prompts excludes 0, as does the one over prompts alone",
+      model.over_training ? "" : " and prompts", model.over_training ? "" : kPromptsToo,
       format_significance(model.confidence));
 }
 
@@ -115,9 +117,9 @@ TableNote legend_note(const TableModel& model) {
     texts.push_back(fmt::format("{} Selected checkpoint of its run. Differences and bold concern only these.",
                                 kSelectedMark));
   if (is_pooled(model))
-    texts.push_back(fmt::format(
-        "\u00b1: standard deviation over training runs{}.",
-        model.reference.empty() ? "" : "; for the base model, over the noise of each seed"));
+    texts.push_back(
+        fmt::format("\u00b1: standard deviation over training runs{}.",
+                    model.reference.empty() ? "" : "; for the base model, over the noise of each seed"));
   texts.push_back(bold_text(model));
   texts.push_back(dagger_text(model));
   std::erase(texts, "");

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "core/text.h"
+#include "results/statistics/verdict_words.h"
 #include "results/table/table_format.h"
 #include "results/table/table_notes.h"
 #include "results/table/table_view.h"
@@ -201,7 +202,7 @@ std::string family_text(const TableModel& model, const GuardrailPanel& panel) {
     return !effect.judged_by_table() && effect.judgement.adjusted.p;  // what has no spread has no p
   });
   return fmt::format("the interval excludes 0{}, and Holm's p over {} differences of the panel is below {}{}",
-                     judges_methods(panel) ? ", as does the one over prompts alone" : "", adjusted,
+                     judges_methods(panel) ? kPromptsToo : "", adjusted,
                      format_significance(model.confidence),
                      from_table == 0 ? "" : fmt::format(" (the other {} are judged above)", from_table));
 }

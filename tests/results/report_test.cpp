@@ -346,6 +346,7 @@ TEST(ReportDifferences, ThreeRunsAMethodShowTheirIntervalAndTheBetterSide) {
 
 TEST(ReportDifferences, AFigureOfAnotherScorerIsNotDrawnBesideOurs) {
   auto report = fixture_report();
+  EXPECT_THAT(report_html(report), HasSubstr("hollow diamond"));
   report.table.columns[1].stands_for = "exact_match";
   report.table.columns[1].paper_metric = "PickScore";
   EXPECT_THAT(report_forest_html(report), Not(HasSubstr("class=\"printed\"")));
