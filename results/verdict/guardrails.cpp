@@ -141,7 +141,8 @@ void add_effects(std::span<const Comparison> comparisons, const GuardrailQuestio
   const Family family(kPanelFamily, std::move(own));
   for (std::size_t i = 0; i < panel.effects.size(); ++i) {
     auto& effect = panel.effects[i];
-    // Which side is the better one does not matter here.
+    // Which side is the better one does not matter here, so judge() must use no number that is counted in the
+    // metric's direction (wins, prompts_won).
     effect.judgement =
         judge(effect.values, Better::kUp,
               {.confidence = question.confidence, .adjusted = by_table[i] ? *by_table[i] : family.at(i)});
