@@ -23,7 +23,7 @@ SchemaObjects schema_objects(SQLite::Database& db) {
                               "name NOT LIKE 'sqlite_%'");
   Query query(statement);
   SchemaObjects objects;
-  while (query.step()) objects[query.text(0)] = query.text(1);
+  while (query.step()) objects[query.text(0)] = squeeze_white_space(query.text(1));
   return objects;
 }
 
