@@ -18,7 +18,7 @@ run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WHERE})
 run(${WHERE}/bin/harness list tables)
 run(${WHERE}/bin/harness sample "a sign reading \"OPEN\"" -o ${WHERE}/open.png)
 require_parts(${WHERE} bin/harness-keeper bin/harness-scorer bin/harness-worker)
-require_parts(${WHERE}/share/harness tables/sd35-ocr.json rules/evaluation.json paper/sd35-ocr.json backbones/glyph/model_index.json
+require_parts(${WHERE}/share/harness tables/sd35-ocr.json rules/evaluation.json paper/sd35-ocr.json paper/findings.json backbones/glyph/model_index.json
               backbones/glyph-flux/model_index.json registry.json)
 file(REMOVE_RECURSE ${WHERE})
 

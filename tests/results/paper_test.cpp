@@ -21,7 +21,7 @@ PaperTable paper(const std::string& id) {
 TEST(PaperTable, EveryTranscribedTableReadsAndItsTextsAndNumbersAgree) {
   int tables = 0;
   for (const auto& entry : fs::directory_iterator(fs::path(HARNESS_SOURCE_DIR) / "results/paper")) {
-    if (entry.path().extension() != ".json") continue;
+    if (entry.path().extension() != ".json" || entry.path().stem() == "findings") continue;
     const auto table = read_paper_table(entry.path());
     EXPECT_EQ(table.id, entry.path().stem().string());
     EXPECT_FALSE(table.rows.empty()) << table.id;
