@@ -3,47 +3,54 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
+#include <string_view>
 
 #include "core/files.h"
 
 namespace harness {
 namespace {
 
-const std::vector<std::string> kTables = {
-    "sd35-ocr",           "sd35-ocr-val",       "sd35-pickscore",  "flux",
-    "tiny-sd3-zclip",     "sd35-pickscore-val", "tiny-sd3-stress", "operating-points",
-    "lambdanorm-nu-sweep"};
+constexpr std::string_view kVerdicts[] = {"consistent", "does not add up",
+                                          "not computable"};  // in the order of PaperVerdict
 
-constexpr const char* kVerdicts[] = {"consistent", "does not add up", "not computable"};  // of PaperVerdict
+PaperFinding read_finding(Fields fields) {
+  PaperFinding finding;
+  finding.name = fields.required<std::string>("name");
+  finding.printed = fields.required<std::string>("printed");
+  finding.computed = fields.optional<std::string>("computed", "");
+  finding.message = fields.required<std::string>("message");
+  const auto verdict = fields.required<std::string>("verdict");
+  const auto known = std::ranges::find(kVerdicts, verdict);
+  if (known == std::end(kVerdicts))
+    fields.fail("verdict", fmt::format("is none of: {}", fmt::join(kVerdicts, ", ")));
+  finding.verdict = static_cast<PaperVerdict>(known - std::begin(kVerdicts));
+  fields.finish();
+  return finding;
+}
 
 }  // namespace
 
-PaperFigures load_paper_figures() {
-  PaperFigures figures;
-  for (const auto& id : kTables) figures.tables[id] = load_paper_table(id);
-  const auto file = find_data_file("paper/stated/figures.json");
-  const Json document = read_json(file);
-  Fields fields(document, file.string());
-  for (const auto& entry : fields.get("figures")) {
-    Fields figure(entry, file.string() + ": figures");
-    const auto name = figure.required<std::string>("name"), printed = figure.required<std::string>("printed");
-    figure.required<std::string>("where");
-    figure.finish();
-    figures.stated[name] = {.value = std::stod(printed), .printed = printed};
+std::vector<PaperFinding> read_paper_findings(const std::filesystem::path& file) {
+  try {
+    const Json document = read_json(file);
+    Fields fields(document, file.string());
+    const auto& list = fields.get("findings");
+    if (!list.is_array()) fields.fail("findings", "is not a list");
+    std::vector<PaperFinding> findings;
+    for (const auto& finding : list) {
+      findings.push_back(
+          read_finding(Fields(finding, fmt::format("{}: findings[{}]", file.string(), findings.size()))));
+    }
+    fields.finish();
+    return findings;
+  } catch (const Error& error) {
+    throw Error(error.problem(), error.where(), "write it again: scripts/check-paper");
   }
-  fields.finish();
-  return figures;
 }
 
-double printed_rounding(std::string_view printed) {
-  const auto exponent_at = printed.find_first_of("eE");
-  const auto digits = printed.substr(0, exponent_at);
-  const int exponent =
-      exponent_at == std::string_view::npos ? 0 : std::stoi(std::string(printed.substr(exponent_at + 1)));
-  const auto point = digits.find('.');
-  const auto decimals = point == std::string_view::npos ? 0 : static_cast<int>(digits.size() - point - 1);
-  return 0.5 * std::pow(10.0, exponent - decimals);
+std::vector<PaperFinding> audit_paper() {
+  return read_paper_findings(find_data_file("paper/findings.json"));
 }
 
 Json paper_audit_json(const std::vector<PaperFinding>& findings) {

@@ -6,11 +6,16 @@
 #include <algorithm>
 #include <set>
 
-#include "core/error.h"
+#include "core/files.h"
+#include "tests/error_of.h"
+#include "tests/programs.h"
 
 namespace harness {
 namespace {
 
+namespace fs = std::filesystem;
+
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 PaperFinding finding(const std::vector<PaperFinding>& all, const std::string& part) {
@@ -23,14 +28,6 @@ PaperFinding finding(const std::vector<PaperFinding>& all, const std::string& pa
 const std::vector<PaperFinding>& audit() {
   static const auto all = audit_paper();
   return all;
-}
-
-TEST(PrintedRounding, IsHalfAUnitOfTheLastDigit) {
-  EXPECT_DOUBLE_EQ(printed_rounding("0.5632"), 0.00005);
-  EXPECT_DOUBLE_EQ(printed_rounding("-0.0015"), 0.00005);
-  EXPECT_DOUBLE_EQ(printed_rounding("6.80e-3"), 0.000005);
-  EXPECT_DOUBLE_EQ(printed_rounding("3.8e-5"), 5e-7);
-  EXPECT_DOUBLE_EQ(printed_rounding("5"), 0.5);
 }
 
 TEST(PaperAudit, NamesAreDifferentAndWhatIsComputableIsComputed) {
@@ -75,22 +72,78 @@ TEST(PaperAudit, ComputesWhatTheFiguresGive) {
   EXPECT_THAT(finding(audit(), "RatioNorm systematically").message, HasSubstr("88 times"));
 }
 
-TEST(PaperAudit, AnotherFigureGetsAnotherVerdict) {
-  auto figures = load_paper_figures();
-  auto& rows = figures.tables.at("sd35-ocr").rows;
-  rows.front().values.at("exact") = {.value = 12.95, .printed = "12.95"};  // between 98 and 99 of 762
-  rows.front().values.at("cer") = {.value = 0.4, .printed = "0.4000"};
-  figures.stated.at("win-rate") = {.value = 61.4, .printed = "61.4"};
-  const auto changed = audit_paper(figures);
-  EXPECT_EQ(finding(changed, "sd35-ocr: exact rates").verdict, PaperVerdict::kDoesNotAddUp);
-  EXPECT_EQ(finding(changed, "sd35-ocr: reward + CER").verdict, PaperVerdict::kDoesNotAddUp);
-  EXPECT_EQ(finding(changed, "sd35-pickscore: win rate").verdict, PaperVerdict::kDoesNotAddUp);
-}
-
 TEST(PaperAudit, TextNamesEveryFindingAndCountsTheVerdicts) {
   const auto text = paper_audit_text(audit());
   for (const auto& f : audit()) EXPECT_THAT(text, HasSubstr(f.name));
   EXPECT_THAT(text, HasSubstr("11 do not add up"));
+}
+
+TEST(PaperAudit, ABrokenFileIsNamedWithItsPlaceAndWhatToDo) {
+  const auto file = fs::path(testing::TempDir()) / "findings.json";
+  const auto error = [&](const std::string& text) {
+    write_file_atomically(file, text);
+    const std::string message = error_of([&] { read_paper_findings(file); }).what();
+    EXPECT_THAT(message, AllOf(HasSubstr("findings.json"), HasSubstr("write it again: scripts/check-paper")));
+    return message;
+  };
+  EXPECT_THAT(error(R"({"findings": [)"), HasSubstr("line 1"));
+  EXPECT_THAT(error(R"({"findings": null})"), HasSubstr("\"findings\" is not a list"));
+  EXPECT_THAT(error(R"({"findings": [{"name": "a"}]})"), HasSubstr("findings[0]: \"printed\""));
+  EXPECT_THAT(error(R"({"findings": [{"name": "a", "printed": "1", "verdict": "right", "message": "m"}]})"),
+              HasSubstr("\"verdict\" is none of: consistent, does not add up, not computable"));
+  EXPECT_THAT(error(R"({"findings": [], "rules": []})"), HasSubstr("unknown key \"rules\""));
+}
+
+/// scripts/check-paper.
+class CheckPaper : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_program("python3")) GTEST_SKIP() << "there is no python3";
+  }
+  static Outcome run(const std::string& options) {
+    return shell("python3 scripts/check-paper " + options, {.folder = HARNESS_SOURCE_DIR});
+  }
+};
+
+TEST_F(CheckPaper, ItsFindingsAreTheOnesInTheFile) {
+  const auto outcome = run("--check");
+  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+}
+
+TEST_F(CheckPaper, AFigureIsKnownToHalfAUnitOfItsLastDigit) {
+  const auto outcome = shell(
+      "python3 -c \"import runpy; Figure = runpy.run_path('scripts/check-paper')['Figure']\n"
+      "print(*(Figure(text).half for text in ('0.5632', '-0.0015', '6.80e-3', '3.8e-5', '5')))\"",
+      {.folder = HARNESS_SOURCE_DIR});
+  EXPECT_EQ(outcome.out, "5e-05 5e-05 5e-06 5e-07 0.5\n") << outcome.err;
+}
+
+TEST_F(CheckPaper, AnotherFigureGetsAnotherVerdict) {
+  const auto folder = fs::path(testing::TempDir()) / "check-paper";
+  fs::remove_all(folder);
+  fs::copy(fs::path(HARNESS_SOURCE_DIR) / "results/paper", folder, fs::copy_options::recursive);
+  auto table = read_json(folder / "sd35-ocr.json");
+  auto& values = table.at("rows").front().at("values");
+  values.at("exact") = {{"value", 12.95}, {"printed", "12.95"}};  // between 98 and 99 of 762
+  values.at("cer") = {{"value", 0.4}, {"printed", "0.4000"}};
+  write_file_atomically(folder / "sd35-ocr.json", table.dump());
+  auto stated = read_json(folder / "stated/figures.json");
+  for (auto& figure : stated.at("figures"))
+    if (figure.at("name") == "win-rate") figure.at("printed") = "61.4";
+  write_file_atomically(folder / "stated/figures.json", stated.dump());
+
+  const auto differs = run("--check --data " + folder.string());
+  EXPECT_EQ(differs.status, 1);
+  EXPECT_THAT(differs.out, AllOf(HasSubstr("\n-  {\"name\": \"sd35-ocr: exact rates"),
+                                 HasSubstr("\n+  {\"name\": \"sd35-ocr: exact rates")));
+  EXPECT_THAT(differs.err, HasSubstr("write it again: scripts/check-paper"));
+
+  EXPECT_EQ(run("--data " + folder.string()).status, 0);
+  const auto changed = read_paper_findings(folder / "findings.json");
+  EXPECT_EQ(finding(changed, "sd35-ocr: exact rates").verdict, PaperVerdict::kDoesNotAddUp);
+  EXPECT_EQ(finding(changed, "sd35-ocr: reward + CER").verdict, PaperVerdict::kDoesNotAddUp);
+  EXPECT_EQ(finding(changed, "sd35-pickscore: win rate").verdict, PaperVerdict::kDoesNotAddUp);
+  EXPECT_EQ(run("--check --data " + folder.string()).status, 0);
 }
 
 }  // namespace
