@@ -54,7 +54,7 @@ TEST(GenevalRecord, OfShapesHasTheirLabelsAndNoClassOfTheBenchmarkBeside) {
                    record_of(R"({"tag": "two_object", "prompt": "a star and a dog",
                       "include": [{"class": "star", "count": 1}, {"class": "dog", "count": 1}]})");
                  }),
-                 "names a dog beside a star");
+                 "names a dog and a star");
 }
 
 TEST(GenevalRecord, TravelsAsTheTargetOfItsPrompt) {

@@ -140,10 +140,12 @@ TEST(Leaderboard, OrdersManyGroupsByTheHighestMeanAmongRowsOfTheSameLetters) {
 TableModel table_with(const Leaderboard& board, const PairedComparison& difference) {
   TableModel model;
   model.baseline = board.baseline;
-  model.comparisons.push_back({board.baseline, "dual", board.metric, "", difference});
-  const auto none = comparison(0);
-  for (int i = 0; i < 2000; ++i)
-    model.comparisons.push_back({board.baseline, "dual", fmt::format("metric-{}", i), "", none});
+  const auto add = [&](const std::string& metric, const PairedComparison& values) {
+    model.comparisons.push_back(
+        {.metric = metric, .baseline = board.baseline, .method = "dual", .values = values});
+  };
+  add(board.metric, difference);
+  for (int i = 0; i < 2000; ++i) add(fmt::format("metric-{}", i), comparison(0));
   model.leaderboard = board;
   return model;
 }
