@@ -101,17 +101,17 @@ Figure leaderboard_figure(Store& store, const Experiment& experiment, const std:
         "choose another figure for checkpoints and images from outside (--adapter, --images), of whose training "
         "nothing is known; runs of early versions, whose logs do not hold it, can be trained again with --fresh");
   const auto& selection = experiment.table.selection;
-  Figure figure{.name = name,
-                .title = fmt::format("{} on the {} split by {}",
-                                     experiment.table.metric_catalogue.title(selection.metric),
-                                     selection.split, axis_name(axis)),
-                .notes = {fmt::format(
-                    "Table {} ({}, scale {}), {}: means over prompts and seeds at every candidate "
-                    "checkpoint, bands are {}; those of the base model, with which all begin, over "
-                    "the noise of each seed. Grey: the other methods. All panels have the same axes.",
-                    experiment.table_id, experiment.backbone, experiment.scale,
-                    seeds_in_words(experiment.seeds), intervals_of_means(experiment))},
-                .small = true};
+  Figure figure{
+      .name = name,
+      .title =
+          fmt::format("{} on the {} split by {}", experiment.table.metric_catalogue.title(selection.metric),
+                      selection.split, axis_name(axis)),
+      .notes = {fmt::format("Table {} ({}, scale {}), {}: means over prompts and seeds at every candidate "
+                            "checkpoint, bands are {}; those of the base model, with which all begin, over "
+                            "the noise of each seed. Grey: the other methods. All panels have the same axes.",
+                            experiment.table_id, experiment.backbone, experiment.scale,
+                            seeds_in_words(experiment.seeds), intervals_of_means(experiment))},
+      .small = true};
   Chart all{.title = figure.title, .x_label = axis_label(axis)};
   for (const auto& method : experiment.methods) {
     if (const auto found = curves.find(method); found != curves.end())

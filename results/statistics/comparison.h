@@ -10,8 +10,9 @@ namespace harness {
 /// What is noted where one of two rows moved more than three times as far as the other.
 inline constexpr const char* kUnequalMovement = "unequal movement";
 
-/// Two rows in one metric on one split, the seeds pooled and clustered by prompt: what was computed, and once it
-/// is judged what may be said of it. The database, tables, guardrails, `compare` and the simulation hold it.
+/// Two rows in one metric on one split, the seeds pooled and clustered by prompt: what was computed, and once
+/// it is judged what may be said of it. The database, tables, guardrails, `compare` and the simulation hold
+/// it.
 struct Comparison {
   std::string split = {}, metric = {}, baseline = {}, method = {};
   PairedComparison values = {};

@@ -80,8 +80,7 @@ TEST_F(ASecondBatchSystem, GivesTheRowsOfThisMachineWithACommandThatStaysAndWith
 }
 
 TEST_F(ASecondBatchSystem, IsNamedWhereACommandSpeaksOfIt) {
-  expect(0, {"reproduce", "--help"},
-         {"--toy OPTIONS", "options of toy-submit for each job: '--fast'"});
+  expect(0, {"reproduce", "--help"}, {"--toy OPTIONS", "options of toy-submit for each job: '--fast'"});
   expect(0, on_toy({"--toy", "--cheap", "--dry-run"}),
          {"Toy, the first job of kind train:", "#TOY --cheap", "Toy would take them as it is now."});
   expect(2, smoke({"--toy", "--cheap"}), {"--toy: is for batch jobs of Toy", "add --executor toy"});
