@@ -101,13 +101,13 @@ class CheckPaper : public testing::Test {
     if (!has_program("python3")) GTEST_SKIP() << "there is no python3";
   }
   static Outcome run(const std::string& options) {
-    return shell("python3 scripts/check-paper " + options, {.folder = HARNESS_SOURCE_DIR});
+    return shell("python3 scripts/check-paper " + options + " 2>&1", {.folder = HARNESS_SOURCE_DIR});
   }
 };
 
 TEST_F(CheckPaper, ItsFindingsAreTheOnesInTheFile) {
   const auto outcome = run("--check");
-  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
 }
 
 TEST_F(CheckPaper, AFigureIsKnownToHalfAUnitOfItsLastDigit) {
@@ -136,7 +136,7 @@ TEST_F(CheckPaper, AnotherFigureGetsAnotherVerdict) {
   EXPECT_EQ(differs.status, 1);
   EXPECT_THAT(differs.out, AllOf(HasSubstr("\n-  {\"name\": \"sd35-ocr: exact rates"),
                                  HasSubstr("\n+  {\"name\": \"sd35-ocr: exact rates")));
-  EXPECT_THAT(differs.err, HasSubstr("write it again: scripts/check-paper"));
+  EXPECT_THAT(differs.out, HasSubstr("write it again: scripts/check-paper"));
 
   EXPECT_EQ(run("--data " + folder.string()).status, 0);
   const auto changed = read_paper_findings(folder / "findings.json");
