@@ -106,31 +106,26 @@ void apply_leaderboard_verdicts(ScoreReader& scores, const Experiment& experimen
   }
 }
 
-/// Every difference of the table on a split in these metrics, in the table's order; of those that are `asked`
-/// for, which are called the same, what was computed. Only p-values are needed: no bootstrap.
+/// Every difference of the table on a split in these metrics, in the table's order. Those that are `known`,
+/// by the same names, are taken from there. Only p-values are needed: no bootstrap.
 std::vector<Comparison> differences_of_table(ScoreReader& scores, const Experiment& experiment,
                                              const std::string& split,
                                              const std::vector<std::string>& metrics,
-                                             const std::vector<Comparison>& asked) {
+                                             const std::vector<Comparison>& known) {
   std::vector<Comparison> differences;
   for (const auto& [baseline, method] : compared_arms(experiment)) {
-    for (const auto& metric : metrics)
-      differences.push_back({.split = split, .metric = metric, .baseline = baseline, .method = method});
-    const auto of_arm = std::span(differences).last(metrics.size());
-    std::vector<std::string> missing;
-    for (auto& difference : of_arm) {
-      const auto known =
-          std::ranges::find_if(asked, [&](const auto& c) { return is_same_question(c, difference); });
-      if (known == asked.end())
-        missing.push_back(difference.metric);
-      else
-        difference = *known;
-    }
-    if (missing.empty()) continue;
-    auto computed = compare_methods(scores, experiment, baseline, method, split, missing, {.resamples = 0});
-    for (auto& difference : of_arm) {
-      const auto found = std::ranges::find(computed, difference.metric, &Comparison::metric);
-      if (found != computed.end()) difference = std::move(*found);
+    const auto find = [&](const std::vector<Comparison>& in, const std::string& metric) {
+      const TableQuestion question{baseline, method, metric, {}};
+      return std::ranges::find_if(in, [&](const auto& c) { return is_same_question(c, question); });
+    };
+    auto missing = metrics;
+    std::erase_if(missing, [&](const auto& metric) { return find(known, metric) != known.end(); });
+    std::vector<Comparison> computed;
+    if (!missing.empty())
+      computed = compare_methods(scores, experiment, baseline, method, split, missing, {.resamples = 0});
+    for (const auto& metric : metrics) {
+      const auto found = find(known, metric);
+      differences.push_back(found == known.end() ? *find(computed, metric) : *found);
     }
   }
   return differences;
@@ -144,34 +139,28 @@ Families families_of(ScoreReader& scores, const MeasuredExperiment& of, const st
   const auto measured =
       experiment.is_training() ? directed_columns(experiment) : metrics_of(scores.store(), of.checkpoints);
   const auto named = experiment.is_training() ? measured : named_by_table(experiment.table, measured);
-  const auto differences = [&](const std::vector<std::string>& metrics) {
-    return differences_of_table(scores, experiment, split, metrics, asked);
-  };
-  auto of_table = differences(named);
-  if (of_checkpoints) claim_checkpoints_only(of_table);
-  Families families{.table = {kTableFamily, questions_of(of_table)}, .rows = row_names(experiment)};
+  const auto of_table = differences_of_table(scores, experiment, split, named, asked);
+  auto judged = of_table;
+  if (of_checkpoints) claim_checkpoints_only(judged);
+  Families families{.table = {kTableFamily, questions_of(judged)}, .rows = row_names(experiment)};
   if (split != experiment.shown_split()) return families;
   families.leaderboard = leaderboard_family(experiment.table, experiment.effective.baseline, families.table);
   if (experiment.is_training()) return families;
   const auto is_row = [&](const std::string& name) { return holds(experiment.methods, name); };
+  auto known = of_table;
+  std::ranges::copy(asked, std::back_inserter(known));
   for (const auto& question : asked) {
     if (families.table.find(question_of(question))) continue;
     if (families.panel.empty() && !experiment.table.names(question.metric))
-      families.panel = {kPanelFamily, panel_questions(experiment, differences(measured), of_checkpoints)};
+      families.panel = {
+          kPanelFamily,
+          panel_questions(experiment, differences_of_table(scores, experiment, split, measured, known),
+                          of_checkpoints)};
     if (!of_checkpoints && families.pairs.empty() && question.metric == experiment.table.selection.metric &&
         is_row(question.baseline) && is_row(question.method))
       families.pairs = {kPairsFamily, questions_of(row_pairs(scores, experiment, split, experiment.methods))};
   }
   return families;
-}
-
-/// Throws Error for a row of a training table, which has no evaluations.
-void require_evaluations(const ComparedRow& row) {
-  if (!row.experiment().is_training()) return;
-  throw Error(fmt::format("experiment {} (table {}) shows statistics of the training, which are compared "
-                          "within one experiment",
-                          row.experiment().id, row.experiment().table_id),
-              row.name, fmt::format("name rows of experiment {} alone", row.experiment().id));
 }
 
 /// The same where the table's rows are called with a prefix.
@@ -187,6 +176,15 @@ Families families_here(ScoreReader& scores, const MeasuredExperiment& of, const 
     family->prefix_rows(prefix);
   for (auto& row : families.rows) row.insert(0, prefix);
   return families;
+}
+
+/// Throws Error for a row of a training table, which has no evaluations.
+void require_evaluations(const ComparedRow& row) {
+  if (!row.experiment().is_training()) return;
+  throw Error(fmt::format("experiment {} (table {}) shows statistics of the training, which are compared "
+                          "within one experiment",
+                          row.experiment().id, row.experiment().table_id),
+              row.name, fmt::format("name rows of experiment {} alone", row.experiment().id));
 }
 
 /// The rows' evaluations under the names that they have here; of rows of other experiments those of the
@@ -299,6 +297,7 @@ ComparisonReport make_report(Store& store, std::vector<ComparedRow> rows, const 
   report.metrics = chosen_metrics(store, rows, question);
   require_sensible_effect(question.effect, home.table, report.metrics);
   ScoreReader scores(store);
+  for (const auto& row : rows) scores.put_checkpoints(row.experiment(), row.of->checkpoints);
   describe(scores, rows, report);
   const auto asked = compare_asked(scores, rows, question, report);
   std::vector<Better> better;

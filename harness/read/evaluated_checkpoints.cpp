@@ -198,6 +198,11 @@ const std::vector<EvaluatedCheckpoint>& ScoreReader::checkpoints(const Experimen
   return found->second;
 }
 
+void ScoreReader::put_checkpoints(const Experiment& experiment,
+                                  const std::vector<EvaluatedCheckpoint>& checkpoints) {
+  checkpoints_.try_emplace(experiment.id, checkpoints);
+}
+
 const std::map<std::int64_t, std::int64_t>& ScoreReader::clusters(const std::string& evaluation_id) {
   const auto found = clusters_.find(evaluation_id);
   if (found != clusters_.end()) return found->second;

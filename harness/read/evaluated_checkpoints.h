@@ -64,6 +64,8 @@ class ScoreReader {
 
   Store& store() { return store_; }
   const std::vector<EvaluatedCheckpoint>& checkpoints(const Experiment& experiment);
+  /// Those that a caller has read already.
+  void put_checkpoints(const Experiment& experiment, const std::vector<EvaluatedCheckpoint>& checkpoints);
   const std::map<std::int64_t, std::int64_t>& clusters(const std::string& evaluation_id);
   const std::vector<MetricValue>& values(const std::string& evaluation_id, const std::string& metric);
 

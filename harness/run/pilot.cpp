@@ -108,7 +108,8 @@ void require_prompts(const TableSpec& table) {
 
 Pilot pilot_of(Store& store, const Experiment& experiment, const PilotChoice& choice) {
   require_prompts(experiment.table);
-  const auto checkpoints = evaluated_checkpoints(store, experiment);
+  ScoreReader scores(store);
+  const auto& checkpoints = scores.checkpoints(experiment);
   const auto known = metrics_of(store, checkpoints);
   Pilot pilot{.table = experiment.table,
               .backbone = experiment.backbone,
@@ -120,7 +121,6 @@ Pilot pilot_of(Store& store, const Experiment& experiment, const PilotChoice& ch
   require_choice(pilot.metric, known, "metric", "--metric");
   pilot.source = fmt::format("experiment {}: {} per method", experiment.id,
                              counted(std::ssize(experiment.seeds), "training run"));
-  ScoreReader scores(store);
   for (const auto& [baseline, method] :
        chosen_arms(choice.rows, experiment.effective.baseline, experiment.methods)) {
     auto difference =

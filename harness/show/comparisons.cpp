@@ -184,13 +184,11 @@ static std::vector<PairedMetric> paired_metrics(ScoreReader& scores, const RowOf
   return paired;
 }
 
-void add_interval(ScoreReader& scores, const Experiment& experiment, Comparison& comparison) {
+void add_intervals(ScoreReader& scores, const Experiment& experiment, Comparison& comparison) {
   const auto paired =
       paired_metrics(scores, {experiment, comparison.baseline}, {experiment, comparison.method},
                      scores.checkpoints(experiment), comparison.split, {comparison.metric});
-  auto with_intervals = comparison.values;
-  add_intervals(paired, {}, {&with_intervals, 1});
-  comparison.values.ci = with_intervals.ci;
+  add_intervals(paired, {}, {&comparison.values, 1});
 }
 
 std::vector<Comparison> compare_rows(ScoreReader& scores, const RowOf& baseline, const RowOf& method,

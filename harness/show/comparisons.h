@@ -69,8 +69,8 @@ std::vector<Comparison> compare_methods(ScoreReader& scores, const Experiment& e
                                         const BootstrapSettings& settings = {},
                                         Outcomes outcomes = Outcomes::kByPrompt);
 
-/// Adds the bootstrap's interval over prompts to what compare_methods computed without.
-void add_interval(ScoreReader& scores, const Experiment& experiment, Comparison& comparison);
+/// Adds the bootstrap's intervals to what compare_methods computed without.
+void add_intervals(ScoreReader& scores, const Experiment& experiment, Comparison& comparison);
 
 /// Where nearly all pairs of a row tie at the lowest or highest value of a metric with a good direction, so
 /// that it cannot tell rows apart: "ocr_reward of b \u2212 a: 107 of 111 pairs tie at 0, the lowest value".

@@ -118,18 +118,18 @@ std::vector<LeaderboardPair> judged_pairs(ScoreReader& scores, const Experiment&
                                           const std::string& split, const std::vector<std::string>& rows,
                                           double confidence) {
   auto compared = row_pairs(scores, experiment, split, rows);
+  if (compared.empty()) return {};
   const Family family(kPairsFamily, questions_of(compared));
   std::vector<LeaderboardPair> pairs;
-  for (std::size_t i = 0; i < rows.size() && !compared.empty(); ++i) {
-    for (std::size_t j = i + 1; j < rows.size(); ++j) {
-      const auto at = pairs.size();
-      auto& pair = pairs.emplace_back(LeaderboardPair{.first = i, .second = j});
-      if (family.at(at).p.value_or(1) >= 1 - confidence) continue;
-      add_interval(scores, experiment, compared[at]);
-      pair.differs = judge(compared[at].values, experiment.better(compared[at].metric),
-                           {.confidence = confidence, .adjusted = family.at(at)})
-                         .differs;
-    }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = i + 1; j < rows.size(); ++j) pairs.push_back({.first = i, .second = j});
+  }
+  for (std::size_t at = 0; at < pairs.size(); ++at) {
+    if (family.at(at).p.value_or(1) >= 1 - confidence) continue;
+    add_intervals(scores, experiment, compared[at]);
+    pairs[at].differs = judge(compared[at].values, experiment.better(compared[at].metric),
+                              {.confidence = confidence, .adjusted = family.at(at)})
+                            .differs;
   }
   return pairs;
 }

@@ -70,8 +70,7 @@ struct JudgeSettings {
 /// What a difference other than 0 is: "better", "worse"; where no direction is good "higher", "lower".
 std::string direction_of(double delta, Better better);
 
-/// Comparisons that were read from the DB lack what ComparisonRow lacks; table_comparisons computes them
-/// anew.
+/// A comparison that was read from the DB alone lacks what ComparisonRow lacks.
 Judgement judge(const PairedComparison& comparison, Better better, const JudgeSettings& settings);
 
 /// What was resolved is not: a leaderboard says less of it than better or worse, in these words.

@@ -57,45 +57,41 @@ bool is_named(const std::vector<GuardrailMetric>& metrics, const std::string& na
   return std::ranges::find(metrics, name, &GuardrailMetric::name) != metrics.end();
 }
 
-/// The metrics of the comparisons in order of first appearance, each with the one that it is about
-/// (TableQuestion::hypothesis).
-using Measured = std::vector<std::pair<std::string, std::string>>;
-
-Measured measured_in(std::span<const Comparison> comparisons) {
-  Measured measured;
-  for (const auto& c : comparisons) {
-    if (std::ranges::find(measured, c.metric, &Measured::value_type::first) == measured.end())
-      measured.emplace_back(c.metric, question_of(c).hypothesis());
-  }
+/// Of each metric the first question that the comparisons ask.
+std::vector<TableQuestion> measured_in(std::span<const Comparison> comparisons) {
+  std::vector<TableQuestion> measured;
+  for (const auto& c : comparisons)
+    if (!std::ranges::count(measured, c.metric, &TableQuestion::metric)) measured.push_back(question_of(c));
   return measured;
 }
 
-const Measured::value_type* find_in(const Measured& measured, const std::string& metric) {
-  const auto found = std::ranges::find(measured, metric, &Measured::value_type::first);
+const TableQuestion* find_in(const std::vector<TableQuestion>& measured, const std::string& metric) {
+  const auto found = std::ranges::find(measured, metric, &TableQuestion::metric);
   return found == measured.end() ? nullptr : &*found;
 }
 
-bool can_guard(const Measured::value_type& metric_and_hypothesis, const GuardrailRule& rule,
-               const GuardrailQuestion& question, const Measured& measured) {
-  const auto& [metric, hypothesis] = metric_and_hypothesis;
+bool can_guard(const TableQuestion& asked, const GuardrailRule& rule, const GuardrailQuestion& question,
+               const std::vector<TableQuestion>& measured) {
+  const auto& hypothesis = asked.hypothesis();
   const auto* reward = find_in(measured, question.reward);
-  if (hypothesis == (reward == nullptr ? question.reward : reward->second)) return false;
-  if (hypothesis != metric && find_in(measured, hypothesis) != nullptr) return false;
+  if (hypothesis == (reward == nullptr ? question.reward : reward->hypothesis())) return false;
+  if (hypothesis != asked.metric && find_in(measured, hypothesis) != nullptr) return false;
   const auto found = rule.relatives.find(question.reward);
-  return found == rule.relatives.end() || std::ranges::find(found->second, metric) == found->second.end();
+  return found == rule.relatives.end() ||
+         std::ranges::find(found->second, asked.metric) == found->second.end();
 }
 
 /// What is shown: in the rule's order, then what it does not name.
 std::vector<GuardrailMetric> shown_metrics(const GuardrailRule& rule, const GuardrailQuestion& question,
-                                           const Measured& measured) {
+                                           const std::vector<TableQuestion>& measured) {
   std::vector<GuardrailMetric> shown;
   for (const auto& metric : rule.metrics) {
     const auto* found = find_in(measured, metric.name);
     if (found != nullptr && can_guard(*found, rule, question, measured)) shown.push_back(metric);
   }
-  for (const auto& metric : measured) {
-    if (!is_named(rule.metrics, metric.first) && can_guard(metric, rule, question, measured))
-      shown.push_back({.name = metric.first, .title = metric.first});
+  for (const auto& asked : measured) {
+    if (!is_named(rule.metrics, asked.metric) && can_guard(asked, rule, question, measured))
+      shown.push_back({.name = asked.metric, .title = asked.metric});
   }
   return shown;
 }

@@ -48,7 +48,7 @@ struct GuardrailPanel {
   int rule_version = 1;
   std::string split;
   std::string reward;                    ///< the metric that checkpoints are selected by
-  std::string base;                      ///< name of the base model' row
+  std::string base;                      ///< name of the base model's row
   std::vector<GuardrailMetric> metrics;  ///< shown, in the rule's order, then those that it does not name
   std::vector<Comparison> rewards;
   std::vector<GuardrailEffect> effects;
