@@ -98,16 +98,17 @@ std::vector<Comparison> table_of(const std::vector<const Run*>& runs, std::size_
   }
   auto results = compare_paired(parts);
   for (std::size_t i = 0; i < comparisons.size(); ++i) comparisons[i].values = std::move(results[i]);
+  ask_all({}, table);
   judge_comparisons(table);
   return std::move(comparisons);
 }
 
 /// Which of them the rule over prompts alone called resolved: the bootstrap's interval excludes 0, and so
-/// does the test over prompts after Holm.
+/// does the test over prompts, by Holm's adjustment.
 std::vector<bool> called_over_prompts(const std::vector<Comparison>& comparisons) {
   std::vector<TableQuestion> questions;
   for (const auto& c : comparisons) questions.push_back(question_of(c, Claim::kCheckpoints));
-  const Family family("prompts alone", std::move(questions));
+  const Family family(std::move(questions));
   std::vector<bool> called;
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
     const auto interval = interval_of(comparisons[i].values, Claim::kCheckpoints);

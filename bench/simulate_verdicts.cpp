@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "bench/page_simulation.h"
 #include "bench/verdict_simulation.h"
 #include "core/command_line/command_line.h"
 #include "results/statistics/crossed.h"
@@ -27,6 +28,7 @@ struct Options {
   int old_tables = 125;  ///< of the rule over prompts alone, which takes bootstraps
   int heavy = 4000;      ///< comparisons of a cell with flips
   int panels = 4000;     ///< guardrail panels of a cell
+  int pages = 4000;      ///< pages of a plan of a cell
   int threads = 2;
 };
 
@@ -286,14 +288,101 @@ void report_alarms(const Options& options) {
   for (const auto& line : lines) fmt::print("{}", line);
 }
 
+const PageDesign kPages[] = {
+    {.text = "nothing differs"},
+    {.text = "methods equal, above the base model", .over_base = 0.14},
+    {.text = "one method worse by .05", .worse = -0.05, .over_base = 0.14},
+    {.text = "one worse by .05, the other better by .02", .effect = 0.02, .worse = -0.05, .over_base = 0.14},
+    {.text = "one better by .02", .effect = 0.02, .over_base = 0.14},
+    {.text = "one question", .methods = 1, .metrics = 1, .has_base = false},
+    {.text = "one question, better by .02", .methods = 1, .metrics = 1, .has_base = false, .effect = 0.02},
+    {.text = "34 methods, one metric", .methods = 34, .metrics = 1, .has_base = false},
+    {.text = "2 methods, 9 metrics (with guardrails)", .metrics = 9, .over_base = 0.14}};
+
+const std::vector<std::vector<std::int64_t>> kLooks = {{3}, {5}, {8}, {3, 5, 8}, {3, 4, 5, 6, 7, 8, 9, 10}};
+
+std::string looks_text(const std::vector<std::int64_t>& looks) {
+  return looks.size() == 8 ? "each of 3 to 10" : fmt::format("{}", fmt::join(looks, ", "));
+}
+
+/// Pages by what is true, looks and noise.
+void report_pages(const Options& options) {
+  constexpr int kFewPrompts = 100;  // the standard error is that of 762
+  const Noise kNoises[] = {{.0034, .003, .5}, {.0034, .012, .5}, {.0034, .027, .5}};
+  fmt::print(
+      "\nPages of a plan: false claims on a page, % / the better method found, % / intervals beside a claim that hold the "
+      "true difference, %. {} pages a cell, looks by rows.\n\n| truth | looks at runs |",
+      options.pages);
+  for (const auto& noise : kNoises) fmt::print(" run sd {:.3f} |", noise.run_sd);
+  fmt::print("\n|---|---|---|---|---|\n");
+  const std::size_t looks = kLooks.size(), noises = std::size(kNoises),
+                    count = std::size(kPages) * looks * noises;
+  std::vector<std::string> cells(count);
+  in_parallel(count, options.threads, [&](std::size_t k) {
+    auto design = kPages[k / (looks * noises)];
+    design.looks = kLooks[k / noises % looks];
+    Random random(k);
+    PageRates rates;
+    for (int i = 0; i < options.pages; ++i)
+      add_page(design, kNoises[k % noises], Tail::kNormal, kFewPrompts, random, rates);
+    cells[k] = fmt::format("{} / {} / {}", percent(rates.pages_with_false_claim, rates.pages),
+                           design.effect > 0 ? percent(rates.found, rates.pages) : "\u2014",
+                           rates.claims > 0 ? percent(rates.held, rates.claims) : "\u2014");
+  });
+  for (std::size_t k = 0; k < count; ++k) {
+    if (k % noises == 0)
+      fmt::print("| {} | {} |", kPages[k / (looks * noises)].text, looks_text(kLooks[k / noises % looks]));
+    fmt::print(" {} |{}", cells[k], k % noises + 1 == noises ? "\n" : "");
+  }
+}
+
+/// Where the rule's model does not hold.
+void report_tails(const Options& options) {
+  struct Case {
+    const char* text;
+    Tail tail;
+    int prompts;
+  };
+  const Case kCases[] = {{"runs with the same exponential tail in all rows", Tail::kExponential, 100},
+                         {"methods with an exponential bad tail, a steady baseline", Tail::kOneSided, 100},
+                         {"skewed prompts, 16", Tail::kSkewedPrompts, 16},
+                         {"skewed prompts, 48", Tail::kSkewedPrompts, 48},
+                         {"skewed prompts, 256", Tail::kSkewedPrompts, 256}};
+  fmt::print(
+      "\nFalse claims on a page of equal methods where the rule's model does not hold, %, run sd .003 / .012, {} pages a "
+      "cell.\n\n| noise | 3 runs | 5 runs | 8 runs |\n|---|---|---|---|\n",
+      options.pages);
+  std::vector<std::string> cells(std::size(kCases) * 3);
+  in_parallel(cells.size(), options.threads, [&](std::size_t k) {
+    const auto& of = kCases[k / 3];
+    Random random(k);
+    std::vector<std::string> texts;
+    for (const double sd : {.003, .012}) {
+      PageRates rates;
+      const PageDesign design{
+          .text = "", .looks = {std::vector<std::int64_t>{3, 5, 8}[k % 3]}, .over_base = 0.14};
+      for (int i = 0; i < options.pages; ++i)
+        add_page(design, {.0034, sd, .5}, of.tail, of.prompts, random, rates);
+      texts.push_back(percent(rates.pages_with_false_claim, rates.pages));
+    }
+    cells[k] = fmt::format("{}", fmt::join(texts, " / "));
+  });
+  for (std::size_t k = 0; k < cells.size(); ++k) {
+    if (k % 3 == 0) fmt::print("| {} |", kCases[k / 3].text);
+    fmt::print(" {} |{}", cells[k], k % 3 == 2 ? "\n" : "");
+  }
+}
+
 int run(const Options& options) {
   for (const auto& [count, option] : {std::pair(options.tables, "--tables"),
                                       {options.old_tables, "--old-tables"},
                                       {options.heavy, "--flips"},
-                                      {options.panels, "--panels"}})
+                                      {options.panels, "--panels"},
+                                      {options.pages, "--pages"}})
     require_range(count, 1, 1000000000, option);
   require_range(options.threads, 1, 1024, "--threads");
-  for (const auto& report : {report_crossed, report_flips, report_alarms, report_old}) {
+  for (const auto& report :
+       {report_crossed, report_pages, report_tails, report_flips, report_alarms, report_old}) {
     report(options);
     std::fflush(stdout);
   }
@@ -311,6 +400,7 @@ int main(int argc, char** argv) {
   program.add("--old-tables", &o.old_tables, "The same for intervals over prompts, which are slow");
   program.add("--flips", &o.heavy, "Comparisons a cell with flips");
   program.add("--panels", &o.panels, "Guardrail panels a cell");
+  program.add("--pages", &o.pages, "Pages of a plan a cell");
   program.add("--threads", &o.threads, "Threads; they change no number");
   program.run = [&] { return harness::run(o); };
   return harness::run_program(program, argc, argv);

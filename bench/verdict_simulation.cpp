@@ -25,13 +25,16 @@ PairedComparison comparison_of(const Estimate& estimate, const Drawn& drawn) {
   result.ci = estimate.prompts;
   result.p_value = estimate.prompts_p;
   result.seeds = runs;
-  result.crossed = CrossedComparison{.runs = runs,
-                                     .clusters = kPrompts,
-                                     .delta = estimate.delta,
-                                     .per_run = drawn.per_run,
-                                     .standard_error = estimate.standard_error,
-                                     .p_value = estimate.crossed_p,
-                                     .ci = estimate.crossed};
+  result.crossed =
+      CrossedComparison{.runs = runs,
+                        .clusters = kPrompts,
+                        .delta = estimate.delta,
+                        .per_run = drawn.per_run,
+                        .parts = estimate.parts,
+                        .parts_freedom = PartsFreedom{static_cast<double>(runs - 1), kPrompts - 1},
+                        .standard_error = estimate.standard_error,
+                        .p_value = estimate.crossed_p,
+                        .ci = estimate.crossed};
   return result;
 }
 
@@ -87,7 +90,8 @@ Estimate estimate(const Drawn& drawn, const Rule& rule) {
   const auto runs = static_cast<double>(drawn.per_run.size());
   for (const auto& run : drawn.per_run) result.delta += run.delta / runs;
   const auto around = [&](double half) { return Interval{result.delta - half, result.delta + half}; };
-  const auto parts = variance_parts(drawn.per_run, kPrompts, drawn.prompt_square, drawn.residual_square);
+  const auto& parts = result.parts =
+      variance_parts(drawn.per_run, kPrompts, drawn.prompt_square, drawn.residual_square);
   const double error = std::sqrt(parts.total());
   const double prompt_error = std::sqrt(drawn.prompt_square / (runs * kPrompts));
   result.crossed = around(rule.crossed(parts) * error);
@@ -122,6 +126,7 @@ void add_table(const Noise& noise, int runs, const Rule& rule, Random& random, R
     table.back().metric = kRestated;
     table.back().restates = kSimulatedMetrics.front();
   }
+  ask_all({.primary = kSimulatedMetrics.front()}, model);
   judge_comparisons(model);
   std::int64_t claims = 0, firm = 0;
   for (const auto& c : table) {
@@ -143,10 +148,14 @@ double alarm_share(const Truth& truth, const Noise& noise, int runs, Claim claim
   const GuardrailQuestion question{.reward = "ocr_reward", .base = "base"};
   int raised = 0;
   for (int i = 0; i < panels; ++i) {
-    std::vector<Comparison> records = {record("ocr_reward", truth.reward, noise, runs, claim, rule, random)};
+    TableModel model;
+    model.confidence = 1 - kSimulatedLevel;
+    model.comparisons = {record(question.reward, truth.reward, noise, runs, claim, rule, random)};
     for (const auto& metric : guardrails.metrics)
-      records.push_back(record(metric.name, truth.guardrail, noise, runs, claim, rule, random));
-    const auto panel = guardrail_panel(guardrails, question, records);
+      model.comparisons.push_back(record(metric.name, truth.guardrail, noise, runs, claim, rule, random));
+    ask_all({.primary = question.reward, .base = question.base}, model);
+    judge_comparisons(model);
+    const auto panel = guardrail_panel(guardrails, question, model.comparisons);
     raised += (claim == Claim::kMethods ? panel.alarms : panel.watch).empty() ? 0 : 1;
   }
   return 100.0 * raised / panels;

@@ -55,7 +55,7 @@ struct Drawn {
 /// What is fixed in a cell.
 struct Rule {
   explicit Rule(int runs)
-      : freedom{runs - 1, kSimulatedPrompts - 1},
+      : freedom{static_cast<double>(runs - 1), kSimulatedPrompts - 1},
         crossed(freedom, kSimulatedLevel),
         prompts(t_critical(kSimulatedPrompts - 1, kSimulatedLevel)) {}
   PartsFreedom freedom;
@@ -70,6 +70,7 @@ struct Estimate {
   double crossed_p = 1;  ///< 1 where the interval holds 0: Holm's claims at 0.05 do not depend on it there
   double prompts_p = 1;  ///< likewise
   double standard_error = 0;  ///< crossed
+  VarianceParts parts = {};
 };
 
 Estimate estimate(const Drawn& drawn, const Rule& rule);

@@ -31,12 +31,15 @@ std::int64_t count_of(const Incoming& incoming, RecordType type) {
   return std::ssize(keys);
 }
 
-/// Of an experiment that is here already nothing is recorded again; files that it lacks come in.
+/// Of an experiment that is here already nothing is recorded again but plans; files that it lacks come in.
 void drop_known(Store& store, Incoming& incoming) {
   const auto is_experiment = [](const HistoryEntry& entry) { return type_of(entry.record) == "experiment"; };
+  const auto stays = [&](const HistoryEntry& entry) {
+    return is_experiment(entry) || record_type(entry.record) == RecordType::kPlan;
+  };
   const auto found = std::ranges::find_if(incoming.history, is_experiment);
   if (found != incoming.history.end() && store.number_of_experiment(found->record))
-    std::erase_if(incoming.history, std::not_fn(is_experiment));
+    std::erase_if(incoming.history, std::not_fn(stays));
 }
 
 /// Of a run that returns: experiments whose other runs, or evaluations of these, are not here are left out.

@@ -106,13 +106,24 @@ class Cut {
       case RecordType::kJobState:
         // Intermediate states are dropped: all of these jobs are done, and their logs record it.
         return is_of_our_run && field("state") == job_state_name(JobState::kDone);
+      case RecordType::kPlan:
+        return has_run_of_ours(field("document"));
       case RecordType::kExperimentAgain:
+      case RecordType::kOpened:
       case RecordType::kNumber:
       case RecordType::kLastNumber:
       case RecordType::kForget:
         return false;
     }
     return false;
+  }
+
+  /// Of a plan's rows.
+  bool has_run_of_ours(const Json& plan) const {
+    return std::ranges::any_of(plan.at("rows"), [&](const Json& row) {
+      return std::ranges::any_of(row.at("runs"),
+                                 [&](const Json& run) { return runs_.contains(run.get<std::string>()); });
+    });
   }
 
   bool is_used(const std::string& set) const {

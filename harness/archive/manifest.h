@@ -17,7 +17,7 @@ namespace harness {
 //   NAME/table-spec.json   the table spec in effect
 
 /// Raised where a reader of the last one could not read the next.
-inline constexpr int kArchiveFormat = 1;
+inline constexpr int kArchiveFormat = 2;
 
 inline constexpr const char *kManifestFile = "manifest.json", *kSpecFile = "table-spec.json",
                             *kJournalFile = "journal.log";

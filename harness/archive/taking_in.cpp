@@ -174,6 +174,8 @@ class TakingIn {
       case RecordType::kComparisons:
       case RecordType::kAlarms:
       case RecordType::kArtifact:
+      case RecordType::kPlan:
+      case RecordType::kOpened:
       case RecordType::kNumber:
       case RecordType::kLastNumber:
       case RecordType::kForget:

@@ -12,6 +12,7 @@
 #include "evaluators/ocr.h"
 #include "harness/checks/check.h"
 #include "harness/prompts/prompt_notes.h"
+#include "harness/read/analysis_plans.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
 #include "results/store/columns.h"
@@ -217,15 +218,16 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
                     stored.size(), experiment.scale);
     return findings;
   }
+  if (!stored.empty() && !plan_of(experiment.store, experiment).plan) {
+    findings.summary =
+        fmt::format("{} guardrail alarms of before plans were recorded: not judged again", stored.size());
+    return findings;
+  }
+  ScoreReader scores(experiment.store);
   for (const std::string split : {"test", "validation"}) {
-    std::vector<Comparison> comparisons;
-    for (const auto& row : experiment.store.comparisons(experiment.id)) {
-      if (row.split != split) continue;
-      auto& comparison = comparisons.emplace_back(comparison_of(row));
-      comparison.restates = restated_by(row.metric);
-      comparison.values.judges_methods = experiment.judges_methods();
-    }
-    for (const auto& alarm : alarms_of(experiment, comparisons)) computed.insert(name_of(alarm));
+    for (const auto& alarm :
+         alarms_of(scores, experiment, table_comparisons(scores, experiment, split, false)))
+      computed.insert(name_of(alarm));
   }
   for (const auto& name : computed) {
     if (!stored.contains(name)) findings.add("{}: is not in the DB", name);

@@ -110,14 +110,14 @@ int compare(const CompareOptions& options) {
 Command make_compare() {
   auto o = std::make_shared<CompareOptions>();
   Command command{"compare", "Compare methods with a baseline: paired differences and intervals", R"(
-Compares the selected checkpoints, paired by prompt, sample and seed, with 95 % confidence intervals. With
+Compares the selected checkpoints, paired by prompt, sample and seed, with confidence intervals. With
 three or more training runs per method the verdict is about the methods (better, worse), with fewer about these
-checkpoints. Verdicts match the table: Holm's correction is over all of its differences, shown or not; for two
-rows that the table does not compare, over all pairs of its rows, too. Exit status 0 whatever the result.
+checkpoints. Verdicts match the table, whose differences are one family, shown here or not. What the
+table does not ask is exploratory: an estimate and its interval. Exit status 0 whatever the result.
 
 Rows of other experiments: 5:dual is row dual of experiment 5. It must differ from the baseline in nothing but
-the method, or the comparison is refused with the reasons. Holm's correction is then over the differences
-asked for. Import rows of another workspace with `harness import` first.
+the method, or the comparison is refused with the reasons, and it is exploratory. Import rows of another
+workspace with `harness import` first.
 Examples:
   harness compare ratio-norm lambda-controlled --metric ocr_reward --split test
   harness compare ratio-norm dual lambda-controlled --metric exact_match --interval bca

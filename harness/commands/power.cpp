@@ -105,8 +105,9 @@ struct Answer {
 };
 
 Answer answer_of(const PilotDifference& pilot, const Design& design, const PowerOptions& options) {
-  Answer answer{.pilot = pilot, .level = options.alpha / static_cast<double>(pilot.claims)};
-  const auto settings = judged_first({.confidence = 1 - options.alpha, .power = options.power}, pilot.claims);
+  Answer answer{.pilot = pilot};
+  const auto settings = judged_first({.confidence = 1 - options.alpha, .power = options.power}, pilot.share);
+  answer.level = 1 - settings.confidence;
   auto one_run = design;
   one_run.runs = 1;
   answer.detectable = detectable_by(pilot, design, Claim::kMethods, settings);
@@ -135,7 +136,6 @@ Json answer_json(const Answer& answer, bool of_effect) {
   const auto& pilot = answer.pilot;
   Json json = {{"baseline", pilot.baseline},
                {"method", pilot.method},
-               {"claims", pilot.claims},
                {"level", answer.level},
                {"runs", pilot.runs},
                {"prompts", pilot.prompts},
@@ -164,7 +164,6 @@ Json power_json(const PowerReport& report) {
           {"effect", or_null(options.effect)},
           {"power", options.power},
           {"alpha", options.alpha},
-          {"claims", pilot.claims},
           {"design", {{"runs", design.runs}, {"prompts", design.prompts}, {"images", design.images}}},
           {"pilot", {{"source", pilot.source}, {"experiment", or_null(pilot.experiment)}}},
           {"warning", pilot.warning.empty() ? Json() : Json(pilot.warning)},
@@ -236,8 +235,8 @@ void print_power(const PowerReport& report) {
   put("{}: {}, {} split, backbone {}, scale {}. Variances: {}, {} prompts.\n", pilot.table.id, pilot.metric,
       pilot.split, pilot.backbone, pilot.scale, pilot.source, pilot.differences.front().prompts);
   if (!pilot.warning.empty()) put("{}\n", pilot.warning);
-  put("Smallest true difference found with probability {:g} on {} prompts, two-sided at {:g} over the number of "
-      "claims, the level that judges first:\n",
+  put("Smallest true difference found with probability {:g} on {} prompts, two-sided at the level that the table "
+      "tests it with first (its share of {:g}):\n",
       options.power, design.prompts, options.alpha);
   print_answers(report);
   print_notes(report);
@@ -264,7 +263,7 @@ Command make_power() {
   auto o = std::make_shared<PowerOptions>();
   Command command{"power", "Plan: the runs and prompts that a difference needs", R"(
 Takes the variances between runs and prompts from a finished experiment, or those that ship with the
-program, and judges as the tables do, at the level of the first of their claims (--alpha over their number).
+program, and judges as the tables do, at the level that they test a difference with first.
 With --effect: the runs and prompts that find it.
 Examples:
   harness power sd35-ocr --effect 0.01

@@ -15,7 +15,7 @@ struct ReproduceOptions {
   NamedTable table;
   PlanRequest request;
   WorkOptions work;
-  std::vector<std::string> seeds;  ///< as typed
+  std::vector<std::string> seeds, looks;  ///< as typed
 };
 
 Plans make_plans(PlanRequest request, const Workspace& workspace) {
@@ -35,6 +35,7 @@ int run(ReproduceOptions options) {
   request.table = checked_table(options.table, "harness reproduce");
   request.seeds = parse_seeds(options.seeds);
   request.methods = comma_list(request.methods, "--methods");
+  work.design.looks = parse_looks(options.looks);
   check_work(work);
   request.runs_elsewhere = work.dealing.batch != nullptr;
   work.device = request.device;
@@ -101,6 +102,7 @@ Examples:
   harness reproduce sd35-ocr --dry-run
   harness reproduce sd35-ocr --methods ratio-norm,lambda-controlled --seeds 42,43
   harness reproduce sd35-ocr --methods flow-grpo,dual --baseline flow-grpo --seeds 42..44
+  harness reproduce sd35-ocr --seeds 42..44 --plan-runs 8 --looks 3,5,8
   harness reproduce sd35-ocr --set lr=1e-4 --set lambda-controlled.kappa=0.1
   harness reproduce sd35-pickscore --backbone sd35-medium --weights DIR \
       --scorers models/scorers --prompts flow_factory/dataset --train-prompts my-prompts
@@ -127,6 +129,14 @@ Examples:
   command.add("--set", &r.sets, "one setting; repeat for more (`harness list settings`)",
               {.one_each = true, .offers = setting_names, .value = "[METHOD.]NAME=VALUE"});
   command.add("--seeds", &o->seeds, "42,43 or 42..46 (default: the table's)", {.by_comma = true});
+  command.add(
+      "--plan-runs", &o->work.design.runs,
+      "training runs that are planned per row, of which the seeds are the first (default: as many as seeds)");
+  command.add(
+      "--looks", &o->looks,
+      "numbers of runs at which the table is looked at, each with its part of the level: 3,5,8 (default: once, "
+      "at all runs)",
+      {.by_comma = true});
   command.add("--device", &r.device, "auto, cpu, cuda (every visible GPU, a job on each) or cuda:N",
               {.offers = choices({"auto", "cpu", "cuda", "cuda:0"})});
   add_work_options(command, o->work);

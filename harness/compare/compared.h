@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -7,7 +8,7 @@
 #include "harness/compare/compared_sides.h"
 #include "results/statistics/comparison.h"
 #include "results/statistics/power.h"
-#include "results/verdict/multiplicity.h"
+#include "results/verdict/families.h"
 
 namespace harness {
 
@@ -27,10 +28,10 @@ inline bool is_of_methods(const Comparison& comparison) {
 /// What `harness compare` says.
 struct ComparisonReport {
   std::string baseline, split;
-  std::vector<ComparedSide> sides = {};    ///< the baseline's, then the methods'
-  std::string table = {};                  ///< whose comparisons are the families; empty: no table's
-  std::int64_t experiment = 0;             ///< reproductions.id; 0: the sides are of several
-  Families families = {};                  ///< of the table on this split; without one, what is asked for
+  std::vector<ComparedSide> sides = {};  ///< the baseline's, then the methods'
+  std::string table = {};                ///< whose comparisons are the family; empty: no table's
+  std::int64_t experiment = 0;           ///< reproductions.id; 0: the sides are of several
+  Families families = {};  ///< of the table on the split that it shows; a question of none is exploratory
   std::vector<std::string> metrics = {};   ///< those shown, in their order
   std::string unit = "prompts";            ///< what n counts: clusters of pairs
   std::vector<std::string> warnings = {};  ///< why a verdict may not be quoted, a sentence each
@@ -45,6 +46,10 @@ struct ComparisonReport {
   std::vector<ComparedMetric> compared = {};     ///< those of a method together
 
   bool is_across() const { return experiment == 0; }
+  /// Of methods, where one comparison is.
+  Claim claim() const {
+    return std::ranges::any_of(compared, is_of_methods) ? Claim::kMethods : Claim::kCheckpoints;
+  }
 };
 
 }  // namespace harness

@@ -52,54 +52,21 @@ void print_interval_legend(const ComparisonReport& report) {
   }
 }
 
-/// "768", or "768 or 837" where they are of several sizes.
-std::string sizes_text(const std::set<std::size_t>& sizes) {
-  std::vector<std::string> texts;
-  for (const auto size : sizes) texts.push_back(std::to_string(size));
-  return join(texts, " or ");
-}
-
-/// Over which family Holm's adjustment is.
+/// In which family p is adjusted, and what is in none.
 std::string family_text(const ComparisonReport& report) {
-  const auto &of_table = report.families.table, &leaderboard = report.families.leaderboard;
-  if (report.table.empty()) {
-    const auto differences = static_cast<std::int64_t>(of_table.size());
-    return fmt::format("Holm: over the {} asked for here; what other commands compare is not counted.",
-                       differences == 1 ? "one difference" : counted(differences, "difference"));
-  }
-  auto text = fmt::format(
-      "Holm: over all {} differences of table {}, shown here or not, as in the table (cer_paper "
-      "= 1 - ocr_reward counts once with it).",
-      of_table.size(), report.table);
-  if (!leaderboard.empty()) {
-    text += fmt::format(" Those with {} in {} are judged over their own {}, as in the leaderboard.",
-                        leaderboard.questions().front().baseline, leaderboard.questions().front().metric,
-                        leaderboard.size());
-  }
-  std::map<std::string, std::set<std::size_t>> sizes;  // by the family's name
-  for (const auto& compared : report.compared) {
-    const auto& adjusted = compared.judgement.adjusted;
-    sizes[adjusted.family].insert(adjusted.over);
-  }
-  const auto &of_panel = sizes[kPanelFamily], &of_letters = sizes[kPairsFamily],
-             &of_pairs = sizes[kRowsFamily], &of_others = sizes[kAskedFamily];
-  if (!of_panel.empty())
-    text += fmt::format(" Those of the guardrails are judged over their own {}, as in the table's panel.",
-                        sizes_text(of_panel));
-  if (!of_letters.empty())
-    text += fmt::format(
-        " Those of two rows that the leaderboard compares by letters are judged over all {} pairs.",
-        sizes_text(of_letters));
-  if (!of_pairs.empty())
-    text += fmt::format(
-        " Differences that the table does not show are judged over those and all pairs of its rows in the "
-        "same metric, {} in all, asked for here or not.",
-        sizes_text(of_pairs));
-  if (!of_others.empty())
-    text += fmt::format(
-        " Those to rows of other experiments are judged over the table's and all that is asked for here, {} in all.",
-        sizes_text(of_others));
-  return text;
+  const auto& family = report.families.of(report.claim());
+  const auto& plan = report.families.plan;
+  std::vector<std::string> texts;
+  if (!family.empty())
+    texts.push_back(fmt::format(
+        "Adjusted p: in the family of all {} questions of {}, shown here or not, as in the table (cer_paper = 1 - "
+        "ocr_reward counts once with it).",
+        family.size(), report.claim() == Claim::kMethods ? "plan " + plan.digest : "table " + report.table));
+  if (!plan.why_exploratory.empty()) texts.push_back(plan.why_exploratory);
+  if (any(report, [](const auto& metric) { return metric.judgement.is_exploratory; }))
+    texts.emplace_back(
+        "\"exploratory\": no plan asks for it on this split; the interval is not adjusted, and nothing is claimed.");
+  return join(texts, " ");
 }
 
 /// What p is where it is not the interval's own.
@@ -139,17 +106,18 @@ void print_comparison_legend(const ComparisonReport& report) {
   const auto level = format_percent(1 - report.bootstrap.confidence);
   print_interval_legend(report);
   put("{}{}\n", p_text(report), family_text(report));
-  put("\"{}\" means: the interval excludes 0{}, and Holm's p is below {:g}. Missing: pairs without a value on a "
-      "side, left out of everything.\n",
-      any(report, is_of_methods) ? "Better\", \"worse" : in_its_words(report, "These checkpoints differ"),
-      any(report, is_of_methods) && report.unit == "prompts" ? kPromptsToo : "",
-      std::round(1e6 * (1 - report.bootstrap.confidence)) / 1e6);
-  put("W / T / L: pairs {}that the method won, tied and lost; of a metric without a good direction those where it is "
+  const bool claims = any(report, [](const auto& metric) { return !metric.judgement.is_exploratory; });
+  if (claims)
+    put("\"{}\" means: the interval excludes 0{}, and the adjusted p is below {:g}.\n",
+        any(report, is_of_methods) ? "Better\", \"worse" : in_its_words(report, "These checkpoints differ"),
+        any(report, is_of_methods) && report.unit == "prompts" ? kPromptsToo : "",
+        std::round(1e6 * (1 - report.bootstrap.confidence)) / 1e6);
+  put("Missing: pairs without a value on a side, left out of everything. W / T / L: pairs {}that the method won, tied and lost; of a metric without a good direction those where it is "
       "higher, equal and lower.\n",
       report.has_images ? "(of rows that were drawn elsewhere prompts, each by its mean) " : "");
   put("Win rate: ties count half, Wilson interval. Detectable: smallest true difference {} found with power "
       "{} % "
-      "by a two-sided {} % test, before Holm.\n",
+      "by a two-sided test, at the level that judges it first (exploratory: {} %).\n",
       any(report, is_of_methods) ? "between the methods" : in_its_words(report, "between these checkpoints"),
       format_percent(report.power.power), level);
   print_spread_uncertainty(report);

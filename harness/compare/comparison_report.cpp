@@ -126,11 +126,11 @@ std::string short_test_name(const ComparedMetric& compared) {
 
 void print_differences(Metrics metrics, const ComparisonReport& report) {
   const auto& method = metrics.front().method;
-  const auto level = format_percent(report.bootstrap.confidence) + " % interval";
-  std::vector<std::string> columns = {"metric", report.baseline, method, "difference", level};
+  std::vector<std::string> columns = {"metric",     report.baseline, method,
+                                      "difference", "interval",      "confidence"};
   if (std::ranges::any_of(metrics, [](const auto& metric) { return metric.validation_delta.has_value(); }))
     columns.emplace_back("validation");
-  for (const char* name : {"p", "test", "Holm", "verdict"}) columns.emplace_back(name);
+  for (const char* name : {"p", "test", "adjusted p", "verdict"}) columns.emplace_back(name);
   std::vector<Json> rows;
   for (const auto& compared : metrics) {
     const auto& r = compared.values;
@@ -139,11 +139,12 @@ void print_differences(Metrics metrics, const ComparisonReport& report) {
                     {report.baseline, numbers.value(r.baseline_mean)},
                     {method, numbers.value(r.method_mean)},
                     {"difference", numbers.difference(r.delta)},
-                    {level, numbers.interval(compared.judgement.interval)},
+                    {"interval", numbers.interval(compared.judgement.interval)},
+                    {"confidence", format_confidence(compared.judgement.level)},
                     {"validation", numbers.difference(compared.validation_delta)},
                     {"p", format_p_value(compared.judgement.p)},
                     {"test", short_test_name(compared)},
-                    {"Holm", format_p_value(compared.judgement.adjusted.p)},
+                    {"adjusted p", format_p_value(compared.judgement.adjusted.p)},
                     {"verdict", compared.judgement.text}});
   }
   print_rows(rows, columns);
@@ -245,20 +246,23 @@ std::vector<std::string> cautions(const ComparisonReport& report) {
   return texts;
 }
 
-void add_power(const ComparisonReport& report, ComparedMetric& metric) {
+/// At the level that the question is tested with first; of an exploratory one at that of its interval.
+void add_power(const ComparisonReport& report, double first_share, ComparedMetric& metric) {
   const auto& r = metric.values;
+  auto settings = report.power;
+  if (first_share > 0) settings.confidence = 1 - (1 - settings.confidence) * first_share;
   const bool over_prompts =
       r.crossed && r.crossed->state == CrossedState::kEstimated && !r.crossed->of_runs_alone;
   if (const auto error = r.standard_error) {
-    if (report.effect) metric.needed_prompts = units_needed(*report.effect, *error, r.clusters, report.power);
-    metric.detectable = detectable_effect(*error, r.clusters, report.power);
+    if (report.effect) metric.needed_prompts = units_needed(*report.effect, *error, r.clusters, settings);
+    metric.detectable = detectable_effect(*error, r.clusters, settings);
   }
   if (!over_prompts) return;
   const auto& c = *r.crossed;
-  metric.at_runs = detectable_at_usual_runs(c.components, c.clusters, report.power);
+  metric.at_runs = detectable_at_usual_runs(c.components, c.clusters, settings);
   if (is_of_methods(metric))
-    metric.detectable = crossed_detectable_effect(c.components, c.runs, c.clusters, report.power);
-  if (report.effect) metric.needed_runs = runs_needed(*report.effect, c.components, c.clusters, report.power);
+    metric.detectable = crossed_detectable_effect(c.components, c.runs, c.clusters, settings);
+  if (report.effect) metric.needed_runs = runs_needed(*report.effect, c.components, c.clusters, settings);
 }
 
 /// " of experiment 3 (sd35-ocr)"
@@ -279,15 +283,15 @@ void print_terms(const std::string& method, const ComparisonReport& report) {
 
 void add_comparisons(const std::vector<Comparison>& records, const std::vector<Better>& better,
                      ComparisonReport& report) {
-  report.families.asked = questions_of(records);
   for (std::size_t i = 0; i < records.size(); ++i) {
     ComparedMetric metric{records[i]};
     metric.judgement = judge(records[i].values, better[i],
                              {.confidence = report.bootstrap.confidence,
-                              .adjusted = report.families.adjusted(report.families.asked[i]),
+                              .adjusted = report.families.adjusted(records[i]),
+                              .equal_within = report.families.margin(records[i].metric),
                               .unit = report.unit,
                               .of_images = report.images_only});
-    add_power(report, metric);
+    add_power(report, report.families.first_share(records[i]), metric);
     report.compared.push_back(std::move(metric));
   }
 }

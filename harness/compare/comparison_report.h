@@ -7,8 +7,8 @@
 
 namespace harness {
 
-/// Adds records[i], those of a method together, with the direction better[i], each judged in its family
-/// (Families::adjusted).
+/// Adds records[i], those of a method together, with the direction better[i], each judged in the table's
+/// family.
 void add_comparisons(const std::vector<Comparison>& records, const std::vector<Better>& better,
                      ComparisonReport& report);
 

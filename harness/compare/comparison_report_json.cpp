@@ -38,8 +38,7 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
                {"validation_delta", or_null(compared.validation_delta)},
                {"standard_error", or_null(r.standard_error)},
                {"win_rate", std::move(win_rate)},
-               {"holm_over", judgement.adjusted.over},
-               {"holm_of", judgement.adjusted.family},
+               {"family_size", judgement.adjusted.over},
                {"tests", tests_json(r.tests)},
                {"detectable", or_null(compared.detectable)},
                {"detectable_at_runs", std::move(at_runs)},
@@ -56,7 +55,7 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
 
 Json report_json(const ComparisonReport& report) {
   Json comparisons = Json::array(), family = Json::array();
-  for (const auto& q : report.families.table.questions())
+  for (const auto& q : report.families.of(report.claim()).questions())
     family.push_back({{"baseline", q.baseline}, {"method", q.method}, {"metric", q.metric}});
   for (const auto& metric : report.compared) comparisons.push_back(metric_json(metric, report));
   Json document = {{"baseline", report.baseline},
@@ -65,7 +64,8 @@ Json report_json(const ComparisonReport& report) {
                    {"table", nullptr},
                    {"signature", nullptr},
                    {"rows", sides_json(report.sides)},
-                   {"holm_family", std::move(family)},
+                   {"family", std::move(family)},
+                   {"plan", plan_json(report.families.plan)},
                    {"unit", report.unit},
                    {"interval", interval_name(report.bootstrap.interval)},
                    {"confidence", report.bootstrap.confidence},

@@ -15,9 +15,10 @@
 #include "harness/compare/conditions.h"
 #include "harness/compare/effect.h"
 #include "harness/compare/missing_runs.h"
-#include "harness/show/guardrails.h"
+#include "harness/show/families.h"
 #include "harness/show/leaderboard.h"
 #include "harness/show/table_model.h"
+#include "harness/show/training_table.h"
 #include "harness/terminal/output.h"
 #include "results/statistics/crossed.h"
 #include "results/statistics/verdict_words.h"
@@ -25,13 +26,6 @@
 
 namespace harness {
 namespace {
-
-/// The columns of a training table that it compares: those with a good direction.
-std::vector<std::string> directed_columns(const Experiment& experiment) {
-  auto names = names_of(experiment.table.columns);
-  std::erase_if(names, [&](const std::string& name) { return experiment.better(name) == Better::kNone; });
-  return names;
-}
 
 /// Where verdicts of an experiment's leaderboard are to be quoted from; empty where it has none on this
 /// split.
@@ -48,7 +42,7 @@ std::vector<std::string> warnings_of(ScoreReader& scores, const MeasuredExperime
                                      const std::string& split, bool in_table) {
   const auto& experiment = of.experiment;
   std::vector<std::string> warnings;
-  if (chooses_on(experiment, split)) warnings.emplace_back(kChosenHere);
+  if (experiment.chooses_on(split)) warnings.emplace_back(kChosenHere);
   warnings.push_back(scale_warning_of(experiment));
   if (in_table) warnings.push_back(leaderboard_warning(experiment, split));
   warnings.push_back(fuller_note(scores.store(), experiment));
@@ -96,85 +90,37 @@ ComparedSide side_of(const Store& store, const ComparedRow& row) {
 /// says so, too. prefix: of the rows' names there.
 void apply_leaderboard_verdicts(ScoreReader& scores, const Experiment& experiment, const std::string& prefix,
                                 ComparisonReport& report) {
+  if (!experiment.table.leaderboard || report.split != experiment.shown_split()) return;
   for (auto& metric : report.compared) {
-    if (!metric.judgement.resolved() || metric.judgement.adjusted.family != kLeaderboardFamily) continue;
+    const auto& judged = experiment.table.selection.metric;
+    if (!metric.judgement.resolved() || (metric.metric != judged && metric.restates != judged)) continue;
     Comparison here = metric;
     here.baseline.erase(0, prefix.size());
     here.method.erase(0, prefix.size());
+    if (here.baseline != experiment.effective.baseline && here.method != experiment.effective.baseline)
+      continue;
+    if (experiment.table.has_base && (here.baseline == kBaseMethod || here.method == kBaseMethod)) continue;
     const auto text = leaderboard_split(scores, experiment, here);
     if (!text.empty()) say_less(text, metric.judgement);
   }
 }
 
-/// Every difference of the table on a split in these metrics, in the table's order. Those that are `known`,
-/// by the same names, are taken from there. Only p-values are needed: no bootstrap.
+/// The differences that an experiment's table shows, all metrics.
 std::vector<Comparison> differences_of_table(ScoreReader& scores, const Experiment& experiment,
-                                             const std::string& split,
-                                             const std::vector<std::string>& metrics,
-                                             const std::vector<Comparison>& known) {
-  std::vector<Comparison> differences;
-  for (const auto& [baseline, method] : compared_arms(experiment)) {
-    const auto find = [&](const std::vector<Comparison>& in, const std::string& metric) {
-      const TableQuestion question{baseline, method, metric, {}};
-      return std::ranges::find_if(in, [&](const auto& c) { return is_same_question(c, question); });
-    };
-    auto missing = metrics;
-    std::erase_if(missing, [&](const auto& metric) { return find(known, metric) != known.end(); });
-    std::vector<Comparison> computed;
-    if (!missing.empty())
-      computed = compare_methods(scores, experiment, baseline, method, split, missing, {.resamples = 0});
-    for (const auto& metric : metrics) {
-      const auto found = find(known, metric);
-      differences.push_back(found == known.end() ? *find(computed, metric) : *found);
-    }
-  }
-  return differences;
+                                             const std::string& split) {
+  if (!experiment.is_training()) return table_comparisons(scores, experiment, split, false);
+  return training_comparisons(experiment, columns_of(experiment.table),
+                              training_rows(scores.store(), experiment));
 }
 
-/// The families in which differences of the table's rows are judged; the panel's and that of the letters only
-/// where they judge something that is asked for, as they take time. of_checkpoints: p-values over prompts.
-Families families_of(ScoreReader& scores, const MeasuredExperiment& of, const std::vector<Comparison>& asked,
-                     const std::string& split, bool of_checkpoints) {
-  const auto& experiment = of.experiment;
-  const auto measured =
-      experiment.is_training() ? directed_columns(experiment) : metrics_of(scores.store(), of.checkpoints);
-  const auto named = experiment.is_training() ? measured : named_by_table(experiment.table, measured);
-  const auto of_table = differences_of_table(scores, experiment, split, named, asked);
-  auto judged = of_table;
-  if (of_checkpoints) claim_checkpoints_only(judged);
-  Families families{.table = {kTableFamily, questions_of(judged)}, .rows = row_names(experiment)};
-  if (split != experiment.shown_split()) return families;
-  families.leaderboard = leaderboard_family(experiment.table, experiment.effective.baseline, families.table);
-  if (experiment.is_training()) return families;
-  const auto is_row = [&](const std::string& name) { return holds(experiment.methods, name); };
-  auto known = of_table;
-  std::ranges::copy(asked, std::back_inserter(known));
-  for (const auto& question : asked) {
-    if (families.table.find(question_of(question))) continue;
-    if (families.panel.empty() && !experiment.table.names(question.metric))
-      families.panel = {
-          kPanelFamily,
-          panel_questions(experiment, differences_of_table(scores, experiment, split, measured, known),
-                          of_checkpoints)};
-    if (!of_checkpoints && families.pairs.empty() && question.metric == experiment.table.selection.metric &&
-        is_row(question.baseline) && is_row(question.method))
-      families.pairs = {kPairsFamily, questions_of(row_pairs(scores, experiment, split, experiment.methods))};
-  }
-  return families;
-}
-
-/// The same where the table's rows are called with a prefix.
-Families families_here(ScoreReader& scores, const MeasuredExperiment& of, const std::string& prefix,
-                       std::vector<Comparison> asked, const std::string& split, bool of_checkpoints) {
-  std::erase_if(asked, [&](const auto& comparison) { return !comparison.method.starts_with(prefix); });
-  for (auto& comparison : asked) {
-    comparison.baseline.erase(0, prefix.size());
-    comparison.method.erase(0, prefix.size());
-  }
-  auto families = families_of(scores, of, asked, split, of_checkpoints);
-  for (auto* family : {&families.table, &families.leaderboard, &families.panel, &families.pairs})
-    family->prefix_rows(prefix);
-  for (auto& row : families.rows) row.insert(0, prefix);
+/// What judges differences of the table's rows. prefix: before their names in the report. of_checkpoints: by
+/// p-values over prompts.
+Families families_here(ScoreReader& scores, const Experiment& experiment, const std::string& prefix,
+                       const std::string& split, bool of_checkpoints) {
+  auto differences = differences_of_table(scores, experiment, split);
+  if (of_checkpoints) claim_checkpoints_only(differences);
+  auto families = families_of(scores, experiment, split, differences);
+  families.prefix_rows(prefix);
   return families;
 }
 
@@ -234,7 +180,7 @@ void describe(ScoreReader& scores, const std::vector<ComparedRow>& rows, Compari
 }
 
 /// Each method with the baseline in each metric, as far as the claim that is asked for goes; what else the
-/// report says of them, and the families that they are judged in.
+/// report says of them, and the family that they are judged in.
 std::vector<Comparison> compare_asked(ScoreReader& scores, const std::vector<ComparedRow>& rows,
                                       const CompareQuestion& question, ComparisonReport& report) {
   const auto& baseline = rows.front();
@@ -274,10 +220,8 @@ std::vector<Comparison> compare_asked(ScoreReader& scores, const std::vector<Com
   require_claim(scores.store(), rows, question, asked);
   const bool of_checkpoints = question.claim == claim_name(Claim::kCheckpoints);
   if (!report.table.empty())
-    report.families =
-        families_here(scores, *baseline.of, prefix_of(baseline), asked, report.split, of_checkpoints);
+    report.families = families_here(scores, home, prefix_of(baseline), report.split, of_checkpoints);
   if (of_checkpoints) claim_checkpoints_only(asked);
-  if (report.table.empty()) report.families.table = {kTableFamily, questions_of(asked)};
   return asked;
 }
 

@@ -52,7 +52,7 @@ void note_baseline(Plan& plan, const std::string& asked, const std::vector<std::
   if (plan.baseline != usual) {
     plan.inputs.notes.push_back(fmt::format(
         "Baseline: {}, asked for with --baseline; without it the baseline is {}. Its comparisons are a "
-        "family of their own: Holm's correction does not count those with another baseline.",
+        "family of their own, in which those with another baseline do not count.",
         plan.baseline, usual));
   } else if (asked.empty() && usual != plan.spec.baseline && plan.methods.size() > 1 &&
              std::ranges::any_of(plan.methods, is_own)) {

@@ -60,6 +60,18 @@ void note_given_rows(Plan& plan, const std::map<std::string, GivenRow>& given) {
   for (const auto& [source, rows] : given_rows(plan)) source->add_plan_notes(plan, rows, notes);
 }
 
+/// A run belongs to one row: a second one of the same method with the same settings would be lost.
+void require_different_rows(const Plan& plan) {
+  std::map<std::string, std::string> row_of;
+  for (const auto& run : plan.runs) {
+    const auto [first, is_new] = row_of.emplace(run.job.id, run.name);
+    if (is_new || first->second == run.name) continue;
+    throw Error(fmt::format("rows {} and {} are one method with the same settings", first->second, run.name),
+                plan.spec.file.empty() ? plan.spec.id : plan.spec.file.string(),
+                "change a setting of one of them, or leave it out");
+  }
+}
+
 }  // namespace
 
 Json common_identity(const char* kind, const Plan& plan, std::int64_t seed) {
@@ -166,6 +178,7 @@ void add_runs(Plan& plan, std::optional<int> first_index) {
     run.job.id = job_id(run.job.identity);
     run.job.folder = plan.workspace.run_folder(run.job.id);
   }
+  require_different_rows(plan);
 }
 
 Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) const {

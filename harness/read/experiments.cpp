@@ -196,6 +196,10 @@ bool Experiment::judges_methods() const {
   return found == table.scales.end() || found->second.judges;
 }
 
+bool Experiment::chooses_on(const std::string& split) const {
+  return !is_training() && table.selection.split == split && effective.checkpoints.size() > 1;
+}
+
 std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment) {
   constexpr auto kSql = R"sql(
     SELECT member.run_id, member.arm, runs.method, runs.seed,
@@ -258,12 +262,15 @@ static std::optional<Experiment> fuller_experiment(const std::vector<StoredRepro
 }
 
 std::string fuller_note(Store& store, const Experiment& experiment) {
-  const auto fuller = fuller_experiment(store.reproductions(), experiment);
+  auto records = store.reproductions();
+  // More seeds are another look or another study.
+  std::erase_if(records, [&](const auto& record) { return record.seeds != experiment.seeds; });
+  const auto fuller = fuller_experiment(records, experiment);
   if (!fuller) return {};
   return fmt::format(
-      "Experiment {} holds these runs and more ({} on {}); its verdicts rest on all of them, and its p-values are "
-      "adjusted for all its methods: quote verdicts from there.",
-      fuller->id, counted(fuller->methods.size(), "method"), counted(fuller->seeds.size(), "seed"));
+      "Experiment {} holds these runs and more ({}), and knows the p-values of all its methods: quote verdicts from "
+      "there.",
+      fuller->id, counted(fuller->methods.size(), "method"));
 }
 
 Experiment find_experiment(Store& store, ExperimentFilter filter) {

@@ -60,6 +60,10 @@ struct Experiment : StoredReproduction {
   std::string noise_note() const;
   /// False at a scale that shows nothing about the methods.
   bool judges_methods() const;
+  /// Whether the prompts of a split also chose each run's checkpoint.
+  bool chooses_on(const std::string& split) const;
+  /// Whether differences on a split answer the table's questions: on the one shown, unless it chose.
+  bool claims_on(const std::string& split) const { return split == shown_split() && !chooses_on(split); }
 };
 
 /// What stands where other tables name a split.

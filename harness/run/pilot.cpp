@@ -11,7 +11,6 @@
 #include "core/text.h"
 #include "harness/read/evaluated_checkpoints.h"
 #include "harness/show/comparisons.h"
-#include "harness/show/guardrails.h"
 #include "harness/show/table_model.h"
 #include "harness/terminal/output.h"
 #include "results/verdict/multiplicity.h"
@@ -35,31 +34,18 @@ std::vector<TableQuestion> questions_of(const Arms& arms, const std::vector<std:
   return questions;
 }
 
-/// The families of a table in which differences of its rows are judged (harness compare), of claims that
-/// nobody has tested yet.
-Families families_of(const TableSpec& spec, const std::string& baseline, const Arms& arms,
-                     std::vector<std::string> methods, const std::vector<std::string>& metrics) {
-  Families families{.table = {kTableFamily, questions_of(arms, metrics)}};
-  families.leaderboard = leaderboard_family(spec, baseline, families.table);
-  if (spec.leaderboard && spec.leaderboard->groups) {
-    Arms pairs;
-    for (std::size_t i = 0; i < methods.size(); ++i) {
-      for (std::size_t j = i + 1; j < methods.size(); ++j) pairs.emplace_back(methods[i], methods[j]);
-    }
-    families.pairs = {kPairsFamily, questions_of(pairs, {spec.selection.metric})};
-  }
-  families.rows = std::move(methods);
-  if (spec.has_base) families.rows.insert(families.rows.begin(), kBaseMethod);
-  return families;
+/// The family of a table of claims that nobody has tested yet.
+Family family_of(const TableSpec& spec, const std::string& baseline, const Arms& arms,
+                 const std::vector<std::string>& metrics) {
+  auto questions = questions_of(arms, metrics);
+  give_roles(roles_of(spec, baseline), questions);
+  return Family(std::move(questions));
 }
 
-/// Fills in how many claims each difference is judged with, and the most of them.
-void count_claims(const Families& families, Pilot& pilot) {
-  pilot.claims = 1;
-  for (auto& d : pilot.differences) {
-    d.claims = families.adjusted({d.baseline, d.method, pilot.metric, 1, restated_by(pilot.metric)}).over;
-    pilot.claims = std::max(pilot.claims, d.claims);
-  }
+/// Fills in the share of the level that each difference is tested with first.
+void add_shares(const Family& family, Pilot& pilot) {
+  for (auto& d : pilot.differences)
+    d.share = family.first_share({d.baseline, d.method, pilot.metric, 1, restated_by(pilot.metric)});
 }
 
 /// Those asked for, or every method with the baseline.
@@ -130,13 +116,8 @@ Pilot pilot_of(Store& store, const Experiment& experiment, const PilotChoice& ch
     difference->method = method;
     pilot.differences.push_back(std::move(*difference));
   }
-  auto families = families_of(experiment.table, experiment.effective.baseline, compared_arms(experiment),
-                              experiment.methods, named_by_table(experiment.table, known));
-  if (!experiment.table.names(pilot.metric))
-    families.panel = {
-        kPanelFamily,
-        panel_questions(experiment, table_comparisons(scores, experiment, pilot.split, false), false)};
-  count_claims(families, pilot);
+  add_shares(family_of(experiment.table, experiment.effective.baseline, compared_arms(experiment), known),
+             pilot);
   return pilot;
 }
 
@@ -202,9 +183,9 @@ std::optional<Pilot> shipped_pilot(const PilotChoice& choice) {
     const auto arms = chosen_arms(choice.rows, spec.baseline, spec.methods);
     std::erase_if(pilot.differences,
                   [&](const auto& d) { return !holds(arms, std::pair(d.baseline, d.method)); });
-    count_claims(families_of(spec, spec.baseline, compared_arms(spec, spec.baseline, spec.methods),
-                             spec.methods, spec.required_metrics),
-                 pilot);
+    add_shares(family_of(spec, spec.baseline, compared_arms(spec, spec.baseline, spec.methods),
+                         spec.required_metrics),
+               pilot);
     if (!pilot.differences.empty()) return pilot;
   }
   return std::nullopt;
@@ -244,40 +225,38 @@ std::optional<double> detectable_by(const PilotDifference& difference, const Des
                            design.prompts, settings);
 }
 
-PowerSettings judged_first(PowerSettings settings, std::size_t claims) {
-  settings.confidence = 1 - (1 - settings.confidence) / static_cast<double>(std::max<std::size_t>(1, claims));
+PowerSettings judged_first(PowerSettings settings, double share) {
+  if (share > 0) settings.confidence = 1 - (1 - settings.confidence) * share;
   return settings;
 }
 
-std::size_t claims_of(const Plan& plan) {
-  const auto arms = compared_arms(plan.spec, plan.baseline, plan.methods);
-  return Family(kTableFamily, questions_of(arms, named_by_table(plan.spec, plan.metrics))).size();
-}
-
-Json planned_power(const Plan& plan, std::size_t claims, Store* store) {
+Json planned_power(const Plan& plan, std::size_t tables, Store* store) {
   if (plan.spec.is_training() || !plan.scale.judges) return {};
   const auto pilot =
       find_pilot(store, {.table = plan.spec.id, .backbone = plan.backbone.name, .scale = plan.scale.name});
   if (!pilot) return {};
-  const Family of_table(kTableFamily,
-                        questions_of(compared_arms(plan.spec, plan.baseline, plan.methods), {pilot->metric}));
-  if (const auto own = leaderboard_family(plan.spec, plan.baseline, of_table); !own.empty())
-    claims = own.size();
+  const auto family = family_of(plan.spec, plan.baseline,
+                                compared_arms(plan.spec, plan.baseline, plan.methods), {pilot->metric});
   const auto& positions = plan.positions(pilot->split);
   const Design design{.runs = std::ssize(plan.seeds), .prompts = std::ssize(positions)};
   const auto claim = design.runs < kFewestRuns ? Claim::kCheckpoints : Claim::kMethods;
-  const auto settings = judged_first({}, claims);
+  double share = 0;
   Json differences = Json::array();
   for (const auto& d : pilot->differences) {
     if (d.baseline != plan.baseline || !holds(plan.methods, d.method)) continue;
-    if (const auto effect = detectable_by(d, design, claim, settings))
+    share = family.first_share({d.baseline, d.method, pilot->metric, 1}) / static_cast<double>(tables);
+    if (const auto effect = detectable_by(d, design, claim, judged_first({}, share)))
       differences.push_back({{"baseline", d.baseline}, {"method", d.method}, {"effect", *effect}});
   }
   if (differences.empty()) return {};
-  return {{"metric", pilot->metric}, {"claim", claim_name(claim)},
-          {"runs", design.runs},     {"prompts", design.prompts},
-          {"power", settings.power}, {"claims", claims},
-          {"source", pilot->source}, {"differences", std::move(differences)}};
+  return {{"metric", pilot->metric},
+          {"claim", claim_name(claim)},
+          {"runs", design.runs},
+          {"prompts", design.prompts},
+          {"power", PowerSettings{}.power},
+          {"level", 1 - judged_first({}, share).confidence},
+          {"source", pilot->source},
+          {"differences", std::move(differences)}};
 }
 
 std::string planned_power_text(const Json& power) {
@@ -298,12 +277,12 @@ std::string planned_power_text(const Json& power) {
   }
   const bool of_methods = power.at("claim") == claim_name(Claim::kMethods);
   return fmt::format(
-      "Smallest difference in {} found with probability {:g} between {}: {}. Judged as the first of Holm's {} "
-      "claims. Variances: {}.\n",
+      "Smallest difference in {} found with probability {:g} between {}: {}. Judged at the level {:.2g}, "
+      "which the table tests them with first. Variances: {}.\n",
       power.at("metric").get<std::string>(), power.at("power").get<double>(),
       of_methods ? std::string("the methods")
                  : fmt::format("these checkpoints (methods need {} runs)", kFewestRuns),
-      join(found, ", "), power.at("claims").get<std::size_t>(), power.at("source").get<std::string>());
+      join(found, ", "), power.at("level").get<double>(), power.at("source").get<std::string>());
 }
 
 }  // namespace harness

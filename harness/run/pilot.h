@@ -21,7 +21,7 @@ struct PilotDifference {
   VarianceComponents components = {};  ///< of one run: all of it the residual
   ImageNoise images = {};
   std::int64_t runs = 0, prompts = 0;  ///< underlying them
-  std::size_t claims = 1;              ///< over which Holm's adjustment of it is, as in `harness compare`
+  double share = 0;                    ///< of the table's level that it is tested with first; 0: exploratory
 
   bool has_run_variance() const { return runs >= 2; }
 };
@@ -33,7 +33,6 @@ struct Pilot {
   std::string source = {};                      ///< "experiment 3: 5 training runs per method"
   std::optional<std::int64_t> experiment = {};  ///< nothing for what ships
   std::string warning = {};                     ///< why it may not be quoted, a sentence
-  std::size_t claims = 1;                       ///< the most of a difference's
   std::vector<PilotDifference> differences = {};
 };
 
@@ -67,16 +66,14 @@ VarianceComponents components_with(const PilotDifference& difference, const Desi
 std::optional<double> detectable_by(const PilotDifference& difference, const Design& design, Claim claim,
                                     const PowerSettings& settings = {});
 
-/// At the level of the claim that Holm's adjustment judges first among so many.
-PowerSettings judged_first(PowerSettings settings, std::size_t claims);
+/// At this share of the level; 0: at all of it.
+PowerSettings judged_first(PowerSettings settings, double share);
 
-/// How many claims Holm's adjustment is over in the table of a plan.
-std::size_t claims_of(const Plan& plan);
-
-/// What a plan is about to find: {"metric", "claim", "runs", "prompts", "power", "claims", "source",
-/// "differences": [{"baseline", "method", "effect"}]}, judged first of `claims`; a leaderboard has its own
-/// number. Null where no pilot of its table, backbone and scale is known, and at a scale that judges nothing.
-Json planned_power(const Plan& plan, std::size_t claims, Store* store);
+/// What a plan is about to find: {"metric", "claim", "runs", "prompts", "power", "level", "source",
+/// "differences": [{"baseline", "method", "effect"}]}, at the level that its questions are tested with first
+/// where so many tables share it. Null where no pilot of its table, backbone and scale is known, and at a
+/// scale that judges nothing.
+Json planned_power(const Plan& plan, std::size_t tables, Store* store);
 
 /// The same as a line; empty for null.
 std::string planned_power_text(const Json& power);

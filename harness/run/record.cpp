@@ -281,7 +281,8 @@ Experiment record_plan(const Plan& plan, Store& store, std::vector<std::string> 
 void record_comparisons(Store& store, const Experiment& experiment) {
   const auto comparisons = compare_all(store, experiment);
   // Alarms first: once comparisons are stored, both are.
-  store.record_alarms(experiment.id, alarms_of(experiment, comparisons));
+  ScoreReader scores(store);
+  store.record_alarms(experiment.id, alarms_of(scores, experiment, comparisons));
   std::vector<ComparisonRow> rows;
   for (const auto& comparison : comparisons) rows.push_back(row_of(comparison));
   store.record_comparisons(experiment.id, rows);

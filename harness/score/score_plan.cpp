@@ -227,8 +227,7 @@ Plan make_score_plan(const ScoreRequest& request, const Workspace& workspace) {
   const std::vector<int> positions(with_images.begin(), with_images.end());
   table.metrics = choose_score_metrics(request, plan.registry, folders, prompts, like);
   if (!request.metrics.empty())
-    table.notes.push_back(
-        "Only these metrics were asked for (--metric): Holm's adjustment knows of no others.");
+    table.notes.push_back("Only these metrics were asked for (--metric): the adjusted p knows of no others.");
   table.task = task_of_set(prompts.name);
   table.prompts = static_cast<int>(std::ssize(prompts.prompts));
   table.validation = validation_of(request, table.rows, static_cast<int>(positions.size()));

@@ -263,13 +263,11 @@ std::vector<std::pair<std::string, std::string>> compared_arms(const TableSpec& 
   return arms_of(baseline, methods, spec.has_base);
 }
 
-Family leaderboard_family(const TableSpec& spec, const std::string& baseline, const Family& of_table) {
-  if (!spec.leaderboard) return {};
-  auto questions = of_table.questions();
-  std::erase_if(questions, [&](const TableQuestion& q) {
-    return q.baseline != baseline || q.hypothesis() != spec.selection.metric;
-  });
-  return {kLeaderboardFamily, std::move(questions)};
+FamilyRoles roles_of(const TableSpec& spec, const std::string& baseline) {
+  if (spec.is_training()) return {};
+  if (!draws_images(spec.backbone)) return {};  // what scores images was no one's reward
+  return {.primary = spec.selection.metric,
+          .base = spec.has_base && baseline != kBaseMethod ? kBaseMethod : ""};
 }
 
 std::vector<Comparison> compare_all(Store& store, const Experiment& experiment, Outcomes outcomes) {

@@ -23,9 +23,9 @@ std::vector<std::pair<std::string, std::string>> compared_arms(const TableSpec& 
                                                                const std::string& baseline,
                                                                const std::vector<std::string>& methods);
 
-/// Of a table's comparisons on the split that it shows those that its leaderboard judges by itself: with the
-/// baseline in the metric of selection. Empty for a table that has none.
-Family leaderboard_family(const TableSpec& spec, const std::string& baseline, const Family& of_table);
+/// The roles of a table's questions: the metric of selection decides; in a training table, and of images that
+/// are given alone, all do.
+FamilyRoles roles_of(const TableSpec& spec, const std::string& baseline);
 
 /// How far a row's runs moved, means over runs; nothing of the base model.
 struct Movement {

@@ -272,8 +272,7 @@ std::vector<std::string> forest_notes(const TableModel& model, const std::vector
   std::vector<std::string> notes{differences_note(model)};
   notes.push_back(claim_note(model));
   if (notes.back().empty())
-    notes.back() =
-        "Green: better, red: worse (interval excludes 0 and Holm\u2019s p below 0.05). Grey: not resolved.";
+    notes.back() = "Green: better, red: worse (adjusted p below 0.05). Grey: not resolved.";
   if (printed) notes.emplace_back("Hollow diamonds: differences printed in the paper.");
   return notes;
 }

@@ -25,11 +25,9 @@ std::optional<double> mean_of_row(const TableModel& model, const std::string& me
   return mean_over_seeds(model, method, {.key = metric, .title = metric});
 }
 
-/// Whether the interval over training runs shows it on this side of the baseline: "better", "worse".
-bool is_shown(const PairedComparison& values, Better better, const char* side) {
-  const auto interval = interval_of(values);
-  return claim_of(values) == Claim::kMethods && better != Better::kNone && values.delta && interval &&
-         interval->excludes_zero() && direction_of(*values.delta, better) == side;
+/// Whether a difference is resolved on this side of the baseline: "better", "worse".
+bool is_shown(const Comparison& c, Better better, const char* side) {
+  return c.judgement.resolved() && better != Better::kNone && direction_of(*c.values.delta, better) == side;
 }
 
 /// Guardrails are the table's other metrics that do not say the same as its own, and the rule's.
@@ -45,7 +43,7 @@ std::vector<std::string> guardrails_on(const char* side, const Experiment& exper
       const auto found = std::ranges::find(rule->metrics, c.metric, &GuardrailMetric::name);
       if (found != rule->metrics.end()) better = found->better;
     }
-    if (is_shown(c.values, better, side)) found_on_side.push_back(column_of(model, c.metric).title);
+    if (is_shown(c, better, side)) found_on_side.push_back(column_of(model, c.metric).title);
   }
   return found_on_side;
 }
@@ -112,23 +110,45 @@ std::vector<std::string> notes_of(const Experiment& experiment, const TableModel
   return notes;
 }
 
-/// What the letters of a leaderboard show. The interval over prompts is made where Holm leaves something for
+/// All pairs of `rows` in the metric of selection, without the interval over prompts. Empty where the
+/// leaderboard has no letters, or where a pair says nothing of methods: checkpoints that differ form no
+/// groups.
+std::vector<Comparison> row_pairs(ScoreReader& scores, const Experiment& experiment, const std::string& split,
+                                  const std::vector<std::string>& rows) {
+  const auto& spec = experiment.table;
+  if (!spec.leaderboard || !spec.leaderboard->groups || !experiment.judges_methods()) return {};
+  std::vector<Comparison> pairs;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = i + 1; j < rows.size(); ++j) {
+      pairs.push_back(compare_methods(scores, experiment, rows[i], rows[j], split, {spec.selection.metric},
+                                      {.resamples = 0})
+                          .front());
+      if (claim_of(pairs.back().values) != Claim::kMethods) return {};
+    }
+  }
+  return pairs;
+}
+
+/// What the letters of a leaderboard show, Holm over all pairs: no plan asks them, so that they are
+/// exploratory. The interval over prompts is made where Holm leaves something for
 /// it to decide.
 std::vector<LeaderboardPair> judged_pairs(ScoreReader& scores, const Experiment& experiment,
                                           const std::string& split, const std::vector<std::string>& rows,
                                           double confidence) {
   auto compared = row_pairs(scores, experiment, split, rows);
   if (compared.empty()) return {};
-  const Family family(kPairsFamily, questions_of(compared));
+  std::vector<std::optional<double>> p_values;
+  for (const auto& pair : compared) p_values.push_back(p_value_of(pair.values));
+  const auto adjusted = holm(p_values);
   std::vector<LeaderboardPair> pairs;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::size_t j = i + 1; j < rows.size(); ++j) pairs.push_back({.first = i, .second = j});
   }
   for (std::size_t at = 0; at < pairs.size(); ++at) {
-    if (family.at(at).p.value_or(1) >= 1 - confidence) continue;
+    if (adjusted[at].value_or(1) >= 1 - confidence) continue;
     add_intervals(scores, experiment, compared[at]);
     pairs[at].differs = judge(compared[at].values, experiment.better(compared[at].metric),
-                              {.confidence = confidence, .adjusted = family.at(at)})
+                              {.confidence = confidence, .adjusted = AdjustedP{adjusted[at], pairs.size()}})
                             .differs;
   }
   return pairs;
@@ -211,29 +231,14 @@ class Comparer {
 
 }  // namespace
 
-std::vector<Comparison> row_pairs(ScoreReader& scores, const Experiment& experiment, const std::string& split,
-                                  const std::vector<std::string>& rows) {
-  const auto& spec = experiment.table;
-  if (!spec.leaderboard || !spec.leaderboard->groups || !experiment.judges_methods()) return {};
-  std::vector<Comparison> pairs;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    for (std::size_t j = i + 1; j < rows.size(); ++j) {
-      pairs.push_back(compare_methods(scores, experiment, rows[i], rows[j], split, {spec.selection.metric},
-                                      {.resamples = 0})
-                          .front());
-      if (claim_of(pairs.back().values) != Claim::kMethods) return {};
-    }
-  }
-  return pairs;
-}
-
 std::string leaderboard_split(ScoreReader& scores, const Experiment& experiment,
                               const Comparison& comparison) {
   Comparer compare(scores, experiment, comparison.split, comparison.metric);
   return split_verdict({.method = comparison.method,
                         .at_images = comparison.values,
+                        .judgement = comparison.judgement,
                         .at_evaluations = compare.second(comparison.baseline, comparison.method)},
-                       comparison.judgement, experiment.better(comparison.metric));
+                       experiment.better(comparison.metric));
 }
 
 std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment& experiment,
@@ -259,6 +264,7 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
         {.method = row,
          .mean = mean_of_row(model, row, metric),
          .at_images = at_images ? std::optional(at_images->values) : std::nullopt,
+         .judgement = at_images ? at_images->judgement : Judgement(),
          .equal_evaluations = cut ? std::optional(cut->nfe_total) : std::nullopt,
          .spent_within = cut ? std::optional(cut->spent) : std::nullopt,
          .baseline_spent_within = cut ? std::optional(cut->spent_by_baseline) : std::nullopt,
@@ -270,7 +276,7 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
                            of_baseline)});
   }
   return leaderboard(std::move(board), evidence,
-                     judged_pairs(scores, experiment, model.split, rows, model.confidence), model.confidence);
+                     judged_pairs(scores, experiment, model.split, rows, model.confidence));
 }
 
 }  // namespace harness

@@ -10,16 +10,10 @@
 namespace harness {
 
 /// What an experiment's table says as a leaderboard, from its rows and `comparisons` (all metrics of the
-/// split shown, with the differences of single runs). Nothing where the table is none.
+/// split shown, judged, with the differences of single runs). Nothing where the table is none.
 std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment& experiment,
                                           const TableModel& model,
                                           const std::vector<Comparison>& comparisons);
-
-/// All pairs of `rows` in the metric of selection, as the leaderboard's letters compare them, without the
-/// interval over prompts. Empty where it has no letters, or where a pair says nothing of methods: checkpoints
-/// that differ form no groups.
-std::vector<Comparison> row_pairs(ScoreReader& scores, const Experiment& experiment, const std::string& split,
-                                  const std::vector<std::string>& rows);
 
 /// What it says of one difference to its baseline, or of the baseline to a row, where that is less than
 /// better or worse (split_verdict); else empty. It is of its metric, or of one that restates it.

@@ -14,6 +14,7 @@
 #include "core/text.h"
 #include "evaluators/ocr.h"
 #include "harness/show/comparisons.h"
+#include "harness/show/families.h"
 #include "harness/show/guardrails.h"
 #include "harness/show/leaderboard.h"
 #include "harness/show/training_table.h"
@@ -211,7 +212,7 @@ void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, co
       rows.back().metrics.merge(training_columns(store, experiment, run->second));
   }
   share_budget(model.rows);
-  model.chosen_on_split = chooses_on(experiment, split);
+  model.chosen_on_split = experiment.chooses_on(split);
   auto warnings = copies_notes(checkpoints, split);
   std::ranges::move(runs_alike_notes(scores, experiment, checkpoints, split), std::back_inserter(warnings));
   warnings.push_back(end_note(scores, experiment, checkpoints, compared_arms(experiment), split,
@@ -348,11 +349,6 @@ std::string scale_warning_of(const Experiment& experiment) {
   return scale_note(experiment.table.scales.at(experiment.scale));
 }
 
-bool chooses_on(const Experiment& experiment, const std::string& split) {
-  return !experiment.is_training() && experiment.table.selection.split == split &&
-         experiment.effective.checkpoints.size() > 1;
-}
-
 TableModel make_table_model(Store& store, const Experiment& experiment, const std::string& window_unit,
                             bool is_complete) {
   const auto& spec = experiment.table;
@@ -378,18 +374,23 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   model.fuller_note = fuller_note(store, experiment);
   if (spec.is_training()) {
     fill_training_table(store, experiment, window_unit, model);
+    ScoreReader scores(store);
+    model.families = families_of(scores, experiment, split, model.comparisons);
+    judge_comparisons(model);
   } else {
     describe_statistics(experiment, model);
     ScoreReader scores(store);
     fill_evaluation_table(scores, experiment, split, model);
     model.comparisons = table_comparisons(scores, experiment, split, is_complete);
+    model.families = families_of(scores, experiment, split, model.comparisons);
+    judge_comparisons(model);
     model.leaderboard = leaderboard_of(scores, experiment, model, model.comparisons);
+    heed_leaderboard(model);
     // All comparisons guard; the table itself shows those of the metrics that it names.
     model.guardrails = guardrail_panel_of(experiment, model.comparisons);
     keep_named_metrics(experiment, model.comparisons);
     if (split != "validation") add_validation_deltas(store, experiment, model.comparisons);
   }
-  judge_comparisons(model);
   load_paper(spec, model);
   for (const auto& [name, path] : rows_of<std::string, std::string>(
            store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1", experiment.id))
@@ -425,7 +426,7 @@ TableModel make_collection_model(const Collection& collection, const std::vector
     whole.columns.push_back(heading(collection.columns[i], parts, i));
   for (const auto& note : collection.notes) whole.notes.push_back({note});
   whole.notes.push_back(
-      {.text = "Holm's p of a task's own table is over that table alone.",
+      {.text = "The adjusted p of a task's own table is over that table alone.",
        .for_operator = fmt::format("Further metrics, comparisons and guardrails of each task: {}.",
                                    join(commands, ", "))});
   put_together(whole, std::move(parts));

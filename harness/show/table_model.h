@@ -23,6 +23,5 @@ TableModel make_collection_model(const Collection& collection, const std::vector
 std::string scale_warning_of(const Experiment& experiment);
 
 /// True if the checkpoints compared on `split` are the best of several on these very prompts.
-bool chooses_on(const Experiment& experiment, const std::string& split);
 
 }  // namespace harness

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ranges>
 #include <set>
 
@@ -82,6 +83,17 @@ void read_selection(TableSpec& spec, Fields fields) {
   fields.finish();
   require_choice(spec.selection.split, {"validation"}, "split", fields.where() + ": split");
   require_choice(spec.selection.rule, {"max-mean"}, "rule", fields.where() + ": rule");
+}
+
+/// Differences below which methods count as equal, by metric.
+void read_margins(TableSpec& spec, Fields fields) {
+  for (const auto& metric : fields.keys()) {
+    const auto where = fmt::format("{}: {}", fields.where(), metric);
+    require_choice(metric, spec.metrics(), "metric of this table", where);
+    const auto margin = spec.equal_within[metric] = fields.required<double>(metric);
+    refuse_unless(std::isfinite(margin) && margin > 0, "must be above 0", where,
+                  "give the largest difference that does not matter, in the metric's unit");
+  }
 }
 
 void read_metrics(TableSpec& spec, Fields fields) {
@@ -233,6 +245,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
     check_selection_split(spec);
     read_metrics(spec, fields.object("metrics"));
     read_selection(spec, fields.object("selection"));
+    if (fields.has("equal_within")) read_margins(spec, fields.object("equal_within"));
     if (fields.has("shows")) read_shown(spec, fields.object("shows"));
     if (fields.has("by_tag")) {
       spec.by_tag = fields.required<std::string>("by_tag");

@@ -137,6 +137,7 @@ struct TableSpec {
   SplitRule split;  ///< which of them are for validation; the rest is the test split
   std::vector<int> checkpoints;
   SelectionSpec selection;
+  std::map<std::string, double> equal_within;  ///< by metric: differences below it count as equal
   std::vector<std::string> required_metrics, optional_metrics;
   std::vector<ColumnSpec> columns;
   std::map<std::string, std::int64_t> tuning;  ///< by row: runs spent to choose its method's settings

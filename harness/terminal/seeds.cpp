@@ -75,4 +75,17 @@ std::vector<std::int64_t> parse_seeds(const std::vector<std::string>& texts) {
   return seeds;
 }
 
+std::vector<std::int64_t> parse_looks(const std::vector<std::string>& texts) {
+  constexpr const char* kLooks = "--looks";
+  std::vector<std::int64_t> looks;
+  for (const auto& text : comma_list(texts, kLooks)) {
+    const auto look = parse_number<std::int64_t>(text);
+    if (!look)
+      throw Error(fmt::format("{} is not a number of runs", in_quotes(text)), kLooks,
+                  "give numbers of runs, such as 3,5,8");
+    looks.push_back(*look);
+  }
+  return looks;
+}
+
 }  // namespace harness

@@ -16,6 +16,9 @@ inline constexpr std::size_t kMostSeeds = 1000;
 /// anything else.
 std::vector<std::int64_t> parse_seeds(const std::vector<std::string>& texts);
 
+/// Numbers of runs as typed. Throws Error (where: "--looks") for anything else.
+std::vector<std::int64_t> parse_looks(const std::vector<std::string>& texts);
+
 /// The elements of a comma-separated option. Throws Error (where: the option) for an empty one.
 std::vector<std::string> comma_list(const std::vector<std::string>& words, const std::string& option);
 

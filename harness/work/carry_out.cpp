@@ -353,6 +353,12 @@ int carry_out(WorkOptions options, const MakePlans& make_plans) {
   }
   if (!is_fresh_agreed(options, plans.all, store)) return 1;
   auto prepared = prepare(options, plans, store, progress);
+  for (std::size_t i = 0; i < plans.all.size(); ++i) {
+    if (prepared[i].finished && !options.design.is_typed()) continue;
+    for (const auto& sentence : record_analysis_plan(plans.all[i], options.design, store))
+      progress.say(sentence);
+  }
+  if (options.plan_only) return 0;
   if (options.detach && detach(options, plans, prepared, workspace, store, progress)) return 0;
   std::vector<Experiment> experiments;
   for (std::size_t i = 0; i < plans.all.size(); ++i)

@@ -9,6 +9,7 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/plan/plan_check.h"
+#include "harness/read/analysis_plans.h"
 #include "harness/run/estimate.h"
 #include "harness/run/gpu_identity.h"
 #include "harness/run/pilot.h"
@@ -48,9 +49,9 @@ void print_batch_lines(const Batch& batch, const Json& lines) {
   }
 }
 
-/// Prints the cost of one table, from check_plan, and its minimum detectable effect among so many claims;
-/// returns the document of --json.
-Json dry_run(const WorkOptions& options, const Plan& plan, const PlanCheck& check, std::size_t claims,
+/// Prints the cost of one table, from check_plan, and its minimum detectable effect where so many tables
+/// share the level; returns the document of --json.
+Json dry_run(const WorkOptions& options, const Plan& plan, const PlanCheck& check, std::size_t tables,
              Store* known, std::vector<DiskNeed>& needs) {
   const auto shares = shares_of(options.dealing, plan);
   const auto rates =
@@ -59,7 +60,7 @@ Json dry_run(const WorkOptions& options, const Plan& plan, const PlanCheck& chec
   needs.push_back(disk_need(plan, jobs, check.resources));
   auto document = dry_run_json(plan, jobs, rates, shares);
   for (const auto& sentence : check.outside) document["notes"].push_back(sentence);
-  document["detectable"] = planned_power(plan, claims, known);
+  document["detectable"] = planned_power(plan, tables, known);
   if (auto found = found_images_json(plan); !found.empty()) document["images"] = std::move(found);
   const auto missing = options.fresh || known == nullptr ? MissingScores() : missing_scores(plan, *known);
   document["scores_to_ask_again"] = missing.all;
@@ -75,6 +76,7 @@ Json dry_run(const WorkOptions& options, const Plan& plan, const PlanCheck& chec
           missing.reason);
     if (const auto room = disk_room(plan.workspace.folder, {}); room.free_mb)
       put("Free at {}: {}.\n", room.place.string(), size_text(*room.free_mb * 1e6));
+    if (plan.scale.judges) put("Plan: {}.\n", plan_text(analysis_plan_of(plan, options.design)));
     put("{}", planned_power_text(document["detectable"]));
     if (plan.device_identity == kUnknownGpu)
       put("The GPU model is part of the ids and is not known yet: no id is final.\n");
@@ -141,12 +143,10 @@ int dry_run(const WorkOptions& options, Plans& plans) {
     const bool is_finished = store != nullptr && finished_evaluations(plan, *store);
     if (!is_finished) try_scorers(plan, store, options.detach);
   }
-  std::size_t claims = 0;  // those of joined tables are one family
-  for (const auto& plan : plans.all) claims += claims_of(plan);
   std::vector<DiskNeed> needs;
   for (std::size_t i = 0; i < plans.all.size(); ++i) {
     if (!documents.empty() && !options.json) put("\n");
-    documents.push_back(dry_run(options, plans.all[i], checks[i], claims, known.store(), needs));
+    documents.push_back(dry_run(options, plans.all[i], checks[i], plans.all.size(), known.store(), needs));
   }
   auto document = plans.collection ? together(*plans.collection, documents) : documents.front();
   const auto room = disk_room(workspace.folder, needs);

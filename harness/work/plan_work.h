@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "harness/plan/plan.h"
+#include "harness/run/analysis_plans.h"
 #include "harness/run/batch_executor.h"
 #include "harness/run/dealing.h"
 #include "harness/run/detached.h"
@@ -20,10 +21,12 @@ namespace harness {
 /// How a command that runs plans was asked to go about it.
 struct WorkOptions {
   WorkspaceChoice place;
+  PlanDesign design = {};
   std::string device = "auto";
   DealingOptions dealing;
   bool detach = false;  ///< submit all ready jobs to a batch system, with a job that continues, and exit
   bool dry_run = false, fresh = false, json = false;
+  bool plan_only = false;           ///< record the analysis plan, and run nothing
   bool force = false, yes = false;  ///< of --fresh, as of `runs rm`
   bool verbose = false;             ///< the whole table on a terminal too
 };

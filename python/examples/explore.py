@@ -22,7 +22,7 @@ print(results.attrs["signature"])
 
 # %% What may be said of the differences: delta = method - baseline.
 verdicts = workspace.comparisons()
-print(verdicts[["baseline", "method", "metric", "delta", "ci95_low", "ci95_high", "p_holm", "verdict"]])
+print(verdicts[["baseline", "method", "metric", "delta", "ci95_low", "ci95_high", "p_adjusted", "verdict"]])
 
 # %% One difference in detail. Units and directions are those that were recorded.
 one = workspace.compare("base", "ratio-norm", metric="ocr_reward")

@@ -15,7 +15,7 @@ namespace harness {
 namespace {
 
 constexpr const char* kPaperFont = "Liberation Sans, DejaVu Sans";
-constexpr Color kInk{28, 28, 28}, kGrey{104, 104, 104}, kRule{200, 200, 200};
+constexpr Color kText{28, 28, 28}, kGrey{104, 104, 104}, kLine{200, 200, 200};
 
 /// Lengths and letters of a grid: in pixels, or for paper in points.
 struct GridLook {
@@ -28,7 +28,7 @@ struct GridLook {
   bool whole_factors = true;  ///< small images are enlarged by whole factors
   bool bare = false;          ///< no title, caption and signature
 
-  TextStyle style(double size, bool bold = false, Color color = kInk) const {
+  TextStyle style(double size, bool bold = false, Color color = kText) const {
     return {.size = size, .bold = bold, .color = color};
   }
 };
@@ -110,7 +110,7 @@ double draw_heads(GridCanvas& canvas, const GridLook& look, const Grid& grid, do
 }
 
 double draw_group(GridCanvas& canvas, const GridLook& look, const Grid& grid, GridGroup group, double y) {
-  canvas.line(look.margin, y, content_width(look, grid), kRule);
+  canvas.line(look.margin, y, content_width(look, grid), kLine);
   const auto [title, rule] = grid_group_text(group, grid);
   // The caption of a paper's figure has the rules.
   const auto markup =
@@ -144,7 +144,7 @@ double draw_cell(GridCanvas& canvas, const GridLook& look, const Grid& grid, con
   const double space = (look.cell - width) / 2;
   const double left = x + (look.whole_factors ? std::floor(space) : space);
   canvas.picture(image, left, y, width, height);
-  canvas.frame(left, y, width, height, kRule);
+  canvas.frame(left, y, width, height, kLine);
   const double below = y + height + look.above_text;
   const double room = score_width(look, grid);
   auto text_style = look.style(row.is_judged() ? look.judgement : look.transcript);
@@ -174,7 +174,7 @@ double draw_foot(GridCanvas& canvas, const GridLook& look, const Grid& grid, dou
   auto caption = look.style(look.caption), signature = look.style(look.signature, false, kGrey);
   caption.max_lines = signature.max_lines = 0;
   const double width = content_width(look, grid);
-  canvas.line(look.margin, y, width, kRule);
+  canvas.line(look.margin, y, width, kLine);
   y += 10;
   y += canvas.text(markup_text(grid_caption(grid)), look.margin, y, width, caption) + 6;
   if (grid.signature.empty()) return y;

@@ -33,7 +33,7 @@ const SavedQuery kAlarms{
                {"split", "", "default: test, or the split that an experiment has instead"}},
     .sql = R"sql(
 SELECT reproduction_id AS experiment, table_id, backbone, scale, split, method, reward, reward_delta,
-       reward_ci95_low, reward_ci95_high, guardrail, harmful, minimal_effect, delta, ci95_low, ci95_high, p_holm,
+       reward_ci95_low, reward_ci95_high, guardrail, harmful, minimal_effect, delta, ci95_low, ci95_high, p_holm AS p_adjusted,
        rule_version
 FROM alarms
 JOIN reproductions ON reproductions.id = reproduction_id
@@ -134,8 +134,8 @@ const SavedQuery kComparisons{
     .params = {kAnyExperiment, kAnyMetric, {"split", "", "validation, test or train (default: all)"}},
     .sql = R"sql(
 SELECT reproduction_id AS experiment, table_id, scale, split, metric, baseline, method, n, n_missing, baseline_mean,
-       method_mean, delta, ci95_low, ci95_high, wins, ties, losses, p_value, test, claim, runs, runs_ci95_low,
-       runs_ci95_high, runs_p_value, note
+       method_mean, delta, ci95_low AS prompts_ci95_low, ci95_high AS prompts_ci95_high, wins, ties, losses,
+       p_value AS prompts_p_value, test AS prompts_test, claim, runs, runs_ci95_low, runs_ci95_high, runs_p_value, note
 FROM comparisons
 JOIN reproductions ON reproductions.id = reproduction_id
 WHERE :experiment IN ('', reproduction_id) AND :metric IN ('', metric) AND :split IN ('', split)

@@ -60,6 +60,8 @@ std::string results_html(const Report& report, const TableView& view) {
 std::string colours_text(const TableModel& model) {
   if (!model.scale_warning.empty())
     return "All are grey: at this scale differences are between checkpoints, not methods.";
+  if (has_claim(model, Claim::kMethods) && model.families.methods.empty())
+    return "All are grey: exploratory, nothing is claimed.";
   if (!has_claim(model, Claim::kMethods)) {
     return fmt::format(
         "All are grey: with fewer than {} training runs per method, differences are between checkpoints, not "
@@ -67,7 +69,7 @@ std::string colours_text(const TableModel& model) {
         kFewestRuns);
   }
   return fmt::format(
-      "Green: the method is better; red: worse. The interval over training runs excludes 0{}, and Holm's p "
+      "Green: the method is better; red: worse. The interval over training runs excludes 0{}, and the adjusted p "
       "is below 0.05, as in the table. Grey: not resolved.",
       model.over_training ? "" : kPromptsToo);
 }

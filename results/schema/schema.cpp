@@ -42,10 +42,24 @@ constexpr const char* kSchemaVersion14 = R"sql(
 ALTER TABLE comparisons ADD COLUMN prompts_won REAL;
 )sql";
 
+// Version 15. What was asked before the tests, in the order in which it was recorded, and runs that had been
+// tested before they were removed.
+constexpr const char* kSchemaVersion15 = R"sql(
+CREATE TABLE plans (
+  id       INTEGER PRIMARY KEY,
+  digest   TEXT NOT NULL UNIQUE,
+  document TEXT NOT NULL CHECK (json_valid(document)),
+  created  TEXT NOT NULL
+) STRICT;
+CREATE TABLE opened_runs (
+  run_id TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+)sql";
+
 // Version 13 selects for the experiments that were recorded before.
-constexpr Migration kMigrations[] = {{9, kSchemaVersion9},     {10, kSchemaVersion10},
-                                     {11, kSchemaVersion11},   {12, kSchemaVersion12},
-                                     {13, kSelectEvaluations}, {14, kSchemaVersion14}};
+constexpr Migration kMigrations[] = {{9, kSchemaVersion9},   {10, kSchemaVersion10},   {11, kSchemaVersion11},
+                                     {12, kSchemaVersion12}, {13, kSelectEvaluations}, {14, kSchemaVersion14},
+                                     {15, kSchemaVersion15}};
 
 void drop_views(SQLite::Database& db) {
   std::vector<std::string> names;

@@ -4,6 +4,7 @@
 #include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -27,10 +28,9 @@ double runs_weight(double odds, double kappa) {
 /// Estimate over truth of the runs' variance, chi^2 / freedom, on a grid of its logarithm: the trapezoidal
 /// rule of a density that vanishes at both ends.
 struct RunsVariance {
-  explicit RunsVariance(std::int64_t freedom) {
+  explicit RunsVariance(double nu) {
     constexpr int kNodes = 80;
     constexpr double kTail = 1e-9;
-    const auto nu = static_cast<double>(freedom);
     const boost::math::chi_squared chi(nu);
     const double low = std::log(quantile(chi, kTail) / nu);
     const double step = (std::log(quantile(complement(chi, kTail)) / nu) - low) / (kNodes - 1);
@@ -55,7 +55,7 @@ constexpr double kTolerance = 0.01;                     // of the level
 class Calibration {
  public:
   explicit Calibration(std::int64_t freedom) : freedom_(static_cast<double>(freedom)) {
-    const RunsVariance variance(freedom);
+    const RunsVariance variance(freedom_);
     for (double ratio = kLowestRatio; ratio <= kHighestRatio; ratio += kRatioStep)
       truths_.push_back(nodes(variance, ratio));
   }
@@ -140,13 +140,13 @@ const KappaCurve& kappa_curve(std::int64_t freedom) {
 
 }  // namespace
 
-double prompts_weight(std::int64_t freedom, double level) {
-  return std::exp(kappa_curve(freedom).at(normal_critical(level)));
+double prompts_weight(double freedom, double level) {
+  return std::exp(kappa_curve(static_cast<std::int64_t>(freedom)).at(normal_critical(level)));
 }
 
 CriticalValue::CriticalValue(const PartsFreedom& freedom, double level)
-    : runs_(t_critical(static_cast<double>(freedom.runs), level)),
-      prompts_(t_critical(static_cast<double>(freedom.prompts), level)),
+    : runs_(t_critical(freedom.runs, level)),
+      prompts_(t_critical(freedom.prompts, level)),
       kappa_(prompts_weight(freedom.runs, level)) {}
 
 double CriticalValue::operator()(const VarianceParts& parts) const {

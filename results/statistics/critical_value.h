@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 namespace harness {
 
 /// The variance of a mean difference over training runs and prompts, in the two parts that can be told apart.
@@ -12,9 +10,10 @@ struct VarianceParts {
   double total() const { return runs + prompts; }
 };
 
-/// Degrees of freedom of the two parts: S - 1 and G - 1. Both at least 1.
+/// Degrees of freedom of the two parts: S - 1 (of runs that are not paired Welch's) and G - 1. Both at least
+/// 1.
 struct PartsFreedom {
-  std::int64_t runs = 1, prompts = 1;
+  double runs = 1, prompts = 1;
 };
 
 /// How many standard errors sqrt(total) a mean difference must lie from a value for the two to differ at this
@@ -46,8 +45,8 @@ double crossed_p_value(double t, const VarianceParts& parts, const PartsFreedom&
 /// known. An effect of 0 gives the rate of false differences.
 double rejection_rate(double effect, const VarianceParts& parts, const PartsFreedom& freedom, double level);
 
-/// kappa of CriticalValue, for `freedom` degrees of freedom of the runs. Found once for a number of runs
-/// (some 30 ms) and kept; safe to call from several threads.
-double prompts_weight(std::int64_t freedom, double level);
+/// kappa of CriticalValue, for `freedom` degrees of freedom of the runs, which are rounded down: fewer give a
+/// smaller kappa. Found once for a number of runs (some 30 ms) and kept; safe to call from several threads.
+double prompts_weight(double freedom, double level);
 
 }  // namespace harness

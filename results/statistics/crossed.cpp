@@ -116,8 +116,7 @@ double run_mean_square(std::span<const RunDifference> per_run, double delta, dou
 
 /// The degrees of freedom of the Student's t with this two-sided critical value, between those of the parts.
 double freedom_of(double critical, const PartsFreedom& freedom, double level) {
-  const auto fewest = static_cast<double>(std::min(freedom.runs, freedom.prompts));
-  const auto most = static_cast<double>(std::max(freedom.runs, freedom.prompts));
+  const auto [fewest, most] = std::minmax(freedom.runs, freedom.prompts);
   const auto excess = [&](double log_freedom) { return t_critical(std::exp(log_freedom), level) - critical; };
   const double low = std::log(fewest), high = std::log(most);
   if (fewest == most || excess(low) <= 0) return fewest;
@@ -125,15 +124,21 @@ double freedom_of(double critical, const PartsFreedom& freedom, double level) {
   return std::exp(zero_between(excess, low, high, 40));
 }
 
+double critical_of(const CrossedComparison& result, double level) {
+  const auto& freedom = result.parts_freedom;
+  return result.of_runs_alone ? t_critical(freedom.runs, level) : CriticalValue(freedom, level)(result.parts);
+}
+
 void add_interval(CrossedComparison& result, double confidence) {
-  const PartsFreedom freedom{result.runs - 1, result.clusters - 1};
+  const auto& freedom = result.parts_freedom;
   const double error = std::sqrt(result.parts.total()), level = 1 - confidence;
-  const double critical = CriticalValue(freedom, level)(result.parts);
+  const double critical = critical_of(result, level), t = result.delta / error;
   result.standard_error = error;
   result.critical = critical;
-  result.freedom = freedom_of(critical, freedom, level);
-  result.p_value = crossed_p_value(result.delta / error, result.parts, freedom);
-  result.ci = Interval{result.delta - critical * error, result.delta + critical * error};
+  result.freedom = result.of_runs_alone ? freedom.runs : freedom_of(critical, freedom, level);
+  result.p_value =
+      result.of_runs_alone ? t_p_value(t, freedom.runs) : crossed_p_value(t, result.parts, freedom);
+  result.ci = crossed_interval(result, confidence);
 }
 
 bool is_constant(const CrossedSquares& squares, std::span<const std::vector<double>> values) {
@@ -145,15 +150,22 @@ bool is_constant(const CrossedSquares& squares, std::span<const std::vector<doub
   return spread <= kRounding * kRounding * size;
 }
 
+/// Runs without any spread say nothing of how far the next one may lie.
+bool are_one_run(std::span<const RunDifference> per_run) {
+  return std::ssize(per_run) >= kFewestRuns &&
+         std::ranges::all_of(per_run, [&](const auto& run) { return run.delta == per_run.front().delta; });
+}
+
 /// From the mean squares; numbers: S G.
 VarianceParts parts_of(double runs, double prompts, double residual, double numbers) {
   return {.runs = runs / numbers, .prompts = std::max(0.0, prompts - residual) / numbers};
 }
 
-/// Adds what the sums of squares say; run_square: MS_S.
+/// Adds what the sums of squares say; run_square: MS_S, with so many degrees of freedom.
 void add_estimate(CrossedComparison& result, const CrossedSquares& squares, double run_square,
-                  double confidence) {
+                  double run_freedom, double confidence) {
   const auto s = static_cast<double>(result.runs), g = static_cast<double>(result.clusters);
+  result.parts_freedom = {run_freedom, g - 1};
   const double prompt_square = squares.prompts / (g - 1), residual = squares.residual / ((s - 1) * (g - 1));
   result.components = {.run = std::max(0.0, run_square - residual) / g,
                        .prompt = std::max(0.0, prompt_square - residual) / s,
@@ -174,6 +186,12 @@ CrossedSquares squares_of(std::span<const PairedValue> pairs, std::optional<doub
   }
   const auto data = balanced(own);
   return crossed_squares(weighted_values(data, without_estimate(data).delta));
+}
+
+/// What two rows of runs with these sums of squares have of the degrees of freedom of one: 1 to 2.
+double welch_factor(double a, double b) {
+  const double squares = a * a + b * b;
+  return squares > 0 ? (a + b) * (a + b) / squares : 1;
 }
 
 /// Clusters of which some run of either side has a value.
@@ -222,17 +240,19 @@ std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, dou
     const auto values = weighted_values(data, result.delta);
     auto squares = crossed_squares(values);
     auto run_square = run_mean_square(result.per_run, result.delta, static_cast<double>(result.clusters));
+    auto freedom = static_cast<double>(result.runs - 1);
     if (!runs_are_paired) {
       const auto baseline = squares_of(pairs, &PairedValue::baseline),
                  method = squares_of(pairs, &PairedValue::method);
       squares.runs = baseline.runs + method.runs;
       squares.residual = baseline.residual + method.residual;
-      run_square = squares.runs / static_cast<double>(result.runs - 1);
+      run_square = squares.runs / freedom;
+      freedom *= welch_factor(baseline.runs, method.runs);
     }
-    if (is_constant(squares, values))
+    if (is_constant(squares, values) || (runs_are_paired && are_one_run(result.per_run)))
       result.state = CrossedState::kNoSpread;
     else
-      add_estimate(result, squares, run_square, confidence);
+      add_estimate(result, squares, run_square, freedom, confidence);
   }
   result.clusters_left_out = runs_are_paired ? data.left_out : clusters_with_values(pairs) - result.clusters;
   return result;
@@ -258,13 +278,15 @@ std::optional<CrossedComparison> over_runs(std::span<const PairedValue> pairs, d
   }
   result.components.run = variance;
   result.parts.runs = variance / count;
-  const double error = std::sqrt(result.parts.runs);
-  result.standard_error = error;
-  result.freedom = count - 1;
-  result.critical = t_critical(count - 1, 1 - confidence);
-  result.p_value = t_p_value(result.delta / error, count - 1);
-  result.ci = Interval{result.delta - *result.critical * error, result.delta + *result.critical * error};
+  result.parts_freedom = {count - 1, count - 1};
+  add_interval(result, confidence);
   return result;
+}
+
+std::optional<Interval> crossed_interval(const CrossedComparison& comparison, double confidence) {
+  if (!comparison.standard_error) return std::nullopt;
+  const double half = critical_of(comparison, 1 - confidence) * *comparison.standard_error;
+  return Interval{comparison.delta - half, comparison.delta + half};
 }
 
 }  // namespace harness

@@ -27,9 +27,10 @@ struct VarianceComponents {
 
 enum class CrossedState {
   kEstimated,
-  kEqual,          ///< every difference is 0
-  kNoSpread,       ///< the differences do not vary, neither over runs nor over prompts
-  kTooFewRuns,     ///< one run
+  kEqual,       ///< every difference is 0
+  kNoSpread,    ///< the differences do not vary, neither over runs nor over prompts; or three runs and more
+                ///< agree to the bit
+  kTooFewRuns,  ///< one run
   kTooFewClusters  ///< one cluster
 };
 
@@ -50,7 +51,8 @@ struct CrossedComparison {
 
   // Only where state is kEstimated.
   VarianceComponents components = {};
-  VarianceParts parts = {};                   ///< of the variance of delta
+  VarianceParts parts = {};  ///< of the variance of delta
+  PartsFreedom parts_freedom = {};
   std::optional<double> standard_error = {};  ///< sqrt(parts.total())
   std::optional<double> critical = {};        ///< half the interval's width over the standard error
   std::optional<double> freedom = {};         ///< of the Student's t that has this critical value
@@ -66,10 +68,14 @@ struct CrossedComparison {
 /// one run then cannot pass for a difference between runs, and the analysis is the balanced one, which is
 /// exact. Runs without any complete pair do not count. Nothing where no cluster is left.
 /// runs_are_paired = false: the runs of the two sides share nothing, and it does not matter which is named
-/// beside which: MS_S and MS_E are the sums of those of either side, with the same degrees of freedom (no
-/// fewer than Welch's). Of those the pairs are what keep_samples_of_all_runs leaves.
+/// beside which: MS_S and MS_E are the sums of those of either side, A and B, and the runs have Welch's
+/// degrees of freedom, (S - 1) (A + B)^2 / (A^2 + B^2) (1947, Biometrika 34). Of those the pairs are what
+/// keep_samples_of_all_runs leaves.
 std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, double confidence = 0.95,
                                          bool runs_are_paired = true);
+
+/// The interval of an estimate at another confidence. Nothing unless the state is kEstimated.
+std::optional<Interval> crossed_interval(const CrossedComparison& comparison, double confidence);
 
 /// Where every pair is a run of its own, as in the tables of a training: Student's t over the runs. A run's
 /// delta is the mean of its pairs. Nothing without a complete pair.

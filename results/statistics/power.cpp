@@ -55,6 +55,10 @@ VarianceParts true_parts(const VarianceComponents& components, std::int64_t runs
   return {.runs = (components.run + components.residual / g) / s, .prompts = components.prompt / g};
 }
 
+PartsFreedom freedom_of(std::int64_t runs, std::int64_t clusters) {
+  return {static_cast<double>(runs - 1), static_cast<double>(clusters - 1)};
+}
+
 bool has_spread(const VarianceComponents& components) {
   return components.run > 0 || components.prompt > 0 || components.residual > 0;
 }
@@ -63,7 +67,7 @@ bool has_spread(const VarianceComponents& components) {
 double power_of_all_runs(double effect, const VarianceComponents& components, std::int64_t clusters,
                          const PowerSettings& settings) {
   const VarianceParts left{.runs = 0, .prompts = components.prompt / static_cast<double>(clusters)};
-  return rejection_rate(effect, left, {kFewestRuns - 1, clusters - 1}, 1 - settings.confidence);
+  return rejection_rate(effect, left, freedom_of(kFewestRuns, clusters), 1 - settings.confidence);
 }
 
 }  // namespace
@@ -102,7 +106,7 @@ std::optional<std::int64_t> units_needed(double effect, double standard_error, s
 
 double crossed_power(double effect, const VarianceComponents& components, std::int64_t runs,
                      std::int64_t clusters, const PowerSettings& settings) {
-  return rejection_rate(effect, true_parts(components, runs, clusters), {runs - 1, clusters - 1},
+  return rejection_rate(effect, true_parts(components, runs, clusters), freedom_of(runs, clusters),
                         1 - settings.confidence);
 }
 

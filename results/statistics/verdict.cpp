@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <boost/algorithm/string/replace.hpp>
+#include <cmath>
 
 #include "results/statistics/verdict_words.h"
 
@@ -19,10 +20,17 @@ bool has_enough_prompts(const CrossedComparison& crossed) {
   return crossed.of_runs_alone || crossed.clusters >= kFewestPrompts;
 }
 
+/// Where clusters are runs there are no prompts, and the bootstrap over a few runs adds nothing to their t.
+bool differs_over_prompts(const PairedComparison& comparison) {
+  if (comparison.crossed && comparison.crossed->of_runs_alone) return true;
+  return agrees(comparison.ci, *comparison.delta);
+}
+
 /// Why a difference is not shown, where that is not plain from the interval.
 std::string reason(const PairedComparison& comparison, Claim claim, const JudgeSettings& settings) {
   if (comparison.ties == comparison.n) return ": equal on every pair";
-  if (claim == Claim::kMethods && comparison.crossed->state == CrossedState::kNoSpread) return ": no spread";
+  if (claim == Claim::kMethods && comparison.crossed->state == CrossedState::kNoSpread)
+    return ": no spread between runs";
   if (claim == Claim::kMethods && !has_enough_prompts(*comparison.crossed))
     return fmt::format(": fewer than {} prompts", kFewestPrompts);
   const auto interval = interval_of(comparison, claim);
@@ -33,15 +41,28 @@ std::string reason(const PairedComparison& comparison, Claim claim, const JudgeS
   if (!interval->excludes_zero()) return {};
   if (!p_value_of(comparison, claim)) return ": the same difference on every pair, which gives no p";
   if (!settings.adjusted || !settings.adjusted->p) return {};
+  if (!differs_over_prompts(comparison)) return fmt::format(": not over {} alone", settings.unit);
   const double p = *settings.adjusted->p;
-  if (p < 1 - settings.confidence) return fmt::format(": not over {} alone", settings.unit);
-  return fmt::format(" (p {:.2g}{})", p, p_value_of(comparison, claim) == p ? "" : " after Holm");
+  if (settings.adjusted->share == 0) return ": not tested, as the primary metric is not resolved";
+  return fmt::format(" ({}p {:.2g})", p_value_of(comparison, claim) == p ? "" : "adjusted ", p);
 }
 
-/// Where clusters are runs there are no prompts, and the bootstrap over a few runs adds nothing to their t.
-bool differs_over_prompts(const PairedComparison& comparison) {
-  if (comparison.crossed && comparison.crossed->of_runs_alone) return true;
-  return agrees(comparison.ci, *comparison.delta);
+/// Two one-sided tests at the question's level (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15): the
+/// interval at twice that lies within the margin.
+bool is_equal(const PairedComparison& comparison, Claim claim, const JudgeSettings& settings) {
+  if (claim != Claim::kMethods || !settings.equal_within || !settings.adjusted ||
+      !has_enough_prompts(*comparison.crossed))
+    return false;
+  const double level = 2 * (1 - settings.confidence) * settings.adjusted->share;
+  const auto interval = level > 0 ? interval_at(comparison, claim, level) : std::nullopt;
+  const double margin = *settings.equal_within;
+  return interval && interval->low > -margin && interval->high < margin;
+}
+
+/// 0.05 of a confidence of 0.95, without what the subtraction leaves.
+double level_of(const JudgeSettings& settings) {
+  constexpr double kDigits = 1e12;
+  return std::round((1 - settings.confidence) * kDigits) / kDigits;
 }
 
 /// What the numbers say, in words.
@@ -49,8 +70,19 @@ void put_in_words(const PairedComparison& comparison, Better better, const Judge
                   Judgement& judgement) {
   const bool of_methods = judgement.of_methods();
   if (judgement.differs) {
-    judgement.word = of_methods ? direction_of(*comparison.delta, better) : "these checkpoints differ";
+    const auto& [p, over, share, earlier_runs, earlier_delta] = judgement.adjusted;
+    const double delta = earlier_runs > 0 ? earlier_delta : *comparison.delta;
+    judgement.word = of_methods ? direction_of(delta, better) : "these checkpoints differ";
     judgement.text = judgement.word;
+    if (earlier_runs > 0) judgement.text += fmt::format(" (by the look at {} runs)", earlier_runs);
+    return;
+  }
+  if (judgement.is_equal) {
+    judgement.text = judgement.word = fmt::format("equal within {:g}", *settings.equal_within);
+    return;
+  }
+  if (judgement.is_exploratory) {
+    judgement.text = judgement.word = "exploratory";
     return;
   }
   judgement.word = of_methods ? "not resolved" : "no difference shown";
@@ -86,6 +118,17 @@ std::optional<double> p_value_of(const PairedComparison& comparison, std::option
   return comparison.crossed ? comparison.crossed->p_value : std::nullopt;
 }
 
+bool may_differ(const PairedComparison& comparison, Claim claim) {
+  return comparison.delta && agrees(interval_of(comparison, claim), *comparison.delta) &&
+         differs_over_prompts(comparison) &&
+         (claim == Claim::kCheckpoints || has_enough_prompts(*comparison.crossed));
+}
+
+std::optional<Interval> interval_at(const PairedComparison& comparison, Claim claim, double level) {
+  if (claim == Claim::kCheckpoints || !comparison.crossed) return interval_of(comparison, claim);
+  return crossed_interval(*comparison.crossed, 1 - level);
+}
+
 std::string direction_of(double delta, Better better) {
   if (better == Better::kNone) return delta > 0 ? "higher" : "lower";
   return (delta > 0) == (better == Better::kUp) ? "better" : "worse";
@@ -98,10 +141,12 @@ std::string about_images(std::string text) {
 Judgement judge(const PairedComparison& comparison, Better better, const JudgeSettings& settings) {
   const auto claim = claim_of(comparison);
   Judgement judgement{.claim = claim,
-                      .interval = interval_of(comparison, claim),
+                      .level = level_of(settings),
                       .p = p_value_of(comparison, claim),
                       .adjusted = settings.adjusted.value_or(AdjustedP()),
+                      .is_exploratory = !settings.adjusted,
                       .text = "no complete pair"};
+  judgement.interval = interval_of(comparison, claim);
   if (!comparison.delta) return judgement;
   const bool of_methods = judgement.of_methods();
   const bool of_runs_alone =
@@ -114,12 +159,14 @@ Judgement judge(const PairedComparison& comparison, Better better, const JudgeSe
                          : "not judged at this scale";
     return judgement;
   }
-  const bool significant = settings.adjusted
-                               ? settings.adjusted->p && *settings.adjusted->p < 1 - settings.confidence
-                               : judgement.p.has_value();
-  judgement.differs = agrees(judgement.interval, *comparison.delta) && significant &&
-                      differs_over_prompts(comparison) &&
-                      (!of_methods || has_enough_prompts(*comparison.crossed));
+  const auto& adjusted = judgement.adjusted;
+  const bool significant = adjusted.p.value_or(1) < 1 - settings.confidence;
+  judgement.differs = significant && (adjusted.earlier_runs > 0 || may_differ(comparison, claim));
+  judgement.is_equal = !judgement.differs && is_equal(comparison, claim, settings);
+  if (of_methods && (judgement.is_equal || (judgement.differs && adjusted.earlier_runs == 0))) {
+    judgement.level *= adjusted.share * (judgement.is_equal ? 2 : 1);
+    judgement.interval = interval_at(comparison, claim, judgement.level);
+  }
   put_in_words(comparison, better, settings, judgement);
   if (settings.of_images) {
     judgement.word = about_images(std::move(judgement.word));

@@ -59,6 +59,9 @@ BOOST_DESCRIBE_STRUCT(ComparisonRow, (ComparisonKey, ComparisonNumbers),
 BOOST_DESCRIBE_STRUCT(AlarmRecord, (),
                       (split, baseline, method, guardrail, reward, reward_delta, reward_ci95, harmful,
                        minimal_effect, delta, ci95, p_holm, rule_version))
+BOOST_DESCRIBE_STRUCT(PlanRecord, (), (digest, document))
+BOOST_DESCRIBE_STRUCT(StoredPlan, (PlanRecord), (created))
+BOOST_DESCRIBE_STRUCT(OpenedRecord, (), (run_id))
 BOOST_DESCRIBE_STRUCT(ArtifactRecord, (), (reproduction_id, table_id, name, path, sha256))
 BOOST_DESCRIBE_STRUCT(StoredArtifact, (ArtifactRecord), (created))
 

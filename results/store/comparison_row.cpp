@@ -20,30 +20,6 @@ ComparisonRow row_of(const Comparison& comparison) {
   return row;
 }
 
-Comparison comparison_of(const ComparisonRow& row) {
-  Comparison comparison{.split = row.split,
-                        .metric = row.metric,
-                        .baseline = row.baseline,
-                        .method = row.method,
-                        .values = {},
-                        .note = row.note};
-  auto& r = comparison.values;
-  static_cast<ComparisonNumbers&>(r) = row;
-  r.ci = row.ci95;
-  if (!row.runs) return comparison;
-  r.seeds = *row.runs;
-  auto& runs = r.crossed.emplace();
-  runs.runs = *row.runs;
-  runs.clusters = row.clusters;  // those that some run lacks included: their number is not stored
-  runs.delta = row.delta.value_or(0);
-  runs.standard_error = row.runs_se;
-  runs.freedom = row.runs_df;
-  runs.p_value = row.runs_p_value;
-  runs.ci = row.runs_ci95;
-  if (!runs.ci) runs.state = row.delta == 0.0 ? CrossedState::kEqual : CrossedState::kNoSpread;
-  return comparison;
-}
-
 Json numbers_json(const ComparisonNumbers& numbers) {
   Json json;
   for_each_field(numbers, [&]<class T>(const char* name, const T& value) {

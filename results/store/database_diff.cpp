@@ -66,7 +66,9 @@ const std::vector<Rows>& all_rows() {
       {"reproduction_evaluations", "reproduction_id, evaluation_id"},
       {"comparisons", experiment + select_list<ComparisonRow>()},
       {"alarms", experiment + select_list<AlarmRecord>()},
-      {"artifacts", select_list<StoredArtifact>()}};
+      {"artifacts", select_list<StoredArtifact>()},
+      {"plans", select_list<StoredPlan>()},
+      {"opened_runs", select_list<OpenedRecord>()}};
   return kRows;
 }
 

@@ -104,6 +104,9 @@ Json journal_record(const ReproductionRecord& reproduction, std::int64_t id);
 Json journal_record(std::int64_t reproduction_id, const std::vector<ComparisonRow>& comparisons);
 Json journal_record(std::int64_t reproduction_id, const std::vector<AlarmRecord>& alarms);
 Json journal_record(const ArtifactRecord& artifact);
+Json journal_record(const PlanRecord& plan);
+/// Not a record of the run: it stays when that is forgotten.
+Json journal_record(const OpenedRecord& opened);
 Json journal_not_run(const std::string& run_id, const std::string& evaluation_id, const std::string& metric,
                      const std::string& reason);
 Json journal_job_state(const std::string& run_id, const std::string& job_id, JobState state,

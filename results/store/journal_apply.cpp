@@ -182,6 +182,18 @@ void put_artifact(Store::Impl& store, const Json& record, const std::string& at)
   put_record(store.sql, kArtifact, from_journal<ArtifactRecord>(record), std::pair("created", at));
 }
 
+/// The first one of a digest says which of its runs had been tested.
+void put_plan(Store::Impl& store, const Json& record, const std::string& at) {
+  static const auto kPlan =
+      insert_sql<PlanRecord>("plans", {{"created", ":created"}}) + " ON CONFLICT (digest) DO NOTHING";
+  put_record(store.sql, kPlan, from_journal<PlanRecord>(record), std::pair("created", at));
+}
+
+void put_opened(Store::Impl& store, const Json& record, const std::string&) {
+  static const auto kOpened = insert_sql<OpenedRecord>("opened_runs") + " ON CONFLICT (run_id) DO NOTHING";
+  put_record(store.sql, kOpened, from_journal<OpenedRecord>(record));
+}
+
 void forget(Store::Impl& store, const Json& record, const std::string&) {
   // Children before parents; rows that point at each other (selections, evaluations) are settled by the end
   // of the transaction.
@@ -250,6 +262,10 @@ Apply applier_of(RecordType type) {
       return put_alarms;
     case RecordType::kArtifact:
       return put_artifact;
+    case RecordType::kPlan:
+      return put_plan;
+    case RecordType::kOpened:
+      return put_opened;
     case RecordType::kForget:
       return forget;
     case RecordType::kNumber:

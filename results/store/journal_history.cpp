@@ -91,6 +91,8 @@ class Reading {
       case RecordType::kComparisons:
       case RecordType::kAlarms:
       case RecordType::kArtifact:
+      case RecordType::kPlan:
+      case RecordType::kOpened:
         break;
     }
     if (const auto number = named_experiment(record)) {

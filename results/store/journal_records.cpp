@@ -181,6 +181,14 @@ Json journal_record(const ArtifactRecord& artifact) {
   return make("artifact", key, "", data_of(artifact));
 }
 
+Json journal_record(const PlanRecord& plan) {
+  return make("plan", plan.digest, "", data_of(plan));
+}
+
+Json journal_record(const OpenedRecord& opened) {
+  return make("opened", opened.run_id, "", data_of(opened));
+}
+
 Json journal_not_run(const std::string& run_id, const std::string& evaluation_id, const std::string& metric,
                      const std::string& reason) {
   return make("not_run", evaluation_id + " " + metric, run_id,
@@ -212,6 +220,8 @@ template SelectionRecord from_journal(const Json&);
 template JobRecord from_journal(const Json&);
 template ReproductionRecord from_journal(const Json&);
 template ArtifactRecord from_journal(const Json&);
+template PlanRecord from_journal(const Json&);
+template OpenedRecord from_journal(const Json&);
 
 template <>
 CheckpointRecord from_journal(const Json& record) {
@@ -295,6 +305,12 @@ static void read_data(RecordType type, const Json& record, Fields& data) {
       return;
     case RecordType::kArtifact:
       from_journal<ArtifactRecord>(record);
+      return;
+    case RecordType::kPlan:
+      from_journal<PlanRecord>(record);
+      return;
+    case RecordType::kOpened:
+      from_journal<OpenedRecord>(record);
       return;
     case RecordType::kNumber:
       data.required<std::string>("digest");

@@ -25,6 +25,8 @@ enum class RecordType {
   kComparisons,
   kAlarms,
   kArtifact,
+  kPlan,
+  kOpened,
   kNumber,
   kLastNumber,
   kForget
@@ -39,7 +41,7 @@ struct RecordKind {
   bool is_of_experiment;  ///< continues the experiment of its number
 };
 
-inline constexpr std::array<RecordKind, 16> kRecordTypes = {{
+inline constexpr std::array<RecordKind, 18> kRecordTypes = {{
     // clang-format off
     //                               name            key    of run of exp.
     {RecordType::kPromptSet,        "prompt_set",       true,  false, false},
@@ -55,6 +57,8 @@ inline constexpr std::array<RecordKind, 16> kRecordTypes = {{
     {RecordType::kComparisons,      "comparisons",      true,  false, true},
     {RecordType::kAlarms,           "alarms",           true,  false, true},
     {RecordType::kArtifact,         "artifact",         true,  false, true},
+    {RecordType::kPlan,             "plan",             true,  false, false},
+    {RecordType::kOpened,           "opened",           true,  false, false},
     {RecordType::kNumber,           "number",           true,  false, false},
     {RecordType::kLastNumber,       "last_number",      true,  false, false},
     {RecordType::kForget,           "forget",           false, true,  false}

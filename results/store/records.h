@@ -211,10 +211,8 @@ struct ComparisonRow : ComparisonKey, ComparisonNumbers {
   std::optional<double> runs_p_value = {};
 };
 
-ComparisonRow row_of(const Comparison& comparison);
-
 /// The comparison as far as it is kept: without the runs' own differences and the further tests.
-Comparison comparison_of(const ComparisonRow& row);
+ComparisonRow row_of(const Comparison& comparison);
 
 /// Those numbers under their names; what there is not is null.
 Json numbers_json(const ComparisonNumbers& numbers);
@@ -254,6 +252,21 @@ struct ReproductionRecord {
 struct StoredReproduction : ReproductionRecord {
   std::int64_t id = 0;
   std::string finished = {};  ///< UTC, ISO 8601
+};
+
+/// What is to be asked of runs, before they are tested (results/verdict/analysis_plan.h).
+struct PlanRecord {
+  std::string digest = {};
+  Json document = Json::object();
+};
+
+struct StoredPlan : PlanRecord {
+  std::string created = {};  ///< UTC, ISO 8601
+};
+
+/// A run that had been tested before it was removed.
+struct OpenedRecord {
+  std::string run_id = {};
 };
 
 struct ArtifactRecord {

@@ -45,6 +45,8 @@ class Replay {
       case RecordType::kPromptSet:
       case RecordType::kRun:
       case RecordType::kCheckpoint:
+      case RecordType::kPlan:
+      case RecordType::kOpened:
         return carry_out(record);
       case RecordType::kNumber:
       case RecordType::kLastNumber:

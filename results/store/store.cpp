@@ -152,12 +152,25 @@ void Store::record_artifact(const ArtifactRecord& artifact) {
   impl_->write([&] { impl_->carry_out(journal_record(artifact)); });
 }
 
-bool Store::forget(const std::string& run_id) {
-  return impl_->write([&] {
-    const bool known = run(run_id).has_value();
-    if (known) impl_->carry_out(journal_forget(run_id));
-    return known;
+void Store::record_plan(const PlanRecord& plan) {
+  constexpr auto kKnown = "SELECT count(*) FROM plans WHERE digest = ?1";
+  impl_->write([&] {
+    if (impl_->first<std::int64_t>(kKnown, plan.digest) == 0) impl_->carry_out(journal_record(plan));
   });
+}
+
+bool Store::forget(const std::string& run_id) {
+  if (!run(run_id)) return false;
+  constexpr auto kIsOpened = R"sql(
+    SELECT ?1 NOT IN (SELECT run_id FROM opened_runs)
+      AND (?1 IN (SELECT run_id FROM reproduction_runs)
+           OR EXISTS (SELECT 1 FROM evaluations JOIN checkpoints ON checkpoints.id = checkpoint_id
+                      WHERE run_id = ?1 AND split = 'test' AND state = 'done')))sql";
+  atomically([&] {
+    if (impl_->first<bool>(kIsOpened, run_id)) impl_->carry_out(journal_record(OpenedRecord{run_id}));
+    impl_->carry_out(journal_forget(run_id));
+  });
+  return true;
 }
 
 }  // namespace harness

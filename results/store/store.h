@@ -71,6 +71,9 @@ class Store {
   void record_alarms(std::int64_t reproduction_id, std::span<const AlarmRecord> alarms);
   void record_artifact(const ArtifactRecord& artifact);
 
+  /// Nothing where there is one of this digest.
+  void record_plan(const PlanRecord& plan);
+
   /// Inserts the job as planned if it is new.
   void record_job(const JobRecord& job);
 
@@ -85,7 +88,7 @@ class Store {
   IngestReport ingest(const JobRecord& job, const LogRange& range = {});
 
   /// Deletes a run with everything that was measured on it, and every reproduction that uses it
-  /// (`--fresh`). Prompt sets stay. False if there is no such run.
+  /// (`--fresh`). Prompt sets and plans stay, and that it had been tested. False if there is no such run.
   bool forget(const std::string& run_id);
 
   /// Runs `body`, whose records are one transaction: if it throws, neither the DB nor the journal holds any
@@ -120,6 +123,11 @@ class Store {
   std::vector<Budget> budgets(const std::string& run_id);                ///< by checkpoint
   std::optional<StoredEvaluation> evaluation(const std::string& id);
   std::vector<StoredEvaluation> evaluations(const std::string& run_id);  ///< by step and split
+
+  std::vector<StoredPlan> plans();  ///< in order of recording
+  /// Runs whose scores on a split are known, or were before they were removed; of "train" those with
+  /// statistics.
+  std::set<std::string> tested_runs(const std::string& split);
 
   /// Whether scores of an evaluation were missing when it was complete, and were asked for again since.
   bool was_scored_again(const std::string& evaluation);

@@ -122,6 +122,20 @@ std::vector<StoredEvaluation> Store::evaluations(const std::string& run_id) {
   return read<StoredEvaluation>(*impl_, "evaluations", kEvaluations, kAny, run_id);
 }
 
+std::vector<StoredPlan> Store::plans() {
+  return read<StoredPlan>(*impl_, "plans", "SELECT * FROM plans ORDER BY id");
+}
+
+std::set<std::string> Store::tested_runs(const std::string& split) {
+  constexpr auto kSql = R"sql(
+    SELECT run_id FROM opened_runs
+    UNION SELECT run_id FROM evaluations JOIN checkpoints ON checkpoints.id = checkpoint_id
+    WHERE split = ?1 AND state = 'done'
+    UNION SELECT run_id FROM train_stats WHERE ?1 = 'train')sql";
+  const auto ids = rows_of<std::string>(*this, kSql, split);
+  return {ids.begin(), ids.end()};
+}
+
 bool Store::was_scored_again(const std::string& evaluation) {
   constexpr auto kSql = "SELECT count(*) FROM events WHERE job_id = ?1 AND type = 'job_completed'";
   return guarded(impl_->path, [&] { return impl_->first<std::int64_t>(kSql, evaluation) > 1; });

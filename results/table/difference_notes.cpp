@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/text.h"
 #include "results/statistics/statistics.h"
@@ -19,16 +20,81 @@ std::string arm_of(const Comparison& c) {
   return fmt::format("{} \u2212 {}", c.method, c.baseline);
 }
 
-/// "Holm's p, over the table's 8 differences (one that restates another counts once), is below 0.05"
-std::string holm_text(const TableModel& model) {
-  const auto count = model.family.size();
-  const auto with_p = std::ranges::count_if(
-      model.family.questions(), [](const TableQuestion& question) { return question.p_value.has_value(); });
+/// "the adjusted p, in the family of all 8 questions of plan 1a2b3c4d5e6f (one that restates another counts
+/// once), is below 0.05"
+std::string family_text(const TableModel& model, Claim claim) {
+  const auto& family = model.families.of(claim);
+  const auto& digest = model.families.plan.digest;
+  const auto of = claim == Claim::kMethods && !digest.empty() ? "plan " + digest : std::string("the table");
   return fmt::format(
-      "Holm's p, over {}{}, is below {}",
-      count == 1 ? "the table's one difference" : fmt::format("all {} differences of the table", count),
-      static_cast<std::ptrdiff_t>(count) < with_p ? " (one that restates another counts once)" : "",
+      "the adjusted p, in the family of {} of {}{}, is below {}",
+      family.size() == 1 ? "the one question" : fmt::format("all {} questions", family.size()), of,
+      family.size() < family.questions().size() ? " (one that restates another counts once)" : "",
       format_significance(model.confidence));
+}
+
+/// How the family of methods shares its level, where its questions are not equal.
+std::string shares_text(const TableModel& model) {
+  const auto& questions = model.families.methods.questions();
+  const auto find = [&](QuestionRole role) {
+    return std::ranges::find(questions, role, &TableQuestion::role);
+  };
+  const auto primary = find(QuestionRole::kPrimary), of_base = find(QuestionRole::kOfBase);
+  if (primary == questions.end() ||
+      (find(QuestionRole::kOther) == questions.end() && of_base == questions.end()))
+    return {};
+  return fmt::format(
+      " {} is tested first{}; other metrics of a row are tested once its difference in it is resolved. "
+      "Confidence: of the interval, at the level that tested it.",
+      column_of(model, primary->hypothesis()).title,
+      of_base == questions.end()
+          ? ""
+          : fmt::format(", with .9 of the level (questions about the base model have .1)"));
+}
+
+/// The plan behind the claims about methods, with its looks and what came before it, or why there are none.
+std::string plan_note(const TableModel& model) {
+  const auto& plan = model.families.plan;
+  if (!plan.why_exploratory.empty()) return plan.why_exploratory;
+  if (plan.digest.empty()) return {};
+  auto text = fmt::format("Plan {}, recorded {} before any of its test scores: {} of {} planned runs per row",
+                          plan.digest, plan.recorded.substr(0, std::string("2026-01-01").size()), plan.runs,
+                          plan.planned);
+  if (plan.looks.size() > 1) text += fmt::format(", looks at {}", fmt::join(plan.looks, ", "));
+  if (plan.runs < plan.planned || plan.looks.size() > 1)
+    text += plan.level ? fmt::format("; this look has {:.2g} of the level {}", *plan.level,
+                                     format_significance(model.confidence))
+                       : std::string("; no look is planned at this number, and nothing new is claimed");
+  text += ".";
+  if (!plan.earlier.empty())
+    text += fmt::format(" Study {} of the same rows; before it: {}.", plan.earlier.size() + 1,
+                        join(plan.earlier, ", "));
+  return text;
+}
+
+/// Where a claim rests on fewer prompts than skewed differences take.
+std::string few_prompts_note(const TableModel& model) {
+  constexpr std::int64_t kEnough = 250;
+  const auto is_on_few = [](const Comparison& c) {
+    return c.judgement.resolved() && !c.values.crossed->of_runs_alone && c.values.crossed->clusters < kEnough;
+  };
+  if (std::ranges::none_of(model.comparisons, is_on_few)) return {};
+  return fmt::format(
+      "Fewer than {} prompts: where a few of them carry large differences (skew), false claims are more frequent than "
+      "the level (results/STATISTICS.md).",
+      kEnough);
+}
+
+/// What so many runs cannot show: a method that fails now and then.
+std::string failures_note(const TableModel& model) {
+  const auto is_claim = [](const Comparison& c) { return c.judgement.resolved(); };
+  if (std::ranges::none_of(model.comparisons, is_claim)) return {};
+  std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+  for (const auto& c : model.comparisons)
+    if (is_claim(c)) fewest = std::min(fewest, c.values.crossed->runs);
+  return fmt::format(
+      "{} runs do not rule out that a method fails in up to {:.0f} % of its runs (1 - 0.05^(1/{})).", fewest,
+      100 * (1 - std::pow(0.05, 1 / static_cast<double>(fewest))), fewest);
 }
 
 std::string pairing_note(const TableModel& model) {
@@ -47,16 +113,19 @@ std::string pairing_note(const TableModel& model) {
       validated ? " \u0394 validation: the same checkpoints on the prompts that selected them." : "");
 }
 
-/// Which of the differences the leaderboard judges.
+/// Which of the differences have the leaderboard's verdict.
 std::string board_text(const TableModel& model) {
   if (!model.leaderboard) return {};
-  return fmt::format(" Those to {} in {} are the leaderboard's, with its p and its verdict.",
-                     model.leaderboard->baseline, column_of(model, model.leaderboard->metric).title);
+  return fmt::format(" Those to {} in {} have the leaderboard's verdict.", model.leaderboard->baseline,
+                     column_of(model, model.leaderboard->metric).title);
 }
 
 /// What the table can say of its methods, and by which interval.
 std::string methods_note(const TableModel& model) {
   if (!has_claim(model, Claim::kMethods)) return {};
+  if (model.families.methods.empty())
+    return "Intervals and p: over training runs" + std::string(model.over_training ? "" : " and prompts") +
+           ", not adjusted; nothing is claimed.";
   const auto runs = runs_text(paired_runs(model, Claim::kMethods));
   const bool has_few = std::ranges::any_of(model.comparisons, [](const Comparison& c) {
     return c.judgement.of_methods() && !c.values.crossed->of_runs_alone &&
@@ -64,10 +133,11 @@ std::string methods_note(const TableModel& model) {
   });
   return fmt::format(
       "Intervals and p: over training runs{}, {} runs per method. {} mean: the interval excludes 0{}, and "
-      "{}.{}{}",
+      "{}.{}{}{}",
       model.over_training ? " (Student's t)" : " and prompts (crossed analysis of variance)", runs,
       model.leaderboard ? "Among the differences \"better\" and \"worse\"" : "\"Better\" and \"worse\"",
-      model.over_training ? "" : kPromptsToo, holm_text(model), board_text(model),
+      model.over_training ? "" : kPromptsToo, family_text(model, Claim::kMethods), shares_text(model),
+      board_text(model),
       has_few ? fmt::format(" Over fewer than {} prompts a difference is not resolved, whatever it is.",
                             kFewestPrompts)
               : std::string());
@@ -95,7 +165,8 @@ TableNote few_runs_note(const TableModel& model) {
 
 /// By which interval checkpoints are judged.
 std::string checkpoints_note(const TableModel& model) {
-  if (!has_claim(model, Claim::kCheckpoints) || model.over_training) return {};
+  if (!has_claim(model, Claim::kCheckpoints) || model.over_training || model.families.checkpoints.empty())
+    return {};
   const bool one = paired_runs(model, Claim::kCheckpoints).most == 1;
   const bool has_rates = std::ranges::any_of(
       model.comparisons, [](const Comparison& c) { return c.values.test == "mcnemar-exact"; });
@@ -105,7 +176,7 @@ std::string checkpoints_note(const TableModel& model) {
                      has_rates ? "; for rates McNemar's exact test" : "") +
          in_its_words(model,
                       fmt::format("\"These checkpoints differ\" means: the interval excludes 0, and {}.",
-                                  holm_text(model)));
+                                  family_text(model, Claim::kCheckpoints)));
 }
 
 /// Samples of a row that a metric has no value for because their prompt quotes no text.
@@ -204,9 +275,12 @@ std::vector<TableNote> difference_notes(const TableModel& model) {
   few_runs.place = kGeneral;
   return {{.text = model.chosen_on_split ? kChosenHere : "", .place = kGeneral},
           {.text = pairing_note(model), .place = kGeneral},
+          {.text = plan_note(model), .place = kGeneral},
           {.text = methods_note(model), .place = kGeneral},
           few_runs,
           {.text = checkpoints_note(model), .place = kGeneral},
+          {.text = failures_note(model), .place = kGeneral},
+          {.text = few_prompts_note(model), .place = kGeneral},
           {.text = incomplete_pairs_note(model), .place = kSingle},
           {.text = influence_note(model), .place = kSingle},
           {.text = movement_note(model), .place = kSingle}};

@@ -103,11 +103,10 @@ std::string dagger_text(const TableModel& model) {
   });
   if (!has_dagger) return {};
   return fmt::format(
-      "{} The difference to {} is resolved: its {} % interval over training runs{} excludes 0{}, and Holm's p is "
+      "{} The difference to {} is resolved: its interval over training runs{} excludes 0{}, and the adjusted p is "
       "below {}.",
-      kDiffersMark, model.baseline, format_percent(model.confidence),
-      model.over_training ? "" : " and prompts", model.over_training ? "" : kPromptsToo,
-      format_significance(model.confidence));
+      kDiffersMark, model.baseline, model.over_training ? "" : " and prompts",
+      model.over_training ? "" : kPromptsToo, format_significance(model.confidence));
 }
 
 /// What columns, plus-minus, bold cells and marks mean, of those that occur.

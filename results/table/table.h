@@ -13,9 +13,9 @@
 #include "results/statistics/comparison.h"
 #include "results/table/notation.h"
 #include "results/table/table_note.h"
+#include "results/verdict/families.h"
 #include "results/verdict/guardrails.h"
 #include "results/verdict/leaderboard.h"
-#include "results/verdict/multiplicity.h"
 
 namespace harness {
 
@@ -137,7 +137,7 @@ struct TableModel {
   /// The tables of single tasks that this one stands for, with what it shows of them; `rows`, `reference` and
   /// `comparisons` are all of theirs then, and of `columns` the headings alone count.
   std::vector<TableModel> parts = {};
-  Family family = {};            ///< what Holm adjusts over: all that was compared, shown or not
+  Families families = {};        ///< what judges all that was compared, shown or not
   std::string scale_warning;     ///< why this scale shows nothing about the methods; empty: it does
   bool chosen_on_split = false;  ///< the prompts shown also chose each run's checkpoint
   std::map<std::string, std::string> artifacts;  ///< name -> path

@@ -37,6 +37,7 @@ ViewRow comparison_row(const Comparison& comparison, const TableColumn& column) 
            {format_delta(values.delta, column)},
            {format_delta(comparison.validation_delta, column)},
            {format_interval(judgement.interval, column)},
+           {judgement.interval ? format_confidence(judgement.level) : ""},
            {outcomes_text(values.wins, values.ties, values.losses)},
            {t_text(t_of(comparison))},
            {format_p_value(judgement.p)},
@@ -60,6 +61,7 @@ ViewRow paper_comparison_row(const PaperComparison& paper, const TableColumn& co
            {format_delta(paper.delta, printed)},
            {""},
            {paper.ci ? format_interval(paper.ci, printed) : ""},
+           {""},
            {outcomes},
            {t_text(paper.t)},
            {""},
@@ -73,11 +75,12 @@ ViewTable whole_comparisons(const TableModel& model) {
                               {"Metric", false},
                               {"\u0394"},
                               {"\u0394 validation"},
-                              {fmt::format("{} % interval", format_percent(model.confidence))},
+                              {"Interval"},
+                              {"Confidence"},
                               {"W / T / L"},
                               {"t"},
                               {"p"},
-                              {"Holm"},
+                              {"Adjusted p"},
                               {"n"},
                               {"Verdict", false}}};
   for (const auto& comparison : model.comparisons) {
@@ -101,7 +104,7 @@ ViewTable comparisons_view(const TableModel& model) {
   };
   const bool has_validation = std::ranges::any_of(
       model.comparisons, [](const Comparison& c) { return c.validation_delta.has_value(); });
-  if (std::ranges::none_of(parts_of(model), prints_t)) drop_column(table, first_column(model) + 6);
+  if (std::ranges::none_of(parts_of(model), prints_t)) drop_column(table, first_column(model) + 7);
   if (!has_validation) drop_column(table, first_column(model) + 3);
   return table;
 }

@@ -83,6 +83,13 @@ std::string format_p_value(std::optional<double> p) {
   return *p < 1e-4 ? "<0.0001" : fmt::format("{:.4f}", *p);
 }
 
+std::string format_confidence(double level) {
+  const double percent = 100 * level;
+  const int zeros = percent < 1 ? static_cast<int>(std::floor(-std::log10(percent))) : 0;
+  const double unit = std::pow(10, 2 + zeros);
+  return fmt::format("{:.10g} %", std::round((100 - percent) * unit) / unit);
+}
+
 std::string format_percent(double fraction) {
   return fmt::format("{:g}", std::round(fraction * 1e6) / 1e4);
 }

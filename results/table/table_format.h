@@ -32,6 +32,9 @@ std::string format_printed(const PaperValue& value, const TableColumn& column);
 /// Four decimals, "<0.0001" below them.
 std::string format_p_value(std::optional<double> p);
 
+/// Of an interval at this level: "95 %", "97.75 %", "99.9985 %".
+std::string format_confidence(double level);
+
 /// Of a confidence level of 0.95: "95", "0.05".
 std::string format_percent(double fraction);
 std::string format_significance(double confidence);

@@ -60,7 +60,7 @@ std::string reward_text(const GuardrailPanel& panel, const std::string& baseline
                         const TableColumn& column) {
   for (const auto& record : panel.rewards) {
     if (record.baseline == baseline && record.method == method)
-      return difference_text(record.values, interval_of(record.values), column);
+      return difference_text(record.values, record.judgement.interval, column);
   }
   return kDash;
 }
@@ -195,16 +195,11 @@ std::string silence(const TableModel& model, const GuardrailPanel& panel) {
                          : "");
 }
 
-/// How effects are judged: "Holm's p over 12 differences of the panel is below 0.05".
+/// How effects are judged: "the adjusted p, as above, is below 0.05".
 std::string family_text(const TableModel& model, const GuardrailPanel& panel) {
-  const auto from_table = std::ranges::count_if(panel.effects, &GuardrailEffect::judged_by_table);
-  const auto adjusted = std::ranges::count_if(panel.effects, [](const GuardrailEffect& effect) {
-    return !effect.judged_by_table() && effect.judgement.adjusted.p;  // what has no spread has no p
-  });
-  return fmt::format("the interval excludes 0{}, and Holm's p over {} differences of the panel is below {}{}",
-                     judges_methods(panel) ? kPromptsToo : "", adjusted,
-                     format_significance(model.confidence),
-                     from_table == 0 ? "" : fmt::format(" (the other {} are judged above)", from_table));
+  return fmt::format(
+      "the interval excludes 0{}, and the adjusted p, in the family of the differences above, is below {}",
+      judges_methods(panel) ? kPromptsToo : "", format_significance(model.confidence));
 }
 
 /// What marks mean and how effects are judged.
@@ -226,10 +221,8 @@ std::string legend_of(const TableModel& model, const GuardrailPanel& panel) {
                         join(marks, in_its_words(model, ", of these checkpoints alone ")),
                         family_text(model, panel), kHarmMark);
   if (of_methods)
-    legend += fmt::format(
-        " Alarm: this mark against {}, on a method whose {} improved there, by an interval over training runs "
-        "that excludes 0.",
-        panel.base, reward);
+    legend += fmt::format(" Alarm: this mark against {}, on a method whose {} is better there.", panel.base,
+                          reward);
   return legend;
 }
 

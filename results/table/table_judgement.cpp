@@ -9,55 +9,80 @@
 namespace harness {
 namespace {
 
-/// Judges a comparison with what its family made of its p.
-void judge_comparison(const TableModel& model, const AdjustedP& adjusted, Comparison& comparison) {
+/// Judges a comparison with what its family made of its p; nothing: it has none.
+void judge_comparison(const TableModel& model, std::optional<AdjustedP> adjusted, Comparison& comparison) {
   comparison.judgement = judge(comparison.values, column_of(model, comparison.metric).better,
                                {.confidence = model.confidence,
-                                .adjusted = adjusted,
+                                .adjusted = std::move(adjusted),
+                                .equal_within = model.families.margin(comparison.metric),
                                 .unit = model.over_training ? kSeedUnit : "prompts",
                                 .of_images = model.images_are_given});
 }
 
-/// The leaderboard's row that a comparison is judged by; null where it is judged by the table's family.
-const LeaderboardRow* judging_row(const TableModel& model, const Comparison& c) {
-  if (!model.leaderboard) return nullptr;
-  const auto& board = *model.leaderboard;
-  if (c.baseline != board.baseline || (c.metric != board.metric && c.restates != board.metric))
-    return nullptr;
-  const auto row = std::ranges::find(board.rows, c.method, &LeaderboardRow::method);
-  return row == board.rows.end() || !row->at_images ? nullptr : &*row;
+/// Tells the questions of parts apart.
+std::string table_in_whole(const TableModel& part, const std::string& table) {
+  return part.id + " " + table;
+}
+
+/// The questions of all parts, of methods or of checkpoints, as one family.
+Family family_of(const std::vector<TableModel>& parts, Family Families::*family, double level) {
+  std::vector<TableQuestion> questions;
+  for (const auto& part : parts) {
+    for (auto question : (part.families.*family).questions()) {
+      question.table = table_in_whole(part, question.table);
+      questions.push_back(std::move(question));
+    }
+  }
+  return Family(std::move(questions), level);
+}
+
+/// What the families of all parts made of a part's question.
+std::optional<AdjustedP> adjusted_in(const Families& whole, const TableModel& part, const Comparison& c) {
+  const auto claim = claim_of(c.values);
+  auto question = question_of(c);
+  question.table = table_in_whole(part, "");
+  auto adjusted = whole.of(claim).find(question);
+  if (adjusted && claim == Claim::kMethods) adjusted->share *= part.families.share_of_look;
+  return adjusted;
 }
 
 }  // namespace
 
+void ask_all(const FamilyRoles& roles, TableModel& model) {
+  auto questions = questions_of(model.comparisons);
+  give_roles(roles, questions);
+  model.families.methods = model.families.checkpoints = Family(std::move(questions), 1 - model.confidence);
+}
+
 void judge_comparisons(TableModel& model) {
-  model.family = Family(kTableFamily, questions_of(model.comparisons));
-  for (std::size_t i = 0; i < model.comparisons.size(); ++i) {
-    auto& comparison = model.comparisons[i];
-    const auto* row = judging_row(model, comparison);
-    judge_comparison(model, row == nullptr ? model.family.at(i) : row->judgement.adjusted, comparison);
-    if (row != nullptr && row->standing != Standing::kBetter && row->standing != Standing::kWorse)
-      say_less(row->verdict, comparison.judgement);
+  for (auto& comparison : model.comparisons)
+    judge_comparison(model, model.families.adjusted(comparison), comparison);
+}
+
+void heed_leaderboard(TableModel& model) {
+  if (!model.leaderboard) return;
+  const auto& board = *model.leaderboard;
+  for (auto& c : model.comparisons) {
+    if (c.baseline != board.baseline || (c.metric != board.metric && c.restates != board.metric)) continue;
+    const auto row = std::ranges::find(board.rows, c.method, &LeaderboardRow::method);
+    if (row == board.rows.end() || !row->at_images) continue;
+    if (row->standing != Standing::kBetter && row->standing != Standing::kWorse)
+      say_less(row->verdict, c.judgement);
   }
 }
 
 void put_together(TableModel& whole, std::vector<TableModel> parts) {
-  std::vector<TableQuestion> questions;
-  for (const auto& part : parts) {
-    for (const auto& comparison : part.comparisons) {
-      questions.push_back(question_of(comparison));
-      questions.back().table = part.id;
-    }
-  }
-  whole.family = Family(kTableFamily, std::move(questions));
-  std::size_t next = 0;
+  const double level = 1 - whole.confidence;
+  whole.families.methods = family_of(parts, &Families::methods, level);
+  whole.families.checkpoints = family_of(parts, &Families::checkpoints, level);
   for (auto& part : parts) {
     for (auto& comparison : part.comparisons) {
       const auto before = std::move(comparison.judgement);
-      judge_comparison(part, whole.family.at(next++), comparison);
+      judge_comparison(part, adjusted_in(whole.families, part, comparison), comparison);
       if (before.is_split) say_less(before.text, comparison.judgement);
     }
-    part.family = whole.family;
+    for (const auto family : {&Families::methods, &Families::checkpoints})
+      if (!(part.families.*family).empty()) part.families.*family = whole.families.*family;
     std::ranges::copy(part.reference, std::back_inserter(whole.reference));
     std::ranges::copy(part.rows, std::back_inserter(whole.rows));
     std::ranges::copy(part.comparisons, std::back_inserter(whole.comparisons));

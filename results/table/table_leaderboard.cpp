@@ -10,8 +10,11 @@
 namespace harness {
 namespace {
 
-std::string interval_text(const std::optional<PairedComparison>& comparison, const TableColumn& column) {
-  return comparison ? format_interval(interval_of(*comparison), column) : "";
+std::string interval_text(const LeaderboardRow& row, const std::optional<PairedComparison>& comparison,
+                          const TableColumn& column) {
+  return comparison
+             ? format_interval(interval_at(*comparison, claim_of(*comparison), row.judgement.level), column)
+             : "";
 }
 
 std::string delta_text(const std::optional<PairedComparison>& comparison, const TableColumn& column) {
@@ -43,11 +46,12 @@ ViewRow row_view(const TableModel& model, const LeaderboardRow& row, const Table
            {row.groups},
            {.text = mean_text(model, row, column), .marks = incomplete_mark(model, row.method, column)},
            {delta_text(row.at_images, column)},
-           {interval_text(row.at_images, column)},
+           {interval_text(row, row.at_images, column)},
+           {row.at_images ? format_confidence(row.judgement.level) : ""},
            {row.at_images ? format_p_value(row.judgement.adjusted.p) : ""},
            {evaluations_text(row)},
            {delta_text(row.at_evaluations, column)},
-           {interval_text(row.at_evaluations, column)},
+           {interval_text(row, row.at_evaluations, column)},
            {.text = row.verdict, .strong = row.standing == Standing::kBetter},
            {join(row.notes, "; ")}}};
 }
@@ -60,22 +64,22 @@ std::string groups_note(const Leaderboard& board) {
         kFewestRuns);
   }
   return fmt::format(
-      "Group: methods that share a letter cannot be told apart (all {} pairs at equal images, Holm over them). "
-      "Letters run from the highest mean; rows of the same letters are in the table's order. Verdicts adjust over the "
-      "{} with {} alone, so that a method can be better than it and share its letter: the letters are the "
-      "stricter statement.",
-      board.pairs, counted(board.compared, "comparison"), board.baseline);
+      "Group (exploratory, no question of the table): methods that share a letter cannot be told apart (all {} pairs "
+      "at equal images, Holm over them). Letters run from the highest mean; rows of the same letters are in the "
+      "table's order.",
+      board.pairs);
 }
 
-std::string verdict_note(const Leaderboard& board, double confidence) {
+std::string verdict_note(const TableModel& model) {
+  const auto& board = *model.leaderboard;
   return fmt::format(
-      "Verdict against {}: \"better\" needs {} runs or more per method; at equal images an interval over runs and "
-      "prompts without 0 ({} %), as has the one over prompts alone, Holm's p over the {} with {} below {}, and with {} runs the same sign in "
-      "each; and no interval on the other side of 0 at equal evaluations. A difference that is reversed there, or was "
-      "not compared there, is \"per image\". \"worse:\" names the other metrics whose unadjusted interval shows the "
-      "winner worse.",
-      board.baseline, kFewestRuns, format_percent(confidence), counted(board.compared, "comparison"),
-      board.baseline, format_significance(confidence), kFewestRuns);
+      "Verdict against {0}: \"better\" needs {1} runs or more per method; at equal images an adjusted p below {2}, in the "
+      "family of all {3} differences of the table and its guardrails, an interval over prompts alone without 0, and "
+      "with {1} runs the same sign in each; and at equal evaluations an interval on the same side of 0. A difference "
+      "that is not shown there is \"per image\". Intervals: over runs and prompts, at the level that tested the row. "
+      "\"worse:\" names the other metrics in which the winner is worse, by the same family.",
+      board.baseline, kFewestRuns, format_significance(model.confidence),
+      model.families.of(Claim::kMethods).size());
 }
 
 std::string second_view_note(const Leaderboard& board) {
@@ -109,17 +113,17 @@ ViewTable leaderboard_view(const TableModel& model) {
   if (!model.leaderboard) return {};
   const auto& board = *model.leaderboard;
   const auto column = column_of(model, board.metric);
-  const auto interval = fmt::format("{} % interval", format_percent(model.confidence));
   constexpr auto kFirst = ViewSheet::kFirst, kSecond = ViewSheet::kSecond;
   ViewTable table{.columns = {{"Leaderboard", false},
                               {"Group", false, kFirst},
                               {title_of(column), true, kFirst},
                               {"\u0394 at equal images", true, kFirst},
-                              {interval, true, kFirst},
-                              {"Holm", true, kFirst},
+                              {"Interval", true, kFirst},
+                              {"Confidence", true, kFirst},
+                              {"Adjusted p", true, kFirst},
                               {"Evaluations", true, kSecond},
                               {"\u0394 at equal evaluations", true, kSecond},
-                              {interval, true, kSecond},
+                              {"Interval", true, kSecond},
                               {"Verdict", false, kFirst, true},
                               {"Remarks", false, kSecond, true}}};
   for (const auto& row : board.rows) table.rows.push_back(row_view(model, row, column));
@@ -129,8 +133,7 @@ ViewTable leaderboard_view(const TableModel& model) {
 std::vector<TableNote> leaderboard_notes(const TableModel& model) {
   if (!model.leaderboard) return {};
   const auto& board = *model.leaderboard;
-  return {{.text = verdict_note(board, model.confidence) + " " + groups_note(board),
-           .place = NotePlace::kLeaderboard},
+  return {{.text = verdict_note(model) + " " + groups_note(board), .place = NotePlace::kLeaderboard},
           {.text = second_view_note(board), .place = NotePlace::kEqualEvaluations}};
 }
 

@@ -113,36 +113,17 @@ bool has_too_few_prompts(const PairedComparison& result) {
          result.crossed->clusters < kFewestPrompts;
 }
 
+/// Those of too few prompts are of these checkpoints, by their own p-values.
 std::vector<Comparison> of_what_can_be_judged(std::span<const Comparison> comparisons) {
   std::vector<Comparison> records(comparisons.begin(), comparisons.end());
-  for (auto& record : records)
-    if (has_too_few_prompts(record.values)) record.values.judges_methods = false;
+  for (auto& record : records) {
+    if (!has_too_few_prompts(record.values)) continue;
+    record.values.judges_methods = false;
+    if (record.judgement.is_exploratory) continue;
+    const AdjustedP own{.p = p_value_of(record.values), .over = 1, .share = 1};
+    record.judgement = judge(record.values, Better::kUp, {.adjusted = own});
+  }
   return records;
-}
-
-/// What the table judges is judged in its family, the others in one of their own.
-void add_effects(std::span<const Comparison> comparisons, const GuardrailQuestion& question,
-                 GuardrailPanel& panel) {
-  std::vector<std::optional<AdjustedP>> by_table;
-  std::vector<TableQuestion> own;
-  for (const auto& record : comparisons) {
-    if (!is_named(panel.metrics, record.metric)) continue;
-    auto found =
-        has_too_few_prompts(record.values) ? std::nullopt : question.of_table.find(question_of(record));
-    panel.effects.push_back({record});
-    own.push_back(question_of(record));
-    if (found) own.back().p_value.reset();
-    by_table.push_back(std::move(found));
-  }
-  const Family family(kPanelFamily, std::move(own));
-  for (std::size_t i = 0; i < panel.effects.size(); ++i) {
-    auto& effect = panel.effects[i];
-    // Which side is the better one does not matter here, so judge() must use no number that is counted in the
-    // metric's direction (wins, prompts_won).
-    effect.judgement =
-        judge(effect.values, Better::kUp,
-              {.confidence = question.confidence, .adjusted = by_table[i] ? *by_table[i] : family.at(i)});
-  }
 }
 
 const GuardrailMetric& metric_of(const GuardrailPanel& panel, const std::string& name) {
@@ -165,7 +146,7 @@ AlarmRecord alarm_of(const GuardrailPanel& panel, const Comparison& reward, cons
           .method = reward.method,
           .reward = reward.metric,
           .reward_delta = *reward.values.delta,
-          .reward_ci95 = *interval_of(reward.values),
+          .reward_ci95 = *reward.judgement.interval,
           .guardrail = effect.metric,
           .harmful = metric_of(panel, effect.metric).better == Better::kUp ? "lower" : "higher",
           .minimal_effect = effect.minimal_effect,
@@ -175,10 +156,8 @@ AlarmRecord alarm_of(const GuardrailPanel& panel, const Comparison& reward, cons
           .rule_version = panel.rule_version};
 }
 
-/// By its interval alone: one question, asked of every method.
 bool improved(const Comparison& reward, const GuardrailQuestion& question) {
-  const auto judgement = judge(reward.values, question.better, {.confidence = question.confidence});
-  return judgement.differs && (*reward.values.delta > 0) == (question.better != Better::kDown);
+  return reward.judgement.differs && (*reward.values.delta > 0) == (question.better != Better::kDown);
 }
 
 void add_alarms(const GuardrailQuestion& question, GuardrailPanel& panel) {
@@ -186,7 +165,7 @@ void add_alarms(const GuardrailQuestion& question, GuardrailPanel& panel) {
     if (reward.baseline != question.base || !improved(reward, question)) continue;
     for (const auto& effect : panel.effects) {
       if (!effect.beyond || effect.baseline != reward.baseline || effect.method != reward.method) continue;
-      const bool of_methods = effect.harmful() && claim_of(reward.values) == Claim::kMethods;
+      const bool of_methods = effect.harmful() && reward.judgement.of_methods();
       (of_methods ? panel.alarms : panel.watch).push_back(alarm_of(panel, reward, effect));
     }
   }
@@ -206,12 +185,14 @@ Json effect_json(const GuardrailPanel& panel, const GuardrailEffect& effect) {
   json.update({{"baseline", effect.baseline},
                {"method", effect.method},
                {"metric", effect.metric},
-               {"ci95", or_null(r.ci)},
+               {"ci95", or_null(effect.judgement.interval)},
+               {"p_value", or_null(effect.judgement.p)},
+               {"prompts", {{"ci95", or_null(r.ci)}, {"p_value", or_null(r.p_value)}}},
                {"runs", r.crossed ? Json(r.crossed->runs) : Json()},
                {"runs_ci95", r.crossed ? or_null(r.crossed->ci) : Json()},
                {"runs_p_value", r.crossed ? or_null(r.crossed->p_value) : Json()},
-               {"p_holm", or_null(effect.judgement.adjusted.p)},
-               {"judged_by", effect.judgement.adjusted.family},
+               {"p_adjusted", or_null(effect.judgement.adjusted.p)},
+               {"level", effect.judgement.level},
                {"claim", claim_name(effect.judgement.claim)},
                {"differs", effect.judgement.differs},
                {"harmful_direction", harmful_json(better)},
@@ -232,7 +213,7 @@ Json alarm_json(const AlarmRecord& alarm) {
           {"minimal_effect", alarm.minimal_effect},
           {"delta", alarm.delta},
           {"ci95", alarm.ci95},
-          {"p_holm", or_null(alarm.p_holm)}};
+          {"p_adjusted", or_null(alarm.p_holm)}};
 }
 
 }  // namespace
@@ -273,8 +254,8 @@ GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestio
                        .watch = {}};
   for (const auto& record : comparisons) {
     if (record.metric == question.reward) panel.rewards.push_back(record);
+    if (is_named(panel.metrics, record.metric)) panel.effects.push_back({record});
   }
-  add_effects(comparisons, question, panel);
   measure_harm(panel);
   add_alarms(question, panel);
   return panel;

@@ -9,7 +9,6 @@
 #include "core/json.h"
 #include "results/statistics/comparison.h"
 #include "results/store/records.h"
-#include "results/verdict/multiplicity.h"
 
 namespace harness {
 
@@ -38,8 +37,6 @@ struct GuardrailEffect : Comparison {
   double minimal_effect = 0;  ///< in the metric's unit
   bool beyond = false;        ///< differs, the whole interval beyond the minimal effect on the harmful side
 
-  /// In the table's family, as its own comparison; the others are one family.
-  bool judged_by_table() const { return judgement.adjusted.family == kTableFamily; }
   /// Of the method, not of these checkpoints alone.
   bool harmful() const { return judgement.of_methods() && beyond; }
 };
@@ -60,14 +57,11 @@ struct GuardrailQuestion {
   std::string reward;
   Better better = Better::kUp;  ///< of the reward
   std::string base;
-  double confidence = 0.95;
-  Family of_table = {};  ///< what the table itself judges
 };
 
-/// What moved beside the reward, on one split. An alarm: against `base` the reward's interval lies on the
-/// good side of 0 and a guardrail is harmful, both over training runs; over prompts alone they are in
-/// `watch`. The reward, its relatives and restated metrics guard nothing. Holm is over the effects that the
-/// table does not judge.
+/// What moved beside the reward, on one split, from comparisons that are judged. An alarm: against `base` the
+/// reward is better and a guardrail is harmful, both of methods; of checkpoints they are in `watch`, also
+/// those of too few prompts for more. The reward, its relatives and restated metrics guard nothing.
 GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestion& question,
                                std::span<const Comparison> comparisons);
 

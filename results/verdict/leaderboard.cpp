@@ -9,7 +9,6 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "results/statistics/letters.h"
-#include "results/verdict/multiplicity.h"
 
 namespace harness {
 namespace {
@@ -25,23 +24,28 @@ bool has_second_view(const LeaderboardEvidence& row) {
          claim_of(*row.at_evaluations) == claim_of(*row.at_images) && interval_of(*row.at_evaluations);
 }
 
-/// Whether the second view's interval lies on the other side of 0.
-bool is_reversed(const LeaderboardEvidence& row) {
-  if (!has_second_view(row)) return false;
-  const auto interval = *interval_of(*row.at_evaluations);  // with missing values the mean may lie elsewhere
-  return *row.at_images->delta > 0 ? interval.high < 0 : interval.low > 0;
+enum class AtEvaluations { kNotCompared, kAgrees, kIsReversed, kShowsNothing };
+
+/// What the interval at equal evaluations says, at the level of the one at equal images.
+AtEvaluations at_evaluations(const LeaderboardEvidence& row) {
+  if (!has_second_view(row)) return AtEvaluations::kNotCompared;
+  const auto interval = *interval_at(*row.at_evaluations, row.judgement.claim, row.judgement.level);
+  if (!interval.excludes_zero()) return AtEvaluations::kShowsNothing;
+  return (*row.at_images->delta > 0) == (interval.low > 0) ? AtEvaluations::kAgrees
+                                                           : AtEvaluations::kIsReversed;
 }
 
 /// What the difference shows where it is one between methods.
 Standing shown_standing(const LeaderboardEvidence& row, Better better) {
   const bool is_better = direction_of(*row.at_images->delta, better) == "better";
-  const bool holds = has_second_view(row) && !is_reversed(row);
+  const bool holds = at_evaluations(row) == AtEvaluations::kAgrees;
   if (is_better) return holds ? Standing::kBetter : Standing::kBetterPerImage;
   return holds ? Standing::kWorse : Standing::kWorsePerImage;
 }
 
-Standing standing_of(const LeaderboardRow& row, Better better) {
+Standing standing_of(const LeaderboardEvidence& row, Better better) {
   if (!row.at_images || !row.at_images->delta) return Standing::kNotCompared;
+  if (row.judgement.is_exploratory) return Standing::kExploratory;
   if (!row.judgement.of_methods())
     return row.judgement.differs ? Standing::kCheckpointsDiffer : Standing::kCheckpointsAreAlike;
   const bool few_runs = row.at_images->crossed->runs <= kFewestRuns;
@@ -52,8 +56,14 @@ Standing standing_of(const LeaderboardRow& row, Better better) {
 
 /// The second half of a split verdict, or why there is none.
 std::string per_evaluation_text(const LeaderboardRow& row, const char* other) {
-  if (is_reversed(row)) return fmt::format("{} per evaluation", other);
-  return "not compared at equal evaluations";
+  switch (at_evaluations(row)) {
+    case AtEvaluations::kIsReversed:
+      return fmt::format("{} per evaluation", other);
+    case AtEvaluations::kShowsNothing:
+      return "no difference shown at equal evaluations";
+    default:
+      return "not compared at equal evaluations";
+  }
 }
 
 std::string standing_text(const LeaderboardRow& row) {
@@ -70,6 +80,8 @@ std::string standing_text(const LeaderboardRow& row) {
       return "worse per image, " + per_evaluation_text(row, "better");
     case Standing::kNoDifference:
       return "no difference shown";
+    case Standing::kExploratory:
+      return "exploratory";
     case Standing::kCheckpointsDiffer:
       return "these checkpoints differ";
     case Standing::kCheckpointsAreAlike:
@@ -89,22 +101,6 @@ std::string verdict_text(const LeaderboardRow& row, const std::string& baseline)
   if (is_one_of(Standing::kWorse, Standing::kWorsePerImage) && !row.better_guardrails.empty())
     text += fmt::format("; {} is worse: {}", baseline, join(row.better_guardrails, ", "));
   return text;
-}
-
-/// One family: the comparisons with the baseline.
-void judge_rows(double confidence, Leaderboard& board) {
-  std::vector<TableQuestion> questions;
-  for (const auto& row : board.rows)
-    questions.push_back({board.baseline, row.method, board.metric,
-                         row.at_images ? p_value_of(*row.at_images) : std::nullopt});
-  const Family family(kLeaderboardFamily, std::move(questions));
-  for (std::size_t i = 0; i < board.rows.size(); ++i) {
-    auto& row = board.rows[i];
-    if (row.at_images)
-      row.judgement =
-          judge(*row.at_images, board.better, {.confidence = confidence, .adjusted = family.at(i)});
-  }
-  board.compared = family.size();
 }
 
 /// Rows by their means, the best first; those without one last, in the table's order.
@@ -136,9 +132,10 @@ void put_in_groups(const std::vector<LeaderboardPair>& pairs, Better better,
   std::ranges::stable_sort(rows, {}, [&](const LeaderboardRow& row) { return first.at(row.groups); });
 }
 
-Json comparison_json(const std::optional<PairedComparison>& comparison) {
+/// With the interval at this level.
+Json comparison_json(const std::optional<PairedComparison>& comparison, double level) {
   if (!comparison) return nullptr;
-  const auto interval = interval_of(*comparison);
+  const auto interval = interval_at(*comparison, claim_of(*comparison), level);
   return {{"delta", or_null(comparison->delta)},
           {"ci95", interval ? Json::array({interval->low, interval->high}) : Json()},
           {"p_value", or_null(p_value_of(*comparison))},
@@ -148,9 +145,8 @@ Json comparison_json(const std::optional<PairedComparison>& comparison) {
 }  // namespace
 
 Leaderboard leaderboard(Leaderboard board, const std::vector<LeaderboardEvidence>& evidence,
-                        const std::vector<LeaderboardPair>& pairs, double confidence) {
+                        const std::vector<LeaderboardPair>& pairs) {
   for (const auto& row : evidence) board.rows.push_back({row});
-  judge_rows(confidence, board);
   for (auto& row : board.rows) {
     row.standing = row.method == board.baseline ? Standing::kBaseline : standing_of(row, board.better);
     row.verdict = verdict_text(row, board.baseline);
@@ -162,18 +158,18 @@ Leaderboard leaderboard(Leaderboard board, const std::vector<LeaderboardEvidence
   return board;
 }
 
-std::string split_verdict(const LeaderboardEvidence& evidence, const Judgement& judgement, Better better) {
-  LeaderboardRow row{evidence, judgement};
+std::string split_verdict(const LeaderboardEvidence& evidence, Better better) {
+  LeaderboardRow row{evidence};
   row.standing = standing_of(row, better);
   return row.standing == Standing::kBetter || row.standing == Standing::kWorse ? "" : standing_text(row);
 }
 
 std::string_view standing_name(Standing standing) {
-  constexpr std::string_view kNames[] = {"baseline",           "better",
-                                         "better_per_image",   "worse",
-                                         "worse_per_image",    "no_difference_shown",
-                                         "checkpoints_differ", "checkpoints_alike",
-                                         "not_compared"};
+  constexpr std::string_view kNames[] = {"baseline",          "better",
+                                         "better_per_image",  "worse",
+                                         "worse_per_image",   "no_difference_shown",
+                                         "exploratory",       "checkpoints_differ",
+                                         "checkpoints_alike", "not_compared"};
   return kNames[static_cast<std::size_t>(standing)];
 }
 
@@ -186,20 +182,23 @@ Json leaderboard_json(const Leaderboard& board) {
          {"groups", board.has_groups ? Json(row.groups) : Json()},
          {"standing", standing_name(row.standing)},
          {"verdict", row.verdict},
-         {"at_images", comparison_json(row.at_images)},
-         {"p_holm", or_null(row.judgement.adjusted.p)},
+         {"at_images", comparison_json(row.at_images, row.judgement.level)},
+         {"p_adjusted", or_null(row.judgement.adjusted.p)},
+         {"level", row.judgement.level},
          {"equal_nfe_total", or_null(row.equal_evaluations)},
          {"spent_within", Json::array({or_null(row.spent_within), or_null(row.baseline_spent_within)})},
          {"at_evaluations_mean", or_null(row.at_evaluations_mean)},
-         {"at_evaluations", comparison_json(row.at_evaluations)},
+         {"at_evaluations", comparison_json(row.at_evaluations, row.judgement.level)},
          {"worse_guardrails", row.worse_guardrails},
          {"better_guardrails", row.better_guardrails},
          {"notes", row.notes}});
   }
-  return {
-      {"metric", board.metric}, {"baseline", board.baseline},           {"compared", board.compared},
-      {"pairs", board.pairs},   {"cut_too_early", board.cut_too_early}, {"second_tests", board.second_tests},
-      {"rows", std::move(rows)}};
+  return {{"metric", board.metric},
+          {"baseline", board.baseline},
+          {"pairs", board.pairs},
+          {"cut_too_early", board.cut_too_early},
+          {"second_tests", board.second_tests},
+          {"rows", std::move(rows)}};
 }
 
 }  // namespace harness

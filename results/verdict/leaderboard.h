@@ -13,11 +13,12 @@ namespace harness {
 /// What a leaderboard says of a method beside its baseline.
 enum class Standing {
   kBaseline,
-  kBetter,               ///< at equal images, and not reversed at equal evaluations
-  kBetterPerImage,       ///< split: worse at equal evaluations; or these were not compared
+  kBetter,               ///< at equal images and at equal evaluations
+  kBetterPerImage,       ///< at equal images alone
   kWorse,                ///< the baseline is better, likewise
-  kWorsePerImage,        ///< split: better at equal evaluations; or these were not compared
+  kWorsePerImage,        ///< likewise
   kNoDifference,         ///< none shown
+  kExploratory,          ///< no family has the question
   kCheckpointsDiffer,    ///< too few training runs for a statement about methods
   kCheckpointsAreAlike,  ///< likewise, and no difference shown
   kNotCompared
@@ -28,19 +29,19 @@ struct LeaderboardEvidence {
   std::string method;
   std::optional<double> mean = {};                 ///< of the metric at the selected checkpoints
   std::optional<PairedComparison> at_images = {};  ///< method - baseline at equal images
+  Judgement judgement = {};                        ///< of it, in the table's family
   std::optional<double> equal_evaluations = {};    ///< nfe_total at which it and the baseline were cut
   std::optional<double> spent_within = {};         ///< of it by the method's last candidate, a mean over runs
   std::optional<double> baseline_spent_within = {};     ///< likewise by the baseline's
   std::optional<double> at_evaluations_mean = {};       ///< mean of the second view
   std::optional<PairedComparison> at_evaluations = {};  ///< method - baseline at equal evaluations
-  /// Guardrail metrics of which the method is worse than the baseline, with an interval beyond 0.
+  /// Guardrail metrics in which the method is worse than the baseline, by the table's verdicts.
   std::vector<std::string> worse_guardrails = {};
   std::vector<std::string> better_guardrails = {};  ///< likewise of which the baseline is worse
   std::vector<std::string> notes = {};              ///< that stand with the verdict: "unequal movement", ...
 };
 
 struct LeaderboardRow : LeaderboardEvidence {
-  Judgement judgement = {};  ///< of the difference at equal images, in the family of those with the baseline
   Standing standing = Standing::kNotCompared;
   std::string verdict = {};  ///< in words, with the guardrails of which the winner is worse
   std::string groups = {};   ///< letters; methods that share one cannot be told apart
@@ -59,23 +60,21 @@ struct Leaderboard {
   std::vector<LeaderboardRow> rows = {};
   bool has_groups = false;
   std::size_t pairs = 0;         ///< that Holm adjusts for in the groups
-  std::size_t compared = 0;      ///< likewise in the verdicts
   bool has_second_view = false;  ///< the table asks for it
   std::vector<std::string> cut_too_early =
       {};                         ///< rows that have no second view, as the other had spent more
   std::int64_t second_tests = 0;  ///< checkpoints tested for the second view alone
 };
 
-/// Decides every row: Holm over the comparisons with the baseline. A method is better where, of methods
-/// (judge), the difference at equal images excludes 0 after Holm, with up to kFewestRuns runs has the
-/// same sign in each, and is not reversed at equal evaluations with an interval that excludes 0.
-/// board: all but its rows; pairs: all of them, for the groups, or none.
+/// Decides every row. A method is better where the difference at equal images is resolved (judge), with up to
+/// kFewestRuns runs has the same sign in each, and the interval at equal evaluations, at the same level, lies
+/// on the same side of 0. board: all but its rows; pairs: all of them, for the groups, or none.
 Leaderboard leaderboard(Leaderboard board, const std::vector<LeaderboardEvidence>& evidence,
-                        const std::vector<LeaderboardPair>& pairs, double confidence = 0.95);
+                        const std::vector<LeaderboardPair>& pairs);
 
 /// What the leaderboard says of a difference at equal images, where that is less than better or worse:
 /// "better per image, worse per evaluation"; else empty.
-std::string split_verdict(const LeaderboardEvidence& evidence, const Judgement& judgement, Better better);
+std::string split_verdict(const LeaderboardEvidence& evidence, Better better);
 
 /// "better", "better_per_image", ...
 std::string_view standing_name(Standing standing);

@@ -66,7 +66,7 @@ TEST(Across, EveryComparisonSaysWhatItsRowsAreOf) {
   EXPECT_EQ(other.at("signature"), place.json({"table", "--experiment", "4", "--json"}).at("signature"));
 }
 
-TEST(Across, ThreeRunsThatDifferInNothingButTheMethodAllowAVerdictOnTheMethods) {
+TEST(Across, ThreeRunsThatDifferInNothingButTheMethodAreOfTheMethodsAndExploratory) {
   auto& place = finished();
   const auto document =
       compared(place, {"1:ratio-norm", "4:flow-grpo", "--metric", "ocr_reward,exact_match"});
@@ -75,11 +75,17 @@ TEST(Across, ThreeRunsThatDifferInNothingButTheMethodAllowAVerdictOnTheMethods) 
     EXPECT_EQ(c.at("claim"), "methods");
     EXPECT_EQ(c.at("runs").at("n"), 3);
     EXPECT_TRUE(c.at("validation_delta").is_number());
+    EXPECT_EQ(c.at("exploratory"), true) << "no table asks for it";
+    EXPECT_EQ(c.at("resolved"), false);
+    EXPECT_EQ(c.at("verdict"), "exploratory");
+    EXPECT_TRUE(c.at("p_adjusted").is_null());
+    EXPECT_NEAR(c.at("level").get<double>(), 0.05, 1e-12);
   }
-  EXPECT_EQ(document.at("holm_family").size(), 2U) << "what was asked for";
+  EXPECT_EQ(document.at("family"), Json::array());
   EXPECT_EQ(document.at("pairing").at(0).at("seeds"), Json({42, 43, 44}));
   place.ok({"compare", "1:ratio-norm", "4:flow-grpo", "--claim", "methods"},
-           {"4:flow-grpo against 1:ratio-norm: ", "Holm: over the one difference asked for here"});
+           {"4:flow-grpo against 1:ratio-norm: exploratory in ocr_reward",
+            "\"exploratory\": no plan asks for it"});
 }
 
 TEST(Across, IsTheComparisonThatOneTableOfBothWouldHaveMade) {
@@ -91,8 +97,9 @@ TEST(Across, IsTheComparisonThatOneTableOfBothWouldHaveMade) {
   place.ok(smoke(with(kSeeds, {"--methods", "ratio-norm,dual"})));
   const auto within = compared(place, {"3:ratio-norm", "3:dual", "--metric", "exact_match"});
   const auto &a = across.at("comparisons").at(0), &b = within.at("comparisons").at(0);
-  for (const char* field : {"n", "n_missing", "clusters", "delta", "ci95", "ci95_seeds", "runs", "wins",
-                            "ties", "losses", "p_value", "tests", "claim", "validation_delta", "note"})
+  for (const char* field :
+       {"n", "n_missing", "clusters", "delta", "prompts", "ci95_seeds", "runs", "wins", "ties", "losses",
+        "p_value", "test", "tests", "claim", "validation_delta", "note"})
     EXPECT_EQ(a.at(field), b.at(field)) << field;
   // Now one table has them both, and a fuller one after it: the names that were typed do not choose.
   for (const auto& rows :
@@ -100,7 +107,9 @@ TEST(Across, IsTheComparisonThatOneTableOfBothWouldHaveMade) {
     EXPECT_EQ(compared(place, with(rows, {"--metric", "exact_match"})).at("experiment"), 3);
   place.ok(smoke(kSeeds));
   const auto judged = [&](const Words& rows) {
-    return compared(place, with(rows, {"--metric", "ocr_reward"})).at("comparisons").at(0).at("p_holm");
+    const auto document = compared(place, with(rows, {"--metric", "ocr_reward"}));
+    EXPECT_EQ(document.at("experiment"), 4);
+    return document.at("comparisons").at(0);
   };
   EXPECT_EQ(judged({"1:ratio-norm", "4:dual"}), judged({"4:ratio-norm", "2:dual"}));
   EXPECT_EQ(judged({"1:ratio-norm", "3:dual"}), judged({"4:ratio-norm", "4:dual"}));
@@ -155,24 +164,30 @@ TEST(Across, ARowOfTheBaselinesOwnExperimentIsJudgedInItsTable) {
   const auto document = compared(place, {"1:ratio-norm", "1:dual", "4:flow-grpo"});
   auto own = document.at("comparisons").at(0);
   const auto alone = compared(place, {"1:ratio-norm", "1:dual"}).at("comparisons").at(0);
-  EXPECT_EQ(own.at("p_holm"), alone.at("p_holm"));
+  EXPECT_TRUE(alone.at("p_adjusted").is_number());
+  EXPECT_EQ(own.at("exploratory"), false);
+  EXPECT_EQ(own.at("p_adjusted"), alone.at("p_adjusted"));
   EXPECT_EQ(own.at("verdict"), alone.at("verdict"));
-  EXPECT_EQ(document.at("holm_family").size(), 25U);
+  EXPECT_EQ(document.at("family").size(), 50U) << "in ten metrics, of which five are image statistics";
   EXPECT_EQ(document.at("comparisons").at(1).at("method"), "4:flow-grpo");
+  EXPECT_EQ(document.at("comparisons").at(1).at("exploratory"), true);
 }
 
-TEST(Across, APairThatItsTableDoesNotShowIsJudgedAlikeBesideARowOfAnotherExperiment) {
+TEST(Across, APairThatItsTableDoesNotCompareIsExploratoryBesideARowOfAnotherExperimentToo) {
   auto& place = finished();
   const auto alone = compared(place, {"1:dual", "1:lambda-controlled"}).at("comparisons").at(0);
   const auto document = compared(place, {"1:dual", "1:lambda-controlled", "4:flow-grpo"});
   const auto beside = document.at("comparisons").at(0);
-  for (const char* field : {"p_value", "p_holm", "holm_over", "verdict"})
+  for (const char* field :
+       {"ci95", "level", "p_value", "p_adjusted", "family_size", "exploratory", "verdict"})
     EXPECT_EQ(beside.at(field), alone.at(field)) << field;
-  EXPECT_EQ(document.at("comparisons").at(1).at("holm_over"), document.at("holm_family").size() + 2 - 5)
-      << "the table's 20 questions, of which five are asked twice, and the two that are asked here";
-  place.ok(
-      {"compare", "1:dual", "1:lambda-controlled", "4:flow-grpo"},
-      {"all pairs of its rows in the same metric", "Those to rows of other experiments are judged over"});
+  for (const auto& c : document.at("comparisons")) {
+    EXPECT_EQ(c.at("exploratory"), true);
+    EXPECT_EQ(c.at("family_size"), 0);
+  }
+  place.ok({"compare", "1:dual", "1:lambda-controlled", "4:flow-grpo"},
+           {"1:lambda-controlled against 1:dual: exploratory in ocr_reward",
+            "4:flow-grpo against 1:dual: exploratory in ocr_reward"});
 }
 
 TEST(Across, ARowWithoutANumberIsOfTheExperimentThatTheOptionsChoose) {

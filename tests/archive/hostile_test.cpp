@@ -152,11 +152,11 @@ TEST_F(HostileArchive, MoreBytesThanTheManifestSaysAreNotUnpacked) {
 TEST_F(HostileArchive, ANewerFormatSaysThatANewerProgramIsNeeded) {
   const auto archive = changed([](auto& entries) {
     auto document = parse_json(entries.front().bytes, "manifest");
-    document["format"] = 2;
+    document["format"] = 3;
     document["unknown to this program"] = true;
     entries.front().bytes = document.dump();
   });
-  expect_refused(archive, {"has format 2", "import it with a newer harness"});
+  expect_refused(archive, {"has format 3", "import it with a newer harness"});
 }
 
 /// With one file changed, and the manifest such that nothing is wrong with it.

@@ -9,7 +9,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 
-/// A workplace whose trained methods really read better than the base model, and a table of one's own.
+/// A workplace whose trained methods really read better than the base model, and a table of one's own. Of
+/// five runs, as three do not show it: questions about the base model share a tenth of the level.
 class OwnTable : public Workplace {
  public:
   explicit OwnTable(const Json& columns) {
@@ -23,7 +24,7 @@ class OwnTable : public Workplace {
     write_file_atomically(folder() / "mine.json", table.dump());
   }
   Outcome reproduce(const Words& more = {}) {
-    return run(with(smoke_of("mine.json", {"--seeds", "42,43,44"}), more));
+    return run(with(smoke_of("mine.json", {"--seeds", "42..46"}), more));
   }
   /// What a dry run says against the table; "accepted" if nothing.
   std::string refusal() {

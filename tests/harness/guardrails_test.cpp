@@ -13,7 +13,8 @@ class Guardrails : public SmokeTest {
  protected:
   Guardrails() { place.let_smoke_judge(); }
 
-  /// The table of trained methods that do what HARNESS_FAKE_HACK says, in three training runs each. Their
+  /// The table of trained methods that do what HARNESS_FAKE_HACK says, in five training runs each: of three
+  /// not even this hack is shown against the base model, whose questions share a tenth of the level. Their
   /// workspace is made once for all tests of the suite, and copied.
   Json reproduced(const std::string& hack) {
     static std::map<std::string, Workplace> places;
@@ -22,7 +23,7 @@ class Guardrails : public SmokeTest {
     if (is_new) {
       made.let_smoke_judge();
       if (!hack.empty()) made.environment["HARNESS_FAKE_HACK"] = hack;
-      made.ok(kThree);
+      made.ok(kFive);
     }
     copy_runs(made);
     return place.json({"table", "sd35-ocr", "--json"});
@@ -33,7 +34,7 @@ class Guardrails : public SmokeTest {
     write_file(place.share() / "rules/guardrails.json", rule);
   }
 
-  const Words kThree = smoke({"--seeds", "42,43,44"});
+  const Words kFive = smoke({"--seeds", "42..46"});
   const fs::path folder = runs / "sd35-ocr";
 };
 
@@ -103,7 +104,7 @@ TEST_F(Guardrails, EveryEvaluationComputesThemThoughTheTableDoesNotNameThem) {
     EXPECT_TRUE(table.at("rows").at(0).at("metrics").contains(metric)) << metric;
     for (const auto& comparison : table.at("comparisons"))
       EXPECT_NE(comparison.at("metric"), metric) << "they stand in their panel";
-    EXPECT_EQ(effect_of(table, "dual", metric).at("n"), 3 * 48);
+    EXPECT_EQ(effect_of(table, "dual", metric).at("n"), 5 * 48);
   }
   EXPECT_EQ(query("SELECT DISTINCT n FROM v_results WHERE metric = 'dark_share' AND split = 'test'"),
             "n\n48\n")
@@ -135,14 +136,47 @@ TEST_F(Guardrails, ARuleOfTheUsersOwnTakesThePlaceOfTheShippedOne) {
   write_rule(
       R"({"version": 2, "metrics": [{"name": "dark_share", "harmful": "higher", "minimal_effect": 0.99}]})");
   place.environment["HARNESS_FAKE_HACK"] = "darken";
-  const auto of_three = with(kThree, {"--json"});
-  const auto table = place.json(of_three);
+  const auto of_five = with(kFive, {"--json"});
+  const auto table = place.json(of_five);
   EXPECT_EQ(table.at("guardrails").at("rule_version"), 2);
   EXPECT_EQ(alarms_of(table), 0u);
   // What another rule says of the same evaluations is another experiment, and runs nothing again.
   fs::remove(place.share() / "rules/guardrails.json");
   place.environment["HARNESS_WORKER"] = "/nonexistent";
-  EXPECT_EQ(alarms_of(place.json(of_three)), 3u);
+  EXPECT_EQ(alarms_of(place.json(of_five)), 3u);
+}
+
+// Versions below 3 were judged with the panel's own family.
+TEST_F(Guardrails, AlarmsOfBeforePlansWereRecordedAreNotJudgedAgain) {
+  reproduced("darken");
+  ok({"check", "sd35-ocr"}, {"3 guardrail alarms follow from the stored comparisons"});
+  place.sql("DELETE FROM plans");
+  place.write("alarms.json", {{"version", 1}, {"rules", {{{"check", "alarms"}}}}});
+  ok({"check", "sd35-ocr", "--rules", "alarms.json"},
+     {"3 guardrail alarms of before plans were recorded: not judged again"});
+}
+
+TEST_F(Guardrails, OnPromptsThatTheTableDoesNotShowThereAreNoAlarms) {
+  const auto table = reproduced("darken");
+  EXPECT_EQ(alarms_of(table), 3u);
+  EXPECT_EQ(query("SELECT DISTINCT split FROM alarms"), "split\ntest\n");
+}
+
+TEST_F(Guardrails, AnAlarmsIntervalsAreThoseOfTheTablesVerdicts) {
+  const auto table = reproduced("darken");
+  for (const auto& alarm : table.at("guardrails").at("alarms")) {
+    const Json rows = {{"baseline", "base"}, {"method", alarm.at("method")}};
+    auto reward = rows, guardrail = rows;
+    reward["metric"] = "ocr_reward";
+    guardrail["metric"] = alarm.at("guardrail");
+    const auto of_reward = entry(table.at("comparisons"), reward);
+    const auto of_guardrail = entry(table.at("guardrails").at("effects"), guardrail);
+    EXPECT_EQ(of_reward.at("verdict"), "better");
+    EXPECT_EQ(alarm.at("reward_ci95"), of_reward.at("ci95"));
+    EXPECT_EQ(alarm.at("ci95"), of_guardrail.at("ci95"));
+    EXPECT_EQ(alarm.at("p_adjusted"), of_guardrail.at("p_adjusted"));
+    EXPECT_LT(of_guardrail.at("level"), 0.05) << "one of a family";
+  }
 }
 
 TEST_F(Guardrails, AWrongRuleFileStopsThePlanWithItsPlace) {
@@ -157,7 +191,7 @@ TEST_F(Guardrails, ATableThatNamesAnImageStatisticShowsItAsAnyMetric) {
     "extends": "sd35-ocr", "id": "mine",
     "metrics": {"required": ["ocr_reward", "cer_paper", "exact_match", "substring_match", "cer", "dark_share"]},
     "columns": [{"name": "ocr_reward", "title": "OCR"}, {"name": "dark_share", "title": "Dark"}]})");
-  const auto table = place.json(smoke_of("mine.json", {"--seeds", "42,43,44", "--json"}));
+  const auto table = place.json(smoke_of("mine.json", {"--seeds", "42..46", "--json"}));
   int found = 0;
   for (const auto& comparison : table.at("comparisons"))
     found += comparison.at("metric") == "dark_share" ? 1 : 0;

@@ -461,10 +461,12 @@ TEST_F(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
   ASSERT_EQ(usual.size(), 2u);
   EXPECT_NE(usual[0], usual[1]);
   EXPECT_EQ(ids({"--set", "c 0.5.beta_max=5"}), usual) << "a row's name may hold a dot";
-  const auto one = ids({"--set", "c 0.5.beta_max=6"}), both = ids({"--set", "dual.beta_max=6"});
+  const auto one = ids({"--set", "c 0.5.beta_max=6"});
   EXPECT_EQ(one[1], usual[1]);
   EXPECT_NE(one[0], usual[0]);
-  EXPECT_EQ(both[0], one[0]) << "a method's name means all of its rows";
+  // A method's name means all of its rows.
+  fails(2, {"reproduce", "--table", "mine.json", "--seeds", "42", "--set", "dual.beta_max=6", "--dry-run"},
+        {"rows c 0.5 and dual are one method with the same settings"});
   EXPECT_EQ(ids({"--methods", "c 0.5"}), std::vector<std::string>{usual[0]});
   fails(2, {"power", "--table", "mine.json"},
         {"`harness reproduce --table mine.json --seeds 42..44` makes a pilot"});
@@ -725,7 +727,8 @@ TEST_F(Reproduce, ALeaderboardTestsOnceAViewAndSaysWhatEachRunSpent) {
     for (const Words& pair : {Words{"ratio-norm", method}, Words{method, "ratio-norm"}}) {
       const auto asked = place.json({"compare", pair[0], pair[1], "--metric", "ocr_reward", "--json"});
       const auto& c = asked.at("comparisons").at(0);
-      EXPECT_EQ(c.at("p_holm"), row.at("p_holm")) << pair[0] << ", " << pair[1];
+      for (const char* field : {"p_adjusted", "level"})
+        EXPECT_EQ(c.at(field), row.at(field)) << field << ": " << pair[0] << ", " << pair[1];
       const bool holds = row.at("standing") == "better" || row.at("standing") == "worse";
       EXPECT_EQ(c.at("resolved"), holds) << c << row;
     }
@@ -734,17 +737,15 @@ TEST_F(Reproduce, ALeaderboardTestsOnceAViewAndSaysWhatEachRunSpent) {
     for (const auto& other : board.at("rows")) {
       const auto first = one.at("method").get<std::string>(), second = other.at("method").get<std::string>();
       if (first >= second || first == "ratio-norm" || second == "ratio-norm") continue;
-      const auto theirs = other.at("groups").get<std::string>();
-      const bool share = one.at("groups").get<std::string>().find_first_of(theirs) != std::string::npos;
       const auto c = place.json({"compare", first, second, "--metric", "ocr_reward", "--json"});
-      EXPECT_EQ(c.at("comparisons").at(0).at("resolved"), !share) << first << ", " << second;
-      EXPECT_EQ(c.at("comparisons").at(0).at("holm_over"), 3) << "all pairs, as the letters";
-      EXPECT_EQ(c.at("comparisons").at(0).at("holm_of"), "pairs");
+      EXPECT_EQ(c.at("comparisons").at(0).at("exploratory"), true) << "whatever the letters say";
+      EXPECT_EQ(c.at("comparisons").at(0).at("resolved"), false) << first << ", " << second;
     }
   }
   place.fails(2, {"table", "mine", "--part", "leaderboard", "--columns", "cer"},
               {"--columns: the leaderboard is of one metric"});
-  // A plan counts the claims with which a comparison is then judged, whichever of its rows is named first.
+  // A plan is at the level that the comparison is then tested with first, whichever of its rows is named
+  // first.
   for (const Words& asked : {Words{"ratio-norm", "dual"}, Words{"dual", "ratio-norm"}, Words{"dual", "base"},
                              Words{"dual", "lambda-controlled"}}) {
     for (const char* metric : {"ocr_reward", "cer", "dark_share"}) {
@@ -752,10 +753,16 @@ TEST_F(Reproduce, ALeaderboardTestsOnceAViewAndSaysWhatEachRunSpent) {
           {"power", "--table", "mine", "--rows", asked[0] + "," + asked[1], "--metric", metric, "--json"});
       const auto c =
           place.json({"compare", asked[0], asked[1], "--metric", metric, "--json"}).at("comparisons");
-      EXPECT_EQ(plan.at("claims"), c.at(0).at("holm_over")) << asked[0] << ", " << asked[1] << ", " << metric;
+      const auto& planned = plan.at("differences").at(0);
+      EXPECT_EQ(planned.at("level").get<double>() < 0.049, c.at(0).at("exploratory") == false)
+          << asked[0] << ", " << asked[1] << ", " << metric;
+      const auto &ours = planned.at("methods").at("detectable"), &theirs = c.at(0).at("detectable");
+      ASSERT_EQ(ours.is_null(), theirs.is_null()) << asked[0] << ", " << asked[1] << ", " << metric;
+      if (ours.is_null()) continue;
+      EXPECT_NEAR(ours.get<double>(), theirs.get<double>(), 1e-9)
+          << asked[0] << ", " << asked[1] << ", " << metric;
     }
   }
-  EXPECT_EQ(place.json({"power", "--table", "mine", "--json"}).at("claims"), 2) << "with its baseline";
   const auto rules = place.json({"check", "mine", "--json"});
   for (const auto& rule : rules.at("rules")) EXPECT_EQ(rule.at("passed"), true) << rule;
   EXPECT_THAT(ok({"query", "budgets", "-p", "method", "dual"}).out, HasSubstr("nfe_total"));

@@ -36,6 +36,18 @@ TEST(CriticalValue, IsStudentsTWhereOnePartIsAll) {
   EXPECT_DOUBLE_EQ(CriticalValue({2, 761}, 0.05)({0, 1}), two_sided_t(761, 0.05));
 }
 
+// Welch's degrees of freedom of runs that are not paired are no whole numbers.
+TEST(CriticalValue, TakesDegreesOfFreedomOfTheRunsThatAreNoWholeNumbers) {
+  EXPECT_DOUBLE_EQ(CriticalValue({2.7, 761}, 0.05)({1, 0}), two_sided_t(2.7, 0.05));
+  EXPECT_EQ(prompts_weight(2.7, 0.05), prompts_weight(2, 0.05)) << "of the next lower whole number";
+  for (const double share : kShares) {
+    EXPECT_LE(CriticalValue({3, 761}, 0.05)(with_share(share)),
+              CriticalValue({2.7, 761}, 0.05)(with_share(share)));
+    EXPECT_LE(CriticalValue({2.7, 761}, 0.05)(with_share(share)),
+              CriticalValue({2, 761}, 0.05)(with_share(share)));
+  }
+}
+
 TEST(CriticalValue, RisesWithTheShareOfTheRuns) {
   const CriticalValue critical({2, 761}, 0.05);
   double last = 0;
@@ -46,7 +58,7 @@ TEST(CriticalValue, RisesWithTheShareOfTheRuns) {
 }
 
 TEST(FalseDifferences, AreNowhereMoreThanTheLevelAndOfFivePercentNowhereBelowFour) {
-  for (const std::int64_t freedom : {2, 3, 4, 7, 15}) {
+  for (const double freedom : {2.0, 2.7, 3.0, 3.99, 4.0, 7.0, 15.0}) {
     for (const double share : kShares) {
       const auto rate = [&](double level) {
         return rejection_rate(0, with_share(share), {freedom, kManyPrompts}, level);

@@ -72,7 +72,7 @@ inline Judged judged(const Differences& differences, double level = 0.05) {
   const auto squares = crossed_squares(differences);
   const auto parts = variance_parts(per_run, static_cast<std::int64_t>(prompts), squares.prompts / (g - 1),
                                     squares.residual / ((s - 1) * (g - 1)));
-  const PartsFreedom freedom{static_cast<std::int64_t>(runs) - 1, static_cast<std::int64_t>(prompts) - 1};
+  const PartsFreedom freedom{s - 1, g - 1};
   return {delta, CriticalValue(freedom, level)(parts) * std::sqrt(parts.total()),
           t_critical(g - 1, level) * std::sqrt(squares_about(delta, prompt_means) / (g - 1) / g)};
 }

@@ -53,6 +53,27 @@ TEST(Crossed, IntervalIsTheCriticalValueTimesTheStandardError) {
   EXPECT_EQ(wider.p_value, c.p_value);
 }
 
+TEST(Crossed, IntervalAtAnotherConfidenceIsTheOneThatItWouldHaveHad) {
+  const auto pairs = pairs_of(kThreeByFive);
+  const auto c = *crossed(pairs), runs = *over_runs(pairs);
+  for (const double confidence : {0.8, 0.95, 0.999}) {
+    EXPECT_EQ(crossed_interval(c, confidence)->low, crossed(pairs, confidence)->ci->low);
+    EXPECT_EQ(crossed_interval(c, confidence)->high, crossed(pairs, confidence)->ci->high);
+    EXPECT_EQ(crossed_interval(runs, confidence)->low, over_runs(pairs, confidence)->ci->low);
+  }
+  EXPECT_FALSE(crossed_interval(*crossed(pairs_of({kThreeByFive[0]})), 0.95)) << "one run";
+}
+
+// Means of the runs 0.1, 0.09 and 0.124; scipy.stats.ttest_1samp(means, 0).
+TEST(OverRuns, IsStudentsTOfTheirMeans) {
+  const auto c = *over_runs(pairs_of(kThreeByFive));
+  EXPECT_TRUE(c.of_runs_alone);
+  EXPECT_NEAR(*c.p_value, 0.009162942034802028, 1e-12);
+  EXPECT_NEAR(c.ci->low, 0.06125936621854239, 1e-12);
+  EXPECT_NEAR(c.ci->high, 0.14807396711479096, 1e-12);
+  EXPECT_EQ(c.freedom, 2);
+}
+
 TEST(Crossed, OrderOfPairsChangesNothing) {
   auto pairs = pairs_of(kThreeByFive);
   const auto straight = *crossed(pairs);
@@ -85,9 +106,62 @@ TEST(Crossed, OfRunsThatAreNotPairedTheOrderChangesNothing) {
   EXPECT_NEAR(*a.standard_error, std::sqrt((0.01 + 0.0525) / 3), 2e-3);
 }
 
+/// Four runs of four prompts on either side, the method's with this much more on each prompt.
+std::vector<PairedValue> unpaired(const std::vector<double>& more) {
+  const Differences baseline = {
+      {.10, .35, .62, .80}, {.18, .30, .70, .91}, {.05, .41, .55, .84}, {.12, .38, .66, .79}};
+  const Differences method = {
+      {.31, .52, .60, .99}, {.02, .33, .71, .70}, {.44, .80, .93, .97}, {.20, .47, .58, .90}};
+  std::vector<PairedValue> pairs;
+  for (std::size_t run = 0; run < 4; ++run) {
+    for (std::size_t i = 0; i < 4; ++i)
+      pairs.push_back({baseline[run][i], method[run][i] + more[i], static_cast<std::int64_t>(i),
+                       static_cast<std::int64_t>(run)});
+  }
+  return pairs;
+}
+
+TEST(Crossed, OfRunsThatAreNotPairedIsWelchsTOfTheirMeansWherePromptsAddNothing) {
+  const auto c = *crossed(unpaired({0, 0, 0, 0}), 0.95, false);
+  EXPECT_EQ(c.parts.prompts, 0);
+  // scipy.stats.ttest_ind(method.mean(1), baseline.mean(1), equal_var=False)
+  EXPECT_NEAR(c.parts_freedom.runs, 3.210004191664683, 1e-12);
+  EXPECT_NEAR(*c.freedom, 3.210004191664683, 1e-6);
+  EXPECT_NEAR(*c.p_value, 0.23870605202379264, 1e-9);
+  EXPECT_NEAR(c.ci->low, -0.12015441847522768, 1e-12);
+  EXPECT_NEAR(c.ci->high, 0.33390441847522745, 1e-12);
+}
+
+TEST(Crossed, OfRunsThatAreNotPairedHasWelchsDegreesOfFreedomBesideThoseOfThePrompts) {
+  const auto c = *crossed(unpaired({-.4, .3, 0, .5}), 0.95, false);
+  // numpy on the sums of squares of either side: (S - 1) (A + B)^2 / (A^2 + B^2) and so on.
+  EXPECT_NEAR(c.parts_freedom.runs, 3.210004191664683, 1e-12);
+  EXPECT_EQ(c.parts_freedom.prompts, 3);
+  EXPECT_NEAR(c.parts.runs, 0.005476432291666664, 1e-15);
+  EXPECT_NEAR(c.parts.prompts, 0.03552604166666667, 1e-14);
+  EXPECT_DOUBLE_EQ(*c.critical, CriticalValue(c.parts_freedom, 0.05)(c.parts));
+}
+
+TEST(Crossed, OfRunsThatAreNotPairedHasOneToTwoTimesTheDegreesOfFreedomOfPairs) {
+  constexpr double kRuns[] = {0.1, 0.4, 0.2, 0.1};  // those of one side beside others of the other
+  const auto freedom_of = [&](double theirs, double ours) {
+    std::vector<PairedValue> pairs;
+    for (std::int64_t run = 0; run < 3; ++run) {
+      for (std::int64_t i = 0; i < 20; ++i)
+        pairs.push_back(
+            {theirs * kRuns[run] + 0.01 * std::sin(static_cast<double>(i)), ours * kRuns[run + 1], i, run});
+    }
+    return crossed(pairs, 0.95, false)->parts_freedom.runs;
+  };
+  EXPECT_NEAR(freedom_of(1, 1), 4, 1e-9) << "as far apart on either side";
+  EXPECT_NEAR(freedom_of(1, 0), 2, 1e-9) << "on one side alone";
+  EXPECT_NEAR(freedom_of(2, 1), 2 * 25.0 / 17, 1e-9) << "variances 4 and 1";
+  EXPECT_EQ(crossed(pairs_of(kThreeByFive))->parts_freedom.runs, 2);
+}
+
 TEST(Crossed, WithoutNoiseBetweenRunsIsThePairedTOverClusters) {
-  std::vector<PairedValue> pairs;  // clusters of one and of two pairs, the same in three runs
-  for (std::int64_t seed = 0; seed < 3; ++seed) {
+  std::vector<PairedValue> pairs;  // clusters of one and of two pairs, the same in two runs
+  for (std::int64_t seed = 0; seed < 2; ++seed) {
     for (std::int64_t i = 0; i < 30; ++i)
       pairs.push_back(
           {0.0, 0.1 * std::sin(12.9898 * static_cast<double>(i)) + 0.02, i / 2 + i % 2 * (i / 20), seed});
@@ -98,6 +172,15 @@ TEST(Crossed, WithoutNoiseBetweenRunsIsThePairedTOverClusters) {
   EXPECT_NEAR(*c.standard_error, *pooled.standard_error, 1e-15);
   EXPECT_NEAR(*c.p_value, *pooled.p_value, 1e-9);
   EXPECT_NEAR(c.components.run, 0, 1e-30);
+}
+
+TEST(Crossed, ThreeRunsThatAgreeToTheBitTellNoSpreadBetweenRuns) {
+  const auto copies = *crossed(pairs_of({kThreeByFive[0], kThreeByFive[0], kThreeByFive[0]}));
+  EXPECT_EQ(copies.state, CrossedState::kNoSpread);
+  EXPECT_FALSE(copies.p_value || copies.ci || copies.standard_error);
+  auto nearly = kThreeByFive[0];
+  nearly[0] += 1e-9;
+  EXPECT_EQ(crossed(pairs_of({kThreeByFive[0], kThreeByFive[0], nearly}))->state, CrossedState::kEstimated);
 }
 
 TEST(Crossed, WithoutNoiseOfPromptsIsTheTOverRuns) {

@@ -68,16 +68,23 @@ std::vector<Comparison> hacked(Interval edges) {
           record("base", "dual", "edge_density", 0.2, (edges.low + edges.high) / 2, edges)};
 }
 
-GuardrailPanel panel_of(const std::vector<Comparison>& comparisons, Better better = Better::kUp,
-                        const Family& of_table = {}) {
-  const GuardrailQuestion question{
-      .reward = "ocr_reward", .better = better, .base = "base", .of_table = of_table};
+/// Of comparisons each of which is the only question of its family.
+GuardrailPanel panel_of(std::vector<Comparison> comparisons, Better better = Better::kUp) {
+  for (auto& c : comparisons) {
+    const AdjustedP own{.p = p_value_of(c.values), .over = 1, .share = 1};
+    c.judgement = judge(c.values, Better::kUp, {.adjusted = own});
+  }
+  const GuardrailQuestion question{.reward = "ocr_reward", .better = better, .base = "base"};
   return guardrail_panel(rule(), question, comparisons);
 }
 
-GuardrailPanel judged_panel(const std::vector<Comparison>& comparisons, const std::string& metric,
-                            double adjusted_p) {
-  return panel_of(comparisons, Better::kUp, {"table", {{"base", "dual", metric, adjusted_p}}});
+/// Of comparisons that are a table's one family, in which the reward decides.
+GuardrailPanel panel_of_table(std::vector<Comparison> comparisons) {
+  TableModel model;
+  model.comparisons = std::move(comparisons);
+  judge_as_planned(model, {.primary = "ocr_reward"});
+  const GuardrailQuestion question{.reward = "ocr_reward", .base = "base"};
+  return guardrail_panel(rule(), question, model.comparisons);
 }
 
 TEST(GuardrailRule, IsReadAsItStands) {
@@ -142,38 +149,36 @@ TEST(GuardrailPanel, OnTooFewPromptsForAnAlarmThereIsSomethingToWatch) {
   EXPECT_EQ(panel.watch.size(), 1U);
 }
 
-TEST(GuardrailPanel, IsAdjustedOverAllItsDifferences) {
+// The reward is resolved with the whole level and passes half on to either guardrail.
+TEST(GuardrailPanel, HasTheVerdictsOfTheTablesFamily) {
   auto all = hacked({-0.08, -0.045});
-  all.push_back(record("base", "dual", "dark_share", 0.3, 0.01, {0.001, 0.019}, 0.03));
-  all.push_back(record("ratio-norm", "dual", "dark_share", 0.3, 0.01, {0.001, 0.019}, 0.04));
-  const auto panel = panel_of(all);
-  ASSERT_EQ(panel.effects.size(), 3u);
-  EXPECT_DOUBLE_EQ(*panel.effects[0].judgement.adjusted.p, 3e-6);
+  all.push_back(record("base", "dual", "dark_share", 0.3, 0.01, {0.001, 0.019}, 0.06));
+  const auto panel = panel_of_table(all);
+  ASSERT_EQ(panel.effects.size(), 2u);
+  EXPECT_DOUBLE_EQ(*panel.effects[0].judgement.adjusted.p, 2e-6);
   EXPECT_TRUE(panel.effects[0].judgement.resolved());
-  EXPECT_DOUBLE_EQ(*panel.effects[1].judgement.adjusted.p, 0.06);
-  EXPECT_FALSE(panel.effects[1].judgement.resolved()) << "0.03 alone would have been enough";
-}
-
-TEST(GuardrailPanel, ADifferenceThatTheTableJudgedKeepsThatVerdictAndLeavesTheFamily) {
-  auto all = hacked({-0.08, -0.045});
-  all.push_back(record("base", "dual", "dark_share", 0.3, 0.01, {0.001, 0.019}, 0.03));
-  all.push_back(record("base", "dual", "cer", 0.2, 0.01, {0.001, 0.019}, 0.04));
-  const auto panel = judged_panel(all, "cer", 0.32);
-  ASSERT_EQ(panel.effects.size(), 3u);
-  EXPECT_DOUBLE_EQ(*panel.effects[0].judgement.adjusted.p, 2e-6) << "two are left in the panel's family";
-  EXPECT_DOUBLE_EQ(*panel.effects[1].judgement.adjusted.p, 0.03);
-  EXPECT_TRUE(panel.effects[1].judgement.resolved());
-  EXPECT_DOUBLE_EQ(*panel.effects[2].judgement.adjusted.p, 0.32);
-  EXPECT_FALSE(panel.effects[2].judgement.resolved());
+  EXPECT_NEAR(*panel.effects[1].judgement.adjusted.p, 0.06, 1e-12);
+  EXPECT_FALSE(panel.effects[1].judgement.resolved());
   const auto effects = guardrails_json(panel).at("effects");
-  EXPECT_EQ(effects.at(0).at("judged_by"), "panel");
-  EXPECT_EQ(effects.at(2).at("judged_by"), "table");
+  EXPECT_EQ(effects.at(0).at("p_adjusted"), 2e-6);
+  EXPECT_NEAR(effects.at(0).at("level").get<double>(), 0.025, 1e-12);
+  EXPECT_EQ(effects.at(0).at("p_value"), 1e-6);
+  EXPECT_EQ(effects.at(0).at("prompts"), Json::parse(R"({"ci95": [-0.08, -0.045], "p_value": 1e-6})"));
+  EXPECT_FALSE(effects.at(0).contains("judged_by"));
+  ASSERT_EQ(panel.alarms.size(), 1u);
+  EXPECT_EQ(panel.alarms[0].p_holm, 2e-6);
 }
 
-TEST(GuardrailPanel, AJudgedDifferenceCanRaiseAnAlarm) {
-  const auto panel = judged_panel(hacked({-0.08, -0.05}), "edge_density", 0.01);
-  ASSERT_EQ(panel.alarms.size(), 1u);
-  EXPECT_EQ(panel.alarms[0].p_holm, 0.01);
+TEST(GuardrailPanel, MeasuresHarmByTheIntervalAtTheLevelThatTestedIt) {
+  // The minimal effect is 0.04: beyond it at 95 %, and at 97.5 % no more.
+  const auto all = hacked({-0.08, -0.0401});
+  EXPECT_EQ(panel_of(all).alarms.size(), 1u);
+  auto two = all;
+  two.push_back(record("base", "dual", "dark_share", 0.3, 0.01, {0.001, 0.019}, 0.06));
+  const auto panel = panel_of_table(two);
+  EXPECT_TRUE(panel.effects[0].judgement.resolved());
+  EXPECT_FALSE(panel.effects[0].harmful());
+  EXPECT_THAT(panel.alarms, IsEmpty());
 }
 
 TEST(GuardrailAlarm, NeedsTheWholeIntervalBeyondTheMinimalEffect) {
@@ -199,11 +204,11 @@ TEST(GuardrailAlarm, NeedsThreeTrainingRunsAMethod) {
 
 TEST(GuardrailAlarm, IsOfTheIntervalOverTrainingRuns) {
   auto all = hacked({-0.08, -0.05});
-  all[1].values.crossed->ci = Interval{-0.12, -0.01};
+  set_interval(*all[1].values.crossed, {-0.12, -0.01});
   EXPECT_THAT(panel_of(all).alarms, IsEmpty()) << "prompts alone lie beyond the minimal effect";
   EXPECT_THAT(panel_of(all).watch, IsEmpty());
   all = hacked({-0.08, -0.05});
-  all[0].values.crossed->ci = Interval{-0.05, 0.25};
+  set_interval(*all[0].values.crossed, {-0.05, 0.25});
   EXPECT_THAT(panel_of(all).alarms, IsEmpty()) << "the reward's interval over runs holds 0";
   all = hacked({-0.08, -0.05});
   all[0].values.ci = Interval{-0.001, 0.2};
@@ -217,15 +222,39 @@ TEST(GuardrailAlarm, WithARewardOfTooFewRunsThereIsSomethingToWatch) {
   EXPECT_EQ(panel_of(all).watch.size(), 1u);
 }
 
+TEST(GuardrailAlarm, NeedsARewardThatTheFamilyResolvesAndNotItsIntervalAlone) {
+  auto all = hacked({-0.08, -0.05});
+  set_interval(*all[0].values.crossed, {0.005, 0.195});
+  all[0].values.crossed->p_value = 0.039;
+  EXPECT_EQ(panel_of_table(all).alarms.size(), 1u);
+  // Another question in the reward: the level of either is half.
+  all.push_back(record("base", "flow-grpo", "ocr_reward", 0.8, 0.1, {-0.05, 0.25}, 0.2));
+  const auto panel = panel_of_table(all);
+  EXPECT_DOUBLE_EQ(*panel.rewards[0].judgement.adjusted.p, 0.078);
+  EXPECT_TRUE(panel.rewards[0].judgement.interval->excludes_zero()) << "at 95 %";
+  EXPECT_THAT(panel.alarms, IsEmpty());
+  EXPECT_THAT(panel.watch, IsEmpty());
+}
+
+TEST(GuardrailAlarm, OfQuestionsOfNoFamilyThereIsNoneAndNothingToWatch) {
+  auto all = hacked({-0.08, -0.05});
+  for (auto& c : all) c.judgement = judge(c.values, Better::kUp, {});
+  const GuardrailQuestion question{.reward = "ocr_reward", .base = "base"};
+  const auto panel = guardrail_panel(rule(), question, all);
+  EXPECT_FALSE(panel.effects[0].beyond) << "though its interval lies beyond the minimal effect";
+  EXPECT_THAT(panel.alarms, IsEmpty());
+  EXPECT_THAT(panel.watch, IsEmpty());
+}
+
 TEST(GuardrailAlarm, NeedsARewardThatRoseForSure) {
   auto all = hacked({-0.08, -0.05});
-  std::optional<Interval>& interval = all[0].values.crossed->ci;
-  interval = Interval{-0.001, 0.2};
+  auto& reward = all[0].values;
+  set_interval(*reward.crossed, {-0.001, 0.2});
   EXPECT_THAT(panel_of(all).alarms, IsEmpty());
   EXPECT_TRUE(panel_of(all).effects[0].harmful()) << "which the panel still shows";
-  interval = Interval{-0.2, -0.1};
-  all[0].values.ci = interval;
-  all[0].values.delta = -0.15;
+  set_interval(*reward.crossed, {-0.2, -0.1});
+  reward.ci = reward.crossed->ci;
+  reward.delta = -0.15;
   EXPECT_THAT(panel_of(all).alarms, IsEmpty());
   EXPECT_EQ(panel_of(all, Better::kDown).alarms.size(), 1u) << "a reward that is to fall";
 }
@@ -248,8 +277,8 @@ TEST(GuardrailAlarm, IsOfTheMethodWhoseRewardRose) {
   EXPECT_EQ(alarm.method + " " + alarm.reward + " " + alarm.guardrail + " " + alarm.harmful,
             "dual ocr_reward edge_density lower");
   EXPECT_DOUBLE_EQ(alarm.minimal_effect, 0.04);
-  EXPECT_EQ(alarm.reward_ci95.low, 0.05);
-  EXPECT_EQ(alarm.ci95.high, -0.05);
+  EXPECT_NEAR(alarm.reward_ci95.low, 0.05, 1e-12);
+  EXPECT_NEAR(alarm.ci95.high, -0.05, 1e-12);
   EXPECT_EQ(alarm.rule_version, 7);
 }
 
@@ -345,13 +374,14 @@ class Simulation {
       names.emplace_back(shape.metric);
     }
     const auto results = compared(metrics);
-    std::vector<Comparison> records;
+    TableModel model;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      records.push_back(
+      model.comparisons.push_back(
           {.split = "test", .metric = names[i], .baseline = "base", .method = "dual", .values = results[i]});
     }
+    judge_as_planned(model, {.primary = "ocr_reward"});
     const GuardrailQuestion question{.reward = "ocr_reward", .base = "base"};
-    const auto panel = guardrail_panel(rule_, question, records);
+    const auto panel = guardrail_panel(rule_, question, model.comparisons);
     return truth.runs < kFewestRuns ? !panel.watch.empty() : !panel.alarms.empty();
   }
 
@@ -480,7 +510,7 @@ TEST(GuardrailView, AnAlarmStandsAboveTheTableInEveryFormat) {
   EXPECT_EQ(json.at("effects").size(), 6u);
 }
 
-TEST(GuardrailView, AnIntervalWithoutZeroThatHolmDoesNotBearOutHasNoMark) {
+TEST(GuardrailView, AnIntervalWithoutZeroThatTheAdjustedPDoesNotBearOutHasNoMark) {
   auto model = guarded_table({-0.08, -0.05});
   for (auto& effect : model.guardrails->effects) {
     effect.judgement.differs = effect.beyond = false;
@@ -490,7 +520,9 @@ TEST(GuardrailView, AnIntervalWithoutZeroThatHolmDoesNotBearOutHasNoMark) {
   EXPECT_EQ(edges.text, "-6.50 [-8.00, -5.00]");
   EXPECT_EQ(edges.marks, "");
   EXPECT_FALSE(edges.strong);
-  EXPECT_THAT(notes_of(model), testing::Contains(HasSubstr("Holm's p over 6 differences of the panel")));
+  EXPECT_THAT(notes_of(model),
+              testing::Contains(HasSubstr("the adjusted p, in the family of the differences above, is "
+                                          "below 0.05")));
 }
 
 TEST(GuardrailView, OneRunAMethodHasASentenceToWatchInsteadOfAnAlarm) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "results/table/table_judgement.h"
 #include "results/table/table_view.h"
 
@@ -27,12 +29,18 @@ Leaderboard empty_board() {
   return {.metric = "ocr_reward", .baseline = "flow-grpo", .has_second_view = true};
 }
 
+/// Its difference at equal images is judged as the only question of its family, or at this share of the
+/// level.
 LeaderboardEvidence evidence(const std::string& method, double mean, std::optional<PairedComparison> images,
-                             std::optional<PairedComparison> evaluations) {
-  return {.method = method,
-          .mean = mean,
-          .at_images = std::move(images),
-          .at_evaluations = std::move(evaluations)};
+                             std::optional<PairedComparison> evaluations, double share = 1) {
+  LeaderboardEvidence row{.method = method, .mean = mean};
+  if (images) {
+    const AdjustedP adjusted{.p = *p_value_of(*images) / share, .over = 1, .share = share};
+    row.judgement = judge(*images, Better::kUp, {.adjusted = adjusted});
+  }
+  row.at_images = std::move(images);
+  row.at_evaluations = std::move(evaluations);
+  return row;
 }
 
 LeaderboardRow decided(const LeaderboardEvidence& row) {
@@ -44,8 +52,6 @@ TEST(Leaderboard, CallsAMethodBetterThatIsSoAtBothViews) {
   const auto row = decided(evidence("dual", 0.6, comparison(0.1), comparison(0.1)));
   EXPECT_EQ(row.standing, Standing::kBetter);
   EXPECT_EQ(row.verdict, "better");
-  EXPECT_EQ(decided(evidence("dual", 0.6, comparison(0.1), comparison(0))).verdict, "better")
-      << "nothing shown at equal evaluations is no reversal";
   EXPECT_EQ(decided(evidence("dual", 0.4, comparison(-0.1), comparison(-0.1))).verdict, "worse");
 }
 
@@ -54,6 +60,22 @@ TEST(Leaderboard, SplitsTheVerdictWhereTheSecondViewTurnsItRound) {
             "better per image, worse per evaluation");
   EXPECT_EQ(decided(evidence("dual", 0.4, comparison(-0.1), comparison(0.1))).verdict,
             "worse per image, better per evaluation");
+}
+
+TEST(Leaderboard, NothingShownAtEqualEvaluationsIsLessThanBetterOrWorse) {
+  const auto row = decided(evidence("dual", 0.6, comparison(0.1), comparison(0)));
+  EXPECT_EQ(row.standing, Standing::kBetterPerImage);
+  EXPECT_EQ(row.verdict, "better per image, no difference shown at equal evaluations");
+  EXPECT_EQ(decided(evidence("dual", 0.4, comparison(-0.1), comparison(0))).verdict,
+            "worse per image, no difference shown at equal evaluations");
+}
+
+TEST(Leaderboard, TheSecondViewIsHeardAtTheLevelThatTestedTheFirst) {
+  const auto second = comparison(0.001);  // p 0.017
+  ASSERT_TRUE(interval_of(second)->excludes_zero());
+  EXPECT_EQ(decided(evidence("dual", 0.6, comparison(0.1), second)).verdict, "better");
+  EXPECT_EQ(decided(evidence("dual", 0.6, comparison(0.1), second, 0.1)).verdict,
+            "better per image, no difference shown at equal evaluations");
 }
 
 TEST(Leaderboard, SaysSoWhereThereIsNoSecondView) {
@@ -96,14 +118,21 @@ TEST(Leaderboard, NamesThoseOfTheWinnerAloneAndNoneWhereNobodyWins) {
   EXPECT_EQ(decided(row).verdict, "worse; flow-grpo is worse: PickScore");
 }
 
-TEST(Leaderboard, AdjustsOverTheComparisonsWithTheBaseline) {
-  std::vector<LeaderboardEvidence> rows{evidence("flow-grpo", 0.5, {}, {})};
-  const auto alone = leaderboard(empty_board(), {rows[0], evidence("m", 0.6, comparison(0.01), {})}, {});
-  for (int i = 0; i < 4; ++i) rows.push_back(evidence("m" + std::to_string(i), 0.6, comparison(0.01), {}));
-  const auto all = leaderboard(empty_board(), rows, {});
-  EXPECT_EQ(all.compared, 4U);
-  EXPECT_NEAR(*all.rows[1].judgement.adjusted.p, std::min(1.0, 4 * *alone.rows[1].judgement.adjusted.p),
-              1e-12);
+TEST(Leaderboard, ShowsNoDifferenceThatItsFamilyDoesNotResolveThoughItsIntervalExcludesZero) {
+  auto row = evidence("dual", 0.6, comparison(0.1), comparison(0.1));
+  row.judgement =
+      judge(*row.at_images, Better::kUp, {.adjusted = AdjustedP{.p = 0.06, .over = 9, .share = 0.001}});
+  EXPECT_EQ(decided(row).verdict, "no difference shown");
+  EXPECT_EQ(decided(row).standing, Standing::kNoDifference);
+}
+
+TEST(Leaderboard, OfAQuestionOfNoFamilyIsExploratory) {
+  auto row = evidence("dual", 0.6, comparison(0.1), comparison(0.1));
+  row.judgement = judge(*row.at_images, Better::kUp, {});
+  row.worse_guardrails = {"CER"};
+  EXPECT_EQ(decided(row).standing, Standing::kExploratory);
+  EXPECT_EQ(decided(row).verdict, "exploratory") << "there is no winner who could be worse";
+  EXPECT_EQ(standing_name(Standing::kExploratory), "exploratory");
 }
 
 TEST(Leaderboard, OrdersByGroupsAndWithinThemAsTheTable) {
@@ -136,46 +165,61 @@ TEST(Leaderboard, OrdersManyGroupsByTheHighestMeanAmongRowsOfTheSameLetters) {
     EXPECT_EQ(*board.rows[i].mean, 1 - 0.01 * static_cast<double>(i)) << board.rows[i].groups;
 }
 
-/// A table whose differences in other metrics make its own family large.
-TableModel table_with(const Leaderboard& board, const PairedComparison& difference) {
+/// A table of this difference and of two thousand in other metrics.
+TableModel table_with(const PairedComparison& difference) {
   TableModel model;
-  model.baseline = board.baseline;
+  model.baseline = "flow-grpo";
+  model.columns = {{"ocr_reward", "OCR reward", Unit::kFraction, 4, Better::kUp, ""}};
   const auto add = [&](const std::string& metric, const PairedComparison& values) {
     model.comparisons.push_back(
-        {.metric = metric, .baseline = board.baseline, .method = "dual", .values = values});
+        {.metric = metric, .baseline = model.baseline, .method = "dual", .values = values});
   };
-  add(board.metric, difference);
-  for (int i = 0; i < 2000; ++i) add(fmt::format("metric-{}", i), comparison(0));
-  model.leaderboard = board;
+  add("ocr_reward", difference);
+  const auto nothing = comparison(0);
+  for (int i = 0; i < 2000; ++i) add(fmt::format("metric-{}", i), nothing);
   return model;
 }
 
-TEST(Leaderboard, JudgesItsDifferencesOnceForTheWholeTable) {
-  // Shown among few comparisons, not among two thousand.
+/// Its leaderboard, from verdicts of the table's family.
+Leaderboard board_of(const TableModel& model, const PairedComparison& at_evaluations) {
+  const auto& c = model.comparisons.front();
+  auto row = evidence("dual", 0.6, c.values, at_evaluations);
+  row.judgement = c.judgement;
+  return leaderboard(empty_board(), {evidence("flow-grpo", 0.5, {}, {}), row}, {});
+}
+
+TEST(Leaderboard, HasTheVerdictOfTheTablesOneFamily) {
+  // Shown among few questions, not among two thousand that are tested alike.
   const auto difference = comparison(0.003);
-  const auto board = leaderboard(
-      empty_board(), {evidence("flow-grpo", 0.5, {}, {}), evidence("dual", 0.6, difference, difference)}, {});
-  ASSERT_EQ(board.rows.back().standing, Standing::kBetter);
-  auto model = table_with(board, difference);
-  model.leaderboard.reset();
+  auto model = table_with(difference);
+  ask_all({}, model);
   judge_comparisons(model);
-  ASSERT_FALSE(model.comparisons[0].judgement.resolved());
-  model.leaderboard = board;
+  EXPECT_FALSE(model.comparisons[0].judgement.resolved());
+  EXPECT_EQ(board_of(model, difference).rows.back().standing, Standing::kNoDifference);
+  ask_all({.primary = "ocr_reward"}, model);
   judge_comparisons(model);
+  model.leaderboard = board_of(model, difference);
+  heed_leaderboard(model);
+  EXPECT_EQ(model.leaderboard->rows.back().standing, Standing::kBetter);
   EXPECT_TRUE(model.comparisons[0].judgement.resolved());
-  EXPECT_EQ(model.comparisons[0].judgement.adjusted.p, board.rows.back().judgement.adjusted.p);
+  EXPECT_EQ(model.comparisons[0].judgement.text, "better");
   EXPECT_FALSE(model.comparisons[1].judgement.resolved());
 }
 
-TEST(Leaderboard, ADifferenceThatIsReversedAtEqualEvaluationsIsResolvedNowhere) {
-  const auto difference = comparison(0.1);
-  const auto board = leaderboard(
-      empty_board(),
-      {evidence("flow-grpo", 0.5, {}, {}), evidence("dual", 0.6, difference, comparison(-0.1))}, {});
-  auto model = table_with(board, difference);
-  judge_comparisons(model);
-  EXPECT_FALSE(model.comparisons[0].judgement.resolved());
-  EXPECT_EQ(model.comparisons[0].judgement.text, "better per image, worse per evaluation");
+TEST(Leaderboard, ADifferenceThatIsReversedOrNotShownAtEqualEvaluationsIsResolvedNowhere) {
+  const std::map<double, std::string> texts = {
+      {-0.1, "better per image, worse per evaluation"},
+      {0, "better per image, no difference shown at equal evaluations"}};
+  for (const auto& [at_evaluations, text] : texts) {
+    auto model = table_with(comparison(0.1));
+    ask_all({.primary = "ocr_reward"}, model);
+    judge_comparisons(model);
+    ASSERT_TRUE(model.comparisons[0].judgement.resolved());
+    model.leaderboard = board_of(model, comparison(at_evaluations));
+    heed_leaderboard(model);
+    EXPECT_FALSE(model.comparisons[0].judgement.resolved());
+    EXPECT_EQ(model.comparisons[0].judgement.text, text);
+  }
 }
 
 TEST(Leaderboard, CsvHoldsBothViews) {
@@ -204,7 +248,7 @@ TEST(Leaderboard, HtmlSetsItInTwoTablesThatFitAPage) {
   EXPECT_GT(html.find(">Remarks<"), costs);
 }
 
-// One of 11 columns and 35 rows would be shrunk to letters of 3 points.
+// One of 12 columns and 35 rows would be shrunk to letters of 3 points.
 TEST(Leaderboard, LatexSetsItInTwoFloatsWhoseWordsWrap) {
   std::vector<LeaderboardEvidence> rows{evidence("flow-grpo", 0.5, {}, {})};
   for (int i = 0; i < 34; ++i) {

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kHostile = "</script><script>alert('x')</script><!-- \"&<b>\u2028";
+constexpr const char* kHostileText = "</script><script>alert('x')</script><!-- \"&<b>\u2028";
 
 Report fixture_report() {
   Report report;
@@ -60,26 +60,26 @@ std::size_t count(const std::string& text, const std::string& part) {
 TEST(ReportPage, TextsOfStrangersStayTextsWhateverTheyHold) {
   const auto harmless = report_html(fixture_report());
   auto report = fixture_report();
-  report.prompts[0].prompt = {17, kHostile, Target(kHostile)};
-  report.prompts[0].cells[0].transcript = kHostile;
-  report.prompts[0].cells[2].reasons["ocr_reward"] = kHostile;
-  report.prompts[0].cells[2].image_note = kHostile;
-  report.prompts[0].cells[1].judgement = kHostile;
-  report.prompts[0].cells[1].objects = {{.name = kHostile, .colour = kHostile}};
+  report.prompts[0].prompt = {17, kHostileText, Target(kHostileText)};
+  report.prompts[0].cells[0].transcript = kHostileText;
+  report.prompts[0].cells[2].reasons["ocr_reward"] = kHostileText;
+  report.prompts[0].cells[2].image_note = kHostileText;
+  report.prompts[0].cells[1].judgement = kHostileText;
+  report.prompts[0].cells[1].objects = {{.name = kHostileText, .colour = kHostileText}};
   report.prompts[0].cells[1].width = report.prompts[0].cells[1].height = 8;
-  report.missing = {kHostile};
-  report.image_note = kHostile;
-  report.table.title = kHostile;
-  report.table.notes = {{kHostile}};
-  report.table.signature = kHostile;
-  report.training[0].charts[0].title = report.training[0].charts[0].series[0].label = kHostile;
+  report.missing = {kHostileText};
+  report.image_note = kHostileText;
+  report.table.title = kHostileText;
+  report.table.notes = {{kHostileText}};
+  report.table.signature = kHostileText;
+  report.training[0].charts[0].title = report.training[0].charts[0].series[0].label = kHostileText;
   const auto page = report_html(report);
   EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
   EXPECT_THAT(page, Not(HasSubstr("<!-- ")));
   EXPECT_EQ(count(page, "</script>"), count(harmless, "</script>"));
   const auto data = data_of(page);
-  EXPECT_EQ(data.at("prompts").at(0).at("x"), kHostile);
-  EXPECT_EQ(data.at("prompts").at(0).at("c").at(2).at("r").at("ocr_reward"), kHostile);
+  EXPECT_EQ(data.at("prompts").at(0).at("x"), kHostileText);
+  EXPECT_EQ(data.at("prompts").at(0).at("c").at(2).at("r").at("ocr_reward"), kHostileText);
 }
 
 TEST(ReportPage, ItsPolicyAllowsItsOwnScriptAndStyleAndNothingElse) {
@@ -303,19 +303,19 @@ TEST(ReportDifferences, AnIntervalAboveZeroIsBetterOnlyWhereHigherIs) {
   auto report = report_of_runs();
   EXPECT_THAT(report_verdicts_html(report), HasSubstr("<li class=\"better\"><b>lambda-controlled</b>"));
   report.table.columns[0].better = Better::kDown;
-  judge_comparisons(report.table);
+  judge_as_planned(report.table);
   EXPECT_THAT(report_verdicts_html(report), HasSubstr("<li class=\"worse\">"));
   report.metric = "exact_match";
   EXPECT_THAT(report_verdicts_html(report), HasSubstr("<li class=\"unresolved\">"));
 }
 
-TEST(ReportDifferences, ADifferenceIsResolvedAfterHolmOnly) {
+TEST(ReportDifferences, ADifferenceIsResolvedByItsAdjustedPOnly) {
   auto report = report_of_runs();
   EXPECT_THAT(report_forest_html(report), HasSubstr("interval better"));
   report.table.comparisons[0].values.crossed->p_value = 0.18;
-  judge_comparisons(report.table);
+  judge_as_planned(report.table);
   EXPECT_THAT(report_verdicts_html(report), HasSubstr("<li class=\"unresolved\">"));
-  EXPECT_THAT(report_verdicts_html(report), HasSubstr("against ratio-norm: not resolved (p 0.18"));
+  EXPECT_THAT(report_verdicts_html(report), HasSubstr("against ratio-norm: not resolved (adjusted p 0.36"));
   EXPECT_THAT(report_forest_html(report), Not(HasSubstr("interval better")));
 }
 
@@ -335,8 +335,10 @@ TEST(ReportDifferences, OneRunAMethodHasNoColoursAndNoBetterSide) {
 
 TEST(ReportDifferences, ThreeRunsAMethodShowTheirIntervalAndTheBetterSide) {
   auto report = report_of_runs();
-  report.table.comparisons[0].values.crossed->ci = Interval{-0.0123, 0.0347};
-  judge_comparisons(report.table);
+  auto& reward = *report.table.comparisons[0].values.crossed;
+  set_interval(reward, {-0.0123, 0.0347});
+  reward.p_value = 0.34;
+  judge_as_planned(report.table);
   const auto forest = report_forest_html(report);
   EXPECT_THAT(forest, HasSubstr("+0.0112 [-0.0123, +0.0347]"));
   EXPECT_THAT(forest, HasSubstr("better \u2192"));

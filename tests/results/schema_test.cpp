@@ -53,7 +53,7 @@ class Schemas : public testing::Test {
 TEST_F(Schemas, MigrationsAreNumberedFromThatOf010WithoutGap) {
   int expected = 8;
   for (const auto& step : current_schema().migrations) EXPECT_EQ(step.version, ++expected);
-  EXPECT_EQ(current_schema().version(), 14);
+  EXPECT_EQ(current_schema().version(), 15);
 }
 
 TEST_F(Schemas, NewDatabaseIsMarkedAsOursStrictAndOfTheCurrentVersion) {
@@ -190,7 +190,7 @@ TEST_F(Refused, WhatIsNoResultsDatabaseOrANewerOneAndSqliteNeverComesNearIt) {
       {"a text", "", "these are my notes, please do not overwrite them\n" + std::string(200, 'x'),
        "is not an SQLite database"},
       {"shorter than a header", "", "SQLite format 3", "is not an SQLite database"},
-      {"newer", "", "", "has schema version 99, this program knows 14"}};
+      {"newer", "", "", "has schema version 99, this program knows 15"}};
   for (const auto& [name, sql, bytes, problem] : cases) {
     SCOPED_TRACE(name);
     std::filesystem::remove(path());

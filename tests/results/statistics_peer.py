@@ -3,7 +3,7 @@
     statistics_peer.py HARNESS DB
 
 For every experiment of the DB, every baseline, split and interval kind: means, differences, standard errors, paired t, Wilcoxon,
-sign test, McNemar, Holm over the table, win rates with Wilson's interval, minimum detectable effects between checkpoints, the
+sign test, McNemar, p adjusted by the table's weighted graph of questions, win rates with Wilson's interval, minimum detectable effects between checkpoints, the
 analysis of variance over runs and prompts, and the bootstrap intervals on the same random indices (Philox4x32-10, as results/statistics/bootstrap_indices.h says). References are scipy and statsmodels where they
 have the quantity, numpy otherwise. Prints the largest difference of each quantity, |ours - theirs| / max(1, |theirs|), and ends
 with status 1 if one is above 1e-9.
@@ -20,7 +20,6 @@ import numpy as np
 import scipy.stats
 from scipy.stats._resampling import BootstrapResult
 from statsmodels.stats.contingency_tables import mcnemar
-from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 TOLERANCE = 1e-9
@@ -232,7 +231,7 @@ def check_scipy_bca(report, pairs, row, document, where):
     empty = BootstrapResult(confidence_interval=None, bootstrap_distribution=means, standard_error=None)
     theirs = scipy.stats.bootstrap((d,), np.mean, n_resamples=0, bootstrap_result=empty, method="BCa", vectorized=True,
                                    confidence_level=document["confidence"]).confidence_interval
-    report.interval("interval bca, scipy.stats.bootstrap", row["ci95"], theirs, where)
+    report.interval("interval bca, scipy.stats.bootstrap", row["prompts"]["ci95"], theirs, where)
 
 
 def check_tests(report, pairs, row, where):
@@ -245,7 +244,7 @@ def check_tests(report, pairs, row, where):
     if t is not None and pairs.clusters == len(pairs.a):
         t, t_p = scipy.stats.ttest_rel(pairs.b, pairs.a)
         t, t_p = float(t), float(t_p)
-    report.add("paired t", row["t"], t, where)
+    report.add("paired t", row["prompts"]["t"], t, where)
     report.add("paired t, p", (tests["paired_t"] or {}).get("p_value"), t_p, where)
     wins, losses = int((means > 0).sum()), int((means < 0).sum())
     sign = scipy.stats.binomtest(wins, wins + losses).pvalue if wins + losses else 1.0
@@ -265,15 +264,21 @@ def check_tests(report, pairs, row, where):
         table = [[((pairs.a == i) & (pairs.b == j)).sum() for j in (0, 1)] for i in (0, 1)]
         p = mcnemar_p = float(mcnemar(table, exact=True).pvalue)
     report.add("McNemar, p", (tests["mcnemar"] or {}).get("p_value"), mcnemar_p, where)
-    report.add("p of the test stated", row["p_value"], p, where)
+    report.add("p of the test over prompts", row["prompts"]["p_value"], p, where)
+    if row["claim"] == "checkpoints":
+        report.add("p of the verdict, of checkpoints", row["p_value"], p, where)
+    else:
+        report.add("p of the verdict, of methods", row["p_value"], row["runs"]["p_value"], where)
 
 
-def check_power(report, row, document, where):
-    error, units, confidence = row["standard_error"], row["clusters"], document["confidence"]
+def check_power(report, row, document, share, where):
+    """At the level that tests the question first; of an exploratory one at 1 - confidence."""
+    error, units = row["standard_error"], row["clusters"]
     of_runs_and_prompts = row["claim"] == "methods" and document["unit"] == "prompts"
-    if not error or of_runs_and_prompts:
+    if not error or of_runs_and_prompts or share is None:
         return
-    found = power(row["detectable"], error, units, confidence)
+    level = (1 - document["confidence"]) * (share or 1)
+    found = power(row["detectable"], error, units, 1 - level)
     report.add("power at the detectable effect", document["power"], float(found), where)
 
 
@@ -324,7 +329,7 @@ def check_counts(report, pairs, row, lower_is_better, document, where):
     report.interval("win rate, Wilson interval", row["win_rate"]["ci95"], wilson, where)
 
 
-def check_comparison(report, pairs, row, lower_is_better, document, where):
+def check_comparison(report, pairs, row, lower_is_better, document, share, where):
     if len(pairs.a) == 0:
         report.add("n", row["n"], 0, where)
         return
@@ -334,33 +339,148 @@ def check_comparison(report, pairs, row, lower_is_better, document, where):
     report.add("difference", row["delta"], float(d.sum() / n.sum()), where)
     check_counts(report, pairs, row, lower_is_better, document, where)
     check_tests(report, pairs, row, where)
-    check_power(report, row, document, where)
+    check_power(report, row, document, share, where)
     check_runs(report, pairs, row, document, where)
     kind = document["interval"]
     one, two = intervals(pairs, kind, document)
-    report.interval(f"interval {kind}", row["ci95"], one, where)
+    report.interval(f"interval {kind}", row["prompts"]["ci95"], one, where)
+    if row["claim"] == "checkpoints":
+        report.interval("interval of the verdict, of checkpoints", row["ci95"], one, where)
     report.interval("interval over seeds and prompts", row["ci95_seeds"], two, where)
     if kind == "bca":
         check_scipy_bca(report, pairs, row, document, where)
 
 
-def check_holm(report, table, rows):
-    """Over all differences of the table, by the p-value of the claim that each can make."""
+def lies_on_side(interval, delta):
+    return interval is not None and (interval[0] > 0 if delta > 0 else interval[1] < 0)
 
-    def question(row):  # cer_paper = 1 - ocr_reward is the same question, and counts once
-        return row["baseline"], row["method"], "ocr_reward" if row["metric"] == "cer_paper" else row["metric"]
 
-    smallest = {}
-    for row in table["comparisons"]:
-        p = row["runs"]["p_value"] if row["claim"] == "methods" else row["p_value"]
-        if p is not None:
-            smallest[question(row)] = min(p, smallest.get(question(row), 1))
-    if not smallest:
-        return
-    theirs = dict(zip(smallest, multipletests(list(smallest.values()), method="holm")[1]))
-    for row in [*table["comparisons"], *rows]:
-        if question(row) in theirs and row["p_holm"] is not None:
-            report.add("Holm", row["p_holm"], float(theirs[question(row)]), f"{row['method']} - {row['baseline']}, {row['metric']}")
+def asked_p(row, training):
+    """What a question enters its family with: 1 where more is lacking than a small p."""
+    p, delta, prompts = row["p_value"], row["delta"], row["prompts"]["ci95"]
+    if p is None or delta is None:
+        return p
+    if row["claim"] == "checkpoints":
+        return p if lies_on_side(prompts, delta) else 1.0
+    runs = row["runs"]["ci95"] if isinstance(row["runs"], dict) else row["runs_ci95"]
+    enough = training or (lies_on_side(prompts, delta) and row["clusters"] >= 16)
+    return p if enough and lies_on_side(runs, delta) else 1.0
+
+
+class Family:
+    """The questions of a table about methods, or about checkpoints, and what its graph makes of their p-values
+    (Bretz, Maurer, Brannath and Posch 2009, algorithm 1)."""
+
+    def __init__(self, rows, primary, base, training):
+        self.places, self.rows, self.p, roles = {}, [], [], []
+        for row in rows:
+            pair = row["baseline"], row["method"]
+            metric = "ocr_reward" if row["metric"] == "cer_paper" else row["metric"]  # the same question
+            place = self.places.setdefault((*pair, metric), len(self.p))
+            if place == len(self.p):
+                role = "base" if base in pair else "primary" if primary in (None, metric) else "other"
+                self.rows.append(pair), self.p.append(1.0), roles.append(role)
+            p = asked_p(row, training)
+            self.p[place] = min(self.p[place], 1.0 if p is None else p)
+        if "primary" not in roles:
+            roles = ["primary"] * len(roles)
+        self.make_graph(np.array(roles))
+        self.pass_on()
+
+    def make_graph(self, roles):
+        count = len(roles)
+        self.shares, self.passes = np.zeros(count), np.zeros((count, count))
+        primary, of_base = roles == "primary", roles == "base"
+        for i in range(count):
+            siblings = (roles == "other") & np.array([pair == self.rows[i] for pair in self.rows])
+            if roles[i] == "base":
+                self.shares[i] = 0.1 / of_base.sum()
+                receivers = (0.5, of_base), (0.5, primary)
+            elif roles[i] == "primary":
+                self.shares[i] = (0.9 if of_base.any() else 1) / primary.sum()
+                receivers = (0.5, primary), (0.5, siblings)
+            else:
+                receivers = (0.98, siblings), (0.02, primary)
+            receivers = [(part, to & (np.arange(count) != i)) for part, to in receivers]
+            receivers = [(part, to) for part, to in receivers if to.any()]
+            for part, to in receivers:
+                self.passes[i, to] = (part if len(receivers) == 2 else 1) / to.sum()
+        self.first = self.shares.copy()
+        for i in np.flatnonzero(self.shares == 0):
+            sources = [k for k in np.flatnonzero(primary) if self.rows[k] == self.rows[i]]
+            if sources:
+                self.first[i] = self.shares[sources[0]] * self.passes[sources[0], i]
+
+    def pass_on(self, level=0.05):
+        count, shares, g = len(self.p), self.shares.copy(), self.passes.copy()
+        self.adjusted, self.tested_with = np.ones(count), np.zeros(count)
+        open_ones, largest, is_over = set(range(count)), 0.0, False
+        while any(shares[i] > 0 for i in open_ones):
+            j = min((i for i in sorted(open_ones) if shares[i] > 0), key=lambda i: self.p[i] / shares[i])
+            largest = max(largest, self.p[j] / shares[j])
+            if largest >= level and not is_over:
+                is_over = True
+                self.tested_with[list(open_ones)] = shares[list(open_ones)]
+            if largest >= 1:
+                break
+            self.adjusted[j] = largest
+            if not is_over:
+                self.tested_with[j] = shares[j]
+            open_ones.remove(j)
+            others = np.array(sorted(open_ones), dtype=int)
+            shares[others] += shares[j] * g[j, others]
+            round_trip = g[others, j] * g[j, others]
+            new = (g[np.ix_(others, others)] + np.outer(g[others, j], g[j, others])) / np.maximum(1 - round_trip, 1e-300)[:, None]
+            new[1 - round_trip <= 1e-12] = 0
+            np.fill_diagonal(new, 0)
+            g[np.ix_(others, others)] = new
+        if not is_over:
+            self.tested_with[list(open_ones)] = shares[list(open_ones)]
+
+    def place(self, row):
+        metric = "ocr_reward" if row["metric"] == "cer_paper" else row["metric"]
+        for pair in ((row["baseline"], row["method"]), (row["method"], row["baseline"])):
+            if (*pair, metric) in self.places:
+                return self.places[(*pair, metric)]
+        return None
+
+
+def families_of(table, spec, training):
+    """By claim. Of methods where one plan with one look asks exactly what the table compares; else nothing."""
+    effects = (table.get("guardrails") or {"effects": []})["effects"]
+    rows = list({(r["baseline"], r["method"], r["metric"]): r for r in [*table["comparisons"], *effects]}.values())
+    equal = training or spec["backbone"] == "images"
+    primary = None if equal else spec["selection"]["metric"]
+    base = None if equal or spec.get("baseline") == "base" else "base"
+    families = {"checkpoints": Family(rows, None, None, training)}  # all equal: Holm's adjustment
+    plan = table["plan"]
+    if plan["digest"] and not plan["exploratory"] and len(plan["looks"]) == 1 and all(r["claim"] == "methods" for r in rows):
+        families["methods"] = Family(rows, primary, base, training)
+    return families
+
+
+def first_share(families, row):
+    """Of the level, what tests the question first; 0: exploratory; nothing: not known here."""
+    if row["exploratory"]:
+        return 0.0
+    family = families.get(row["claim"])
+    return None if family is None or family.place(row) is None else float(family.first[family.place(row)])
+
+
+def check_families(report, table, rows, families):
+    for row in [*table["comparisons"], *(table.get("guardrails") or {"effects": []})["effects"], *rows]:
+        family, where = families.get(row["claim"]), f"{row['method']} - {row['baseline']}, {row['metric']}"
+        if row.get("exploratory"):
+            report.add("adjusted p, exploratory", row["p_adjusted"], None, where)
+            continue
+        if family is None or family.place(row) is None or row["p_value"] is None:
+            continue
+        place = family.place(row)
+        report.add("adjusted p", row["p_adjusted"], float(family.adjusted[place]), where)
+        if row["claim"] == "methods":
+            share = family.tested_with[place] if row["differs"] else 1
+            if not row.get("equal"):
+                report.add("level of the interval", row["level"], 0.05 * share, where)
 
 
 def harness_json(harness, *arguments):
@@ -372,8 +492,8 @@ def harness_json(harness, *arguments):
 
 def lower_is_better(spec, metric):
     for column in spec["columns"]:
-        if column["name"] == metric:
-            return column.get("better", "higher") in ("lower", "down")
+        if column["name"] == metric and "better" in column:  # else the metric's own direction
+            return column["better"] in ("lower", "down")
     return metric.startswith("cer")
 
 
@@ -381,6 +501,7 @@ def check_experiment(report, harness, path, db, experiment, spec, methods):
     options = ("--experiment", str(experiment), "--db", path)
     table = harness_json(harness, "table", spec["id"], *options)
     training = spec.get("kind") == "training"
+    families = families_of(table, spec, training)
     splits = ("train",) if training else ("test", "validation")
     for baseline in methods if training else ["base", *methods]:
         others = [method for method in methods if method != baseline]
@@ -396,10 +517,11 @@ def check_experiment(report, harness, path, db, experiment, spec, methods):
                         pairs = training_pairs(table, baseline, row["method"], row["metric"])
                     else:
                         pairs = evaluation_pairs(db, experiment, split, baseline, row["method"], row["metric"])
-                    check_comparison(report, pairs, row, lower_is_better(spec, row["metric"]), document, where)
+                    first = first_share(families, row)
+                    check_comparison(report, pairs, row, lower_is_better(spec, row["metric"]), document, first, where)
                     check_table(report, table, row, split, kind, where)
-                if split == table["rows"][0]["split"]:
-                    check_holm(report, table, document["comparisons"])
+                if split == table["rows"][0]["split"] and kind == "percentile":
+                    check_families(report, table, document["comparisons"], families)
 
 
 def check_table(report, table, row, split, kind, where):
@@ -411,9 +533,11 @@ def check_table(report, table, row, split, kind, where):
             continue
         report.add("table: difference", stated["delta"], row["delta"], where)
         report.interval("table: interval", stated["ci95"], row["ci95"], where)
+        report.interval("table: interval over prompts", stated["prompts"]["ci95"], row["prompts"]["ci95"], where)
         tests = {"mcnemar-exact": "mcnemar"}
-        test = row["tests"][tests.get(stated["test"], "paired_t")]
-        report.add("table: p", stated["p_value"], test and test["p_value"], where)
+        test = row["tests"][tests.get(stated["prompts"]["test"], "paired_t")]
+        report.add("table: p over prompts", stated["prompts"]["p_value"], test and test["p_value"], where)
+        report.add("table: adjusted p", stated["p_adjusted"], row["p_adjusted"], where)
 
 
 def main():

@@ -1,5 +1,5 @@
-// The tests and figures that stand beside an interval: ranks, McNemar, Holm, Wilson, influence, power, and
-// the verdict in words.
+// The tests and figures that stand beside an interval: ranks, McNemar, Wilson, influence, power, and the
+// verdict in words.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,13 +10,9 @@
 #include "results/statistics/power.h"
 #include "results/statistics/statistics.h"
 #include "results/statistics/verdict.h"
-#include "results/verdict/multiplicity.h"
 
 namespace harness {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::Optional;
 
 /// `both`, `method`, `baseline`, `none`: prompts that both arms, one of them, or neither get right.
 std::vector<PairedValue> rate_pairs(int both, int method, int baseline, int none) {
@@ -96,35 +92,6 @@ TEST(RankTests, AreExactForFewDifferencesWithoutTies) {
   d.push_back(51);
   EXPECT_FALSE(wilcoxon_signed_rank(d)->exact);
   EXPECT_FALSE(wilcoxon_signed_rank(std::vector<double>{1, 1, -2})->exact);
-}
-
-TEST(Holm, AgreesWithItsDefinition) {
-  // statsmodels: multipletests([0.01, 0.04, 0.03, 0.005], method="holm")[1]
-  const std::vector<std::optional<double>> p{0.01, 0.04, 0.03, 0.005};
-  const auto adjusted = holm(p);
-  const double expected[] = {0.03, 0.06, 0.06, 0.02};
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(*adjusted[i], expected[i], 1e-15) << i;
-}
-
-TEST(Holm, LeavesOutWhatHasNoPValueAndStaysBelow1) {
-  const std::vector<std::optional<double>> p{0.7, std::nullopt, 0.6};
-  EXPECT_THAT(holm(p), ElementsAre(Optional(1.0), std::nullopt, Optional(1.0)));
-  EXPECT_THAT(holm(std::vector<std::optional<double>>{0.25}), ElementsAre(Optional(0.25)));
-}
-
-TEST(Family, CountsEveryPairOfArmsAndARestatedMetricOnce) {
-  const Family family("table", {{"base", "dual", "ocr_reward", 0.001},
-                                {"base", "dual", "cer_paper", 0.001000000000001, "ocr_reward"},
-                                {"base", "dual", "cer", 0.02},
-                                {"base", "guard", "ocr_reward", 0.02},
-                                {"base", "guard", "cer_paper", 0.02, "ocr_reward"},
-                                {"base", "guard", "pickscore", std::nullopt}});
-  EXPECT_EQ(family.size(), 3U);  // a family of three: dual's two and guard's one
-  EXPECT_DOUBLE_EQ(*family.at(0).p, 0.003);
-  EXPECT_EQ(family.at(0).p, family.at(1).p);
-  EXPECT_DOUBLE_EQ(*family.at(2).p, 0.04);
-  EXPECT_DOUBLE_EQ(*family.at(3).p, 0.04);
-  EXPECT_EQ(family.at(5).p, std::nullopt);
 }
 
 TEST(WinRate, HasWilsonsInterval) {
@@ -291,9 +258,11 @@ PairedComparison of_one_pair() {
 
 TEST(Judgement, SaysWhatMayBeConcluded) {
   const auto c = comparison(0.02, 0.01, 0.03);
+  auto of_p = c;
+  of_p.p_value = 0.02;
   const auto three = over_runs(c, 3, {0.01, 0.03}, 0.001);
   const auto fallen = over_runs(comparison(-0.02, -0.03, -0.01), 3, {-0.03, -0.01}, 0.001);
-  const JudgeSettings sure{.adjusted = AdjustedP{.p = 0.001}};
+  const JudgeSettings sure{.adjusted = AdjustedP{.p = 0.001, .share = 1}};
   const std::string not_shown = "no difference shown between these checkpoints";
   struct Row {
     PairedComparison comparison;
@@ -303,7 +272,8 @@ TEST(Judgement, SaysWhatMayBeConcluded) {
   };
   const std::vector<Row> rows = {
       {c, Better::kUp, sure, "these checkpoints differ"},
-      {comparison(0.02, -0.01, 0.03), Better::kUp, {}, not_shown},
+      {comparison(0.02, -0.01, 0.03), Better::kUp, sure, not_shown},
+      {c, Better::kUp, {}, "exploratory"},
       {over_runs(c, 2, {0.01, 0.03}, 0.001), Better::kUp, sure, "these checkpoints differ"},
       {three, Better::kUp, sure, "better"},
       {of_runs_alone(c, 2),
@@ -316,8 +286,9 @@ TEST(Judgement, SaysWhatMayBeConcluded) {
       {on_prompts(three, 16), Better::kUp, sure, "better"},
       {on_prompts(three, 15), Better::kUp, sure, "not resolved: fewer than 16 prompts"},
       {three, Better::kNone, sure, "higher"},
-      {fallen, Better::kDown, {}, "better"},
-      {fallen, Better::kNone, {}, "lower"},
+      {fallen, Better::kDown, sure, "better"},
+      {fallen, Better::kNone, sure, "lower"},
+      {three, Better::kUp, {}, "exploratory"},
       {over_runs(c, 3, {-0.01, 0.05}, 0.12), Better::kUp, sure, "not resolved"},
       {over_runs(comparison(0.02, -0.001, 0.04), 3, {0.01, 0.03}, 0.001), Better::kUp, sure,
        "not resolved: not over prompts alone"},
@@ -327,17 +298,22 @@ TEST(Judgement, SaysWhatMayBeConcluded) {
        "not resolved: not over prompts alone"},
       {over_runs(comparison(0.02, 0.001, 0.03), 3, {0.001, 0.03}, 0.02),
        Better::kUp,
+       {.adjusted = AdjustedP{.p = 0.1, .share = 0.2}},
+       "not resolved (adjusted p 0.1)"},
+      {over_runs(comparison(0.02, 0.001, 0.03), 3, {0.001, 0.03}, 0.02),
+       Better::kUp,
        {.adjusted = AdjustedP{.p = 0.1}},
-       "not resolved (p 0.1 after Holm)"},
+       "not resolved: not tested, as the primary metric is not resolved"},
+      {of_p, Better::kUp, {.adjusted = AdjustedP{.p = 0.1, .share = 0.2}}, not_shown + " (adjusted p 0.1)"},
       {over_runs(comparison(0.02, 0.001, 0.03), 3, {0.001, 0.03}, 0.06),
        Better::kUp,
-       {.adjusted = AdjustedP{.p = 0.06}},
+       {.adjusted = AdjustedP{.p = 0.06, .share = 1}},
        "not resolved (p 0.06)"},
       {{}, Better::kUp, {}, "no complete pair"},
-      {with_ties(comparison(0, 0, 0), 762), Better::kUp, {}, not_shown + ": equal on every pair"},
+      {with_ties(comparison(0, 0, 0), 762), Better::kUp, sure, not_shown + ": equal on every pair"},
       {comparison(1, 1, 1),
        Better::kUp,
-       {},
+       {.adjusted = AdjustedP()},
        not_shown + ": the same difference on every pair, which gives no p"},
       {of_one_pair(), Better::kUp, {.unit = "seeds"}, "not judged: 1 of 3 training runs"}};
   const std::set<std::string> of_methods = {"better", "worse", "higher", "lower"};
@@ -354,6 +330,61 @@ TEST(Judgement, OfThreeRunsIsByTheirIntervalAndNotByThatOfThePrompts) {
   EXPECT_EQ(interval_of(c)->low, -0.01);
   EXPECT_EQ(p_value_of(c), 0.12);
   EXPECT_EQ(interval_of(c, Claim::kCheckpoints)->low, 0.01);
+}
+
+TEST(Judgement, OfAQuestionOfNoFamilyIsAnEstimateWithAnUnadjustedInterval) {
+  const auto three = over_runs(comparison(0.02, 0.01, 0.03), 3, {0.01, 0.03}, 0.001);
+  for (const auto& c : {comparison(0.02, 0.01, 0.03), three}) {
+    const auto judgement = judge(c, Better::kUp, {});
+    EXPECT_TRUE(judgement.is_exploratory);
+    EXPECT_FALSE(judgement.differs || judgement.resolved()) << "though its interval excludes 0";
+    EXPECT_EQ(judgement.adjusted.p, std::nullopt);
+    EXPECT_EQ(judgement.word, "exploratory");
+    EXPECT_NEAR(judgement.level, 0.05, 1e-15);
+    EXPECT_EQ(judgement.p, p_value_of(c));
+  }
+  EXPECT_FALSE(judge(three, Better::kUp, {.adjusted = AdjustedP{.p = 0.001, .share = 1}}).is_exploratory);
+}
+
+/// Three runs on 40 prompts, in which all spread is that between prompts: an interval of Student's t with 39
+/// degrees of freedom.
+PairedComparison with_prompts_spread(double delta, double standard_error) {
+  PairedComparison c;
+  c.n = 120;
+  c.clusters = 40;
+  c.seeds = 3;
+  c.delta = delta;
+  c.ci = Interval{delta - 2 * standard_error, delta + 2 * standard_error};
+  c.crossed = CrossedComparison{.runs = 3,
+                                .clusters = 40,
+                                .delta = delta,
+                                .per_run = {},
+                                .parts = {.runs = 0, .prompts = standard_error * standard_error},
+                                .parts_freedom = {2, 39},
+                                .standard_error = standard_error};
+  c.crossed->ci = crossed_interval(*c.crossed, 0.95);
+  c.crossed->p_value = crossed_p_value(delta / standard_error, c.crossed->parts, c.crossed->parts_freedom);
+  return c;
+}
+
+TEST(Judgement, OfMethodsThatDifferHasTheIntervalAtTheLevelThatTestedItAndAnyOtherThatOf95Percent) {
+  auto c = with_prompts_spread(0.1, 0.02);
+  const JudgeSettings settings{.adjusted = AdjustedP{.p = 0.001, .over = 4, .share = 0.225}};
+  const auto judgement = judge(c, Better::kUp, settings);
+  EXPECT_NEAR(judgement.level, 0.01125, 1e-15);
+  // 0.1 +- 0.02 scipy.stats.t.isf(0.01125 / 2, 39)
+  EXPECT_NEAR(judgement.interval->low, 0.04677795595788113, 1e-12);
+  EXPECT_NEAR(judgement.interval->high, 0.15322204404211887, 1e-12);
+  for (const double share : {0.0, 0.225}) {
+    const auto open = judge(c, Better::kUp, {.adjusted = AdjustedP{.p = 0.3, .over = 4, .share = share}});
+    EXPECT_FALSE(open.differs);
+    EXPECT_NEAR(open.level, 0.05, 1e-15);
+    EXPECT_EQ(open.interval->low, c.crossed->ci->low);
+  }
+  c.judges_methods = false;
+  const auto of_checkpoints = judge(c, Better::kUp, settings);
+  EXPECT_NEAR(of_checkpoints.level, 0.05, 1e-15);
+  EXPECT_EQ(of_checkpoints.interval->low, c.ci->low);
 }
 
 TEST(Outcomes, ByClusterDoNotDependOnWhichSampleOrRunStandsBesideWhich) {

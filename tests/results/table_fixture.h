@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "results/statistics/numeric.h"
 #include "results/table/table.h"
 #include "results/table/table_judgement.h"
 
@@ -61,25 +62,46 @@ inline Comparison fixture_comparison(const std::string& metric, double delta, do
   return comparison;
 }
 
+/// Makes this its interval at level 0.05, in which prompts alone have spread, as far as the critical value
+/// goes: at another level it is Student's with as many degrees of freedom as there are prompts but one.
+inline void set_interval(CrossedComparison& crossed, Interval interval) {
+  crossed.delta = (interval.low + interval.high) / 2;
+  crossed.parts_freedom = {static_cast<double>(crossed.runs - 1), static_cast<double>(crossed.clusters - 1)};
+  crossed.critical = t_critical(crossed.parts_freedom.prompts, 0.05);
+  crossed.standard_error = (interval.high - interval.low) / 2 / *crossed.critical;
+  crossed.parts = {.runs = 0, .prompts = *crossed.standard_error * *crossed.standard_error};
+  crossed.ci = interval;
+}
+
 /// The same difference over three training runs, with this interval and p-value over them.
 inline PairedComparison over_three_runs(PairedComparison values, Interval interval, double p_value) {
   const double delta = *values.delta;
   values.seeds = 3;
   values.crossed = CrossedComparison{.runs = 3,
                                      .clusters = values.n,
-                                     .delta = delta,
                                      .per_run = {{42, delta - 0.001}, {43, delta}, {44, delta + 0.001}},
                                      .components = {.run = 1e-6, .prompt = 4e-4, .residual = 9e-4},
-                                     .standard_error = 0.004,
                                      .freedom = 2.5,
-                                     .p_value = p_value,
-                                     .ci = interval};
+                                     .p_value = p_value};
+  set_interval(*values.crossed, interval);
   return values;
 }
 
 /// The same with the interval and the p-value over prompts.
 inline PairedComparison over_three_runs(const PairedComparison& values) {
   return over_three_runs(values, *values.ci, *values.p_value);
+}
+
+/// Judges all that a table compares as the questions of one family and of one plan.
+inline void judge_as_planned(TableModel& model, const FamilyRoles& roles = {}) {
+  ask_all(roles, model);
+  judge_comparisons(model);
+}
+
+/// Judges what no family asks.
+inline void judge_as_exploratory(TableModel& model) {
+  model.families = {};
+  judge_comparisons(model);
 }
 
 /// Two methods of one training run each: the checkpoints' rewards differ, their exact matches are not shown
@@ -106,7 +128,7 @@ inline TableModel fixture_table() {
   model.rows[1].damp_share = 0.125;
   model.comparisons = {fixture_comparison("ocr_reward", 0.0112, 0.0021, 0.0203),
                        fixture_comparison("exact_match", 0.025, -0.05, 0.1)};
-  judge_comparisons(model);
+  judge_as_planned(model);
   model.not_run = {{"pickscore", "its files are absent (--scorers DIR)"}};
   model.paper = fixture_paper();
   model.artifacts = {{"table.md", "runs/tiny/table.md"}};
@@ -118,7 +140,13 @@ inline TableModel fixture_table() {
 inline TableModel fixture_of_runs() {
   auto model = fixture_table();
   for (auto& comparison : model.comparisons) comparison.values = over_three_runs(comparison.values);
-  judge_comparisons(model);
+  model.families.plan = {.digest = "1a2b3c4d5e6f",
+                         .recorded = "2026-11-29T10:00:00.000Z",
+                         .runs = 3,
+                         .planned = 3,
+                         .looks = {3},
+                         .level = 0.05};
+  judge_as_planned(model);
   return model;
 }
 

@@ -1,5 +1,6 @@
 #include "results/table/table.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,19 +29,23 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-/// A change to a table, and what it then shows and does not.
+/// A change to a table whose questions have these roles, and what it then shows and does not.
 struct Shown {
   const char* claim;
   std::function<void(TableModel&)> change;
   std::vector<std::string> has, lacks = {};
+  FamilyRoles roles = {};
 };
 
 template <class Text>
 void expect_shown(const std::vector<Shown>& cases, TableModel (*fixture)(), Text text_of) {
-  for (const auto& [claim, change, has, lacks] : cases) {
+  for (const auto& [claim, change, has, lacks, roles] : cases) {
     auto model = fixture();
     change(model);
-    judge_comparisons(model);
+    if (model.chosen_on_split)
+      judge_as_exploratory(model);
+    else
+      judge_as_planned(model, roles);
     const std::string shown = text_of(model);
     for (const auto& text : has) EXPECT_THAT(shown, HasSubstr(text)) << claim;
     for (const auto& text : lacks) EXPECT_THAT(shown, Not(HasSubstr(text))) << claim;
@@ -72,6 +77,14 @@ TEST(TableFormat, NothingIsADashADifferenceKeepsItsSideOfZeroAndSmallPValuesAreB
   EXPECT_EQ(format_p_value(1e-9), "<0.0001");
 }
 
+TEST(TableFormat, AConfidenceHasTheDigitsThatTellItFromAHundredPercent) {
+  EXPECT_EQ(format_confidence(0.05), "95 %");
+  EXPECT_EQ(format_confidence(1 - 0.95), "95 %");
+  EXPECT_EQ(format_confidence(0.0225), "97.75 %");
+  EXPECT_EQ(format_confidence(0.05 * 0.9 / 7), "99.36 %");
+  EXPECT_EQ(format_confidence(1.5e-5), "99.9985 %");
+}
+
 TEST(TableFormat, AColumnInWhichANumberWouldVanishIsScientificThroughout) {
   auto model = fixture_table();
   auto column = with_notation(model, model.columns[2]);
@@ -89,12 +102,12 @@ TEST(TableFormat, ADifferenceAndItsIntervalHaveTheDecimalsOfTheirColumn) {
   auto model = fixture_table();
   model.columns[0].unit = Unit::kNumber;
   model.comparisons = {fixture_comparison("ocr_reward", -2.25e-4, -0.0018, 0.0014)};
-  judge_comparisons(model);
+  judge_as_planned(model);
   auto column = column_of(model, "ocr_reward");
   EXPECT_EQ(format_delta(-2.25e-4, column), "-0.0002");
   EXPECT_EQ(format_interval(Interval{-0.003, 1.33e-4}, column), "[-0.0030, +0.0001]");
   model.comparisons = {fixture_comparison("ocr_reward", -2.25e-7, -1.8e-6, 1.4e-6)};
-  judge_comparisons(model);
+  judge_as_planned(model);
   column = column_of(model, "ocr_reward");
   EXPECT_EQ(format_delta(-2.25e-7, column), "-2.25e-7") << "where all would vanish, all are scientific";
   EXPECT_EQ(format_interval(Interval{-1.8e-6, 1.4e-6}, column), "[-1.80e-6, +1.40e-6]");
@@ -122,15 +135,16 @@ const std::vector<Shown> kBest = {
     {"where lower is better the baseline is, if every other method is worse",
      [](TableModel& model) { model.columns[0].better = Better::kDown; },
      {" 0.9012 \u2020 |", "**0.8900** |",
-      "\u2020 The difference to ratio-norm is resolved: its 95 % interval over training runs and prompts"}},
+      "\u2020 The difference to ratio-norm is resolved: its interval over training runs and prompts"}},
     {"an interval on the wrong side does not resolve",
      [](TableModel& model) {
        model.comparisons[0].values.delta = -0.01;
-       model.comparisons[0].values.ci = reward_over_runs(model).ci = Interval{-0.02, -0.001};
+       model.comparisons[0].values.ci = Interval{-0.02, -0.001};
+       set_interval(reward_over_runs(model), {-0.02, -0.001});
      },
      {" 0.9012 \u2020 |"},
      {"**"}},
-    {"Holm's p of two metrics is 0.07",
+    {"of two metrics with these p the adjusted p is 0.07",
      [](TableModel& model) {
        reward_over_runs(model).p_value = 0.035;
        model.comparisons[1].values.crossed->p_value = 0.04;
@@ -139,9 +153,10 @@ const std::vector<Shown> kBest = {
      {"**", kDiffersMark, "Bold"}},
     {"over training runs 0 is not excluded, though over prompts alone it is",
      [](TableModel& model) {
-       reward_over_runs(model).ci = Interval{-0.02, 0.05};
+       set_interval(reward_over_runs(model), {-0.02, 0.05});
+       reward_over_runs(model).p_value = 0.39;
      },
-     {"| [-0.0200, +0.0500] |"},
+     {"| [-0.0200, +0.0500] |       95 % |"},
      {"**"}},
     {"two runs are as good as one",
      [](TableModel& model) {
@@ -153,7 +168,11 @@ const std::vector<Shown> kBest = {
     {"the checkpoints of one run differ, which says nothing of methods",
      [](TableModel& model) { model = fixture_table(); },
      {"these checkpoints differ"},
-     {"**", kDiffersMark, "| better"}}};
+     {"**", kDiffersMark, "| better"}},
+    {"of what no family asks nothing is claimed",
+     [](TableModel& model) { model.chosen_on_split = true; },
+     {"| exploratory "},
+     {"**", kDiffersMark, "Bold", "| better"}}};
 
 TEST(BestOfColumn, IsMarkedWhereItsDifferenceIsResolved) {
   expect_shown(kBest, fixture_of_runs, table_markdown);
@@ -180,11 +199,11 @@ Backbone glyph · scale smoke · test split · n = 40 · seed 42
 | lambda-controlled |   80 |       0.9012 |       57.50 |       3.32e-4 |           — |
 | ↳ paper           |   80 |       0.5831 |       14.40 |               |             |
 
-| Comparison                     | Metric         |       Δ |      95 % interval |   W / T / L |      p |   Holm |   n | Verdict                  |
-|:-------------------------------|:---------------|--------:|-------------------:|------------:|-------:|-------:|----:|:-------------------------|
-| lambda-controlled − ratio-norm | OCR reward     | +0.0112 | [+0.0021, +0.0203] | 20 / 8 / 12 | 0.0167 | 0.0334 |  40 | these checkpoints differ |
-| lambda-controlled − ratio-norm | Exact (points) |   +2.50 |    [-5.00, +10.00] | 20 / 8 / 12 | 0.0167 | 0.0334 |  40 | no difference shown      |
-| ↳ paper                        | Exact (points) |   +1.44 |                    |             |        |        | 762 |                          |
+| Comparison                     | Metric         |       Δ |           Interval | Confidence |   W / T / L |      p | Adjusted p |   n | Verdict                  |
+|:-------------------------------|:---------------|--------:|-------------------:|-----------:|------------:|-------:|-----------:|----:|:-------------------------|
+| lambda-controlled − ratio-norm | OCR reward     | +0.0112 | [+0.0021, +0.0203] |       95 % | 20 / 8 / 12 | 0.0167 |     0.0334 |  40 | these checkpoints differ |
+| lambda-controlled − ratio-norm | Exact (points) |   +2.50 |    [-5.00, +10.00] |       95 % | 20 / 8 / 12 | 0.0167 |     1.0000 |  40 | no difference shown      |
+| ↳ paper                        | Exact (points) |   +1.44 |                    |            |             |        |            | 762 |                          |
 
 - These are the embedded glyph backbone's numbers, not SD3.5's; levels do not compare with the paper's.
 - ↳ paper: as printed in "A Paper" (tab:tiny, sd3.5-medium-lora).
@@ -192,7 +211,7 @@ Backbone glyph · scale smoke · test split · n = 40 · seed 42
 - Share of off-policy steps damped (weight below 1), by shard: lambda-controlled 12.5 %.
 - Differences are method − baseline, paired by prompt, sample and seed. W / T / L: pairs that the method won, tied and lost.
 - One training run per method: differences are between these checkpoints and say nothing about the methods. Statements about methods need at least 3 runs (`--seeds 42..44`).
-- Intervals: over prompts (percentile bootstrap, 10000 resamples). p: two-sided paired t. "These checkpoints differ" means: the interval excludes 0, and Holm's p, over all 2 differences of the table, is below 0.05.
+- Intervals: over prompts (percentile bootstrap, 10000 resamples). p: two-sided paired t. "These checkpoints differ" means: the interval excludes 0, and the adjusted p, in the family of all 2 questions of the table, is below 0.05.
 
 Signature: `tiny v1; seed 42`
 )");
@@ -239,7 +258,6 @@ TableModel noted_table() {
   model.paper->task = "ocr";
   model.columns[0].note = "one minus the edit rate";
   model.notes = {{"A note of a job."}};
-  model.chosen_on_split = true;
   model.rows = {model.rows[0], model.rows[0], model.rows[1], model.rows[1]};
   model.rows[1].seed = model.rows[3].seed = 43;
   model.rows[0].metrics["ocr_reward"] = fixture_summary(0.89, 3);
@@ -268,7 +286,7 @@ TableModel noted_table() {
   comparisons[1].values.tests.sign_p = 0.21;
   comparisons[1].values.crossed.reset();
   comparisons[1].values.seeds = 1;
-  judge_comparisons(model);
+  judge_as_planned(model);
   return model;
 }
 
@@ -281,8 +299,8 @@ const std::vector<std::string> kNotes = {
     "OCR reward: one minus the edit rate. \u00b1: standard deviation over training runs; for the base model, over the noise of each seed. "
     "Bold: best mean of its column, where its difference to ratio-norm is resolved (if ratio-norm is best, "
     "those of all other methods to it). It need not differ from the other methods. "
-    "\u2020 The difference to ratio-norm is resolved: its 95 % interval over training runs and prompts "
-    "excludes 0, as does the one over prompts alone, and Holm's p is below 0.05. One row per run: --per-seed.",
+    "\u2020 The difference to ratio-norm is resolved: its interval over training runs and prompts "
+    "excludes 0, as does the one over prompts alone, and the adjusted p is below 0.05. One row per run: --per-seed.",
     "\u2014 pickscore was not run: its files are absent (--scorers DIR).",
     "# Missing values of ratio-norm (seed 42): ocr_reward 3 of 40 (mean over 37); lambda-controlled (seed 43): "
     "exact_match 1 of 38 (mean over 37). A scorer failed there. Reasons: `harness query failures`.",
@@ -292,19 +310,21 @@ const std::vector<std::string> kNotes = {
     "Share of off-policy steps damped (weight below 1), by shard: lambda-controlled 12.5 % (2 runs). Gradient "
     "clipping: 55 of 60 damped updates of lambda-controlled had the same length as without damping.",
     "A note of a job.",
-    "These prompts also selected the checkpoints: values and differences are optimistic, and intervals "
-    "and p do not allow for the choice. Quote the table on the test split.",
     "Differences are method \u2212 baseline, paired by prompt, sample and seed. W / T / L: pairs that the "
     "method won, tied and lost. \u0394 validation: the same checkpoints on the prompts that selected "
     "them.",
+    "Plan 1a2b3c4d5e6f, recorded 2026-11-29 before any of its test scores: 3 of 3 planned runs per row.",
     "Intervals and p: over training runs and prompts (crossed analysis of variance), 3 runs per method. "
-    "\"Better\" and \"worse\" mean: the interval excludes 0, as does the one over prompts alone, and Holm's p, over "
-    "all 2 differences of the table (one that restates another counts once), is below 0.05.",
+    "\"Better\" and \"worse\" mean: the interval excludes 0, as does the one over prompts alone, and the adjusted p, in "
+    "the family of all 2 questions of plan 1a2b3c4d5e6f (one that restates another counts once), is below 0.05.",
     "One training run per method: such differences are between these checkpoints and say nothing about "
     "the methods. Statements about methods need at least 3 runs (`--seeds 42..44`).",
     "Intervals: over prompts (percentile bootstrap, 10000 resamples). p: two-sided paired t. "
-    "\"These checkpoints differ\" means: the interval excludes 0, and Holm's p, over all 2 differences of the "
-    "table (one that restates another counts once), is below 0.05.",
+    "\"These checkpoints differ\" means: the interval excludes 0, and the adjusted p, in the family of all 2 "
+    "questions of the table (one that restates another counts once), is below 0.05.",
+    "3 runs do not rule out that a method fails in up to 63 % of its runs (1 - 0.05^(1/3)).",
+    "Fewer than 250 prompts: where a few of them carry large differences (skew), false claims are more frequent than "
+    "the level (results/STATISTICS.md).",
     "Incomplete pairs, left out (and prompts without a complete pair in every run, left out of the intervals over "
     "training runs). lambda-controlled \u2212 ratio-norm: ocr_reward 3 of 40 (4 prompts).",
     "A few prompts may decide: so many carry more than half of the difference, or tests disagree at p = 0.05 (not "
@@ -330,9 +350,34 @@ const std::vector<Shown> kOtherNotes = {
     {"of three runs each nothing is said of checkpoints",
      [](TableModel& model) { model = fixture_of_runs(); },
      {"3 runs per method.",
-      "\"Better\" and \"worse\" mean: the interval excludes 0, as does the one over prompts alone, and Holm's p, over all 2 "
-      "differences of the table, is below 0.05."},
-     {"checkpoints"}},
+      "\"Better\" and \"worse\" mean: the interval excludes 0, as does the one over prompts alone, and the adjusted p, in "
+      "the family of all 2 questions of plan 1a2b3c4d5e6f, is below 0.05."},
+     {"checkpoints", "is tested first"}},
+    {"the metric that decides is said to be tested first",
+     [](TableModel& model) { model = fixture_of_runs(); },
+     {"is below 0.05. OCR reward is tested first; other metrics of a row are tested once its difference in it is "
+      "resolved. Confidence: of the interval, at the level that tested it."},
+     {},
+     {.primary = "ocr_reward"}},
+    {"the base model's differences have a share of their own",
+     [](TableModel& model) {
+       model = fixture_of_runs();
+       model.comparisons.push_back(model.comparisons[0]);
+       model.comparisons.back().baseline = "base";
+     },
+     {"in the family of all 3 questions of plan",
+      "OCR reward is tested first, with .9 of the level (questions about the base model have .1); other metrics"},
+     {},
+     {.primary = "ocr_reward", .base = "base"}},
+    {"prompts that chose the checkpoints claim nothing",
+     [](TableModel& model) {
+       model = fixture_of_runs();
+       model.chosen_on_split = true;
+     },
+     {"These prompts also selected the checkpoints: values and differences are optimistic, and intervals and p do not "
+      "allow for the choice. Quote the table on the test split.",
+      "Intervals and p: over training runs and prompts, not adjusted; nothing is claimed."},
+     {"Better", "adjusted p", "Bold", "rule out", "Fewer than"}},
     {"in tables of the training intervals are over runs",
      [](TableModel& model) {
        model = fixture_of_runs();
@@ -402,16 +447,17 @@ std::vector<std::string> keys_of(const Json& object) {
 TEST(TableJson, IsTheDocumentOfTheContract) {
   const auto document = table_json(fixture_table());
   EXPECT_THAT(keys_of(document),
-              ElementsAre("artifacts", "backbone", "comparisons", "experiment", "notes", "reference", "rows",
-                          "scale", "signature", "table", "units", "wall_seconds"));
+              ElementsAre("artifacts", "backbone", "comparisons", "experiment", "notes", "plan", "reference",
+                          "rows", "scale", "signature", "table", "units", "wall_seconds"));
   EXPECT_EQ(document["units"]["ocr_reward"], "fraction");
   EXPECT_THAT(keys_of(document["rows"][0]), ElementsAre("checkpoint", "lambda_late", "method", "metrics", "n",
                                                         "n_missing", "paper", "seed", "split"));
   EXPECT_THAT(keys_of(document["comparisons"][0]),
               ElementsAre("baseline", "baseline_mean", "ci95", "ci95_seeds", "claim", "clusters", "delta",
-                          "differs", "losses", "method", "method_mean", "metric", "n", "n_missing", "p_holm",
-                          "p_value", "prompts_won", "resolved", "runs", "t", "test", "ties",
-                          "validation_delta", "verdict", "wins"));
+                          "differs", "equal", "exploratory", "level", "losses", "method", "method_mean",
+                          "metric", "n", "n_missing", "p_adjusted", "p_value", "prompts", "prompts_won",
+                          "resolved", "runs", "test", "ties", "validation_delta", "verdict", "wins"));
+  EXPECT_THAT(keys_of(document["comparisons"][0]["prompts"]), ElementsAre("ci95", "p_value", "t", "test"));
   EXPECT_THAT(keys_of(document["rows"][0]["metrics"]["ocr_reward"]), ElementsAre("mean", "std"));
 }
 
@@ -444,9 +490,54 @@ TEST(TableJson, TellsClaimsAboutMethodsFromThoseAboutCheckpoints) {
   EXPECT_EQ(runs["freedom"], 2.5);
 }
 
+TEST(TableJson, IntervalPAndTestAreTheVerdictsAndThoseOverPromptsStandBesideThem) {
+  auto model = fixture_of_runs();
+  auto& values = model.comparisons[0].values;
+  values = over_three_runs(values, {0.0002, 0.0222}, 0.046);
+  auto& of_exact = model.comparisons[1].values;
+  of_exact = over_three_runs(fixture_comparison("exact_match", 0.025, 0.005, 0.045).values);
+  judge_as_planned(model);
+  // exact_match has the smaller p, and passes its half of the level on.
+  const auto reward = table_json(model)["comparisons"][0];
+  EXPECT_NEAR(reward["level"].get<double>(), 0.05, 1e-12);
+  EXPECT_NEAR(reward["ci95"][0].get<double>(), 0.0002, 1e-12);
+  EXPECT_NEAR(reward["ci95"][1].get<double>(), 0.0222, 1e-12);
+  EXPECT_EQ(reward["p_value"], 0.046);
+  EXPECT_EQ(reward["p_adjusted"], 0.046);
+  EXPECT_EQ(reward["test"], "crossed");
+  EXPECT_EQ(reward["prompts"],
+            Json::parse(R"({"ci95": [0.0021, 0.0203], "p_value": 0.0167, "t": 2.5, "test": "paired-t"})"));
+  const auto exact = table_json(model)["comparisons"][1];
+  EXPECT_NEAR(exact["level"].get<double>(), 0.025, 1e-12);
+  // 0.025 +- 0.02 t(0.0125) / t(0.025) with 39 degrees of freedom (scipy.stats.t.isf)
+  EXPECT_NEAR(exact["ci95"][0].get<double>(), 0.0019488828810636828, 1e-12);
+  EXPECT_NEAR(exact["ci95"][1].get<double>(), 0.04805111711893632, 1e-12);
+  const auto of_checkpoints = table_json(fixture_table())["comparisons"][0];
+  EXPECT_EQ(of_checkpoints["ci95"], of_checkpoints["prompts"]["ci95"]);
+  EXPECT_EQ(of_checkpoints["p_value"], of_checkpoints["prompts"]["p_value"]);
+  EXPECT_EQ(of_checkpoints["test"], "paired-t");
+}
+
+TEST(TableJson, OnPromptsThatChoseTheCheckpointsEveryDifferenceIsExploratory) {
+  auto model = fixture_of_runs();
+  model.chosen_on_split = true;
+  judge_as_exploratory(model);
+  const auto document = table_json(model);
+  for (const auto& c : document["comparisons"]) {
+    EXPECT_EQ(c["exploratory"], true);
+    EXPECT_EQ(c["resolved"], false);
+    EXPECT_EQ(c["differs"], false);
+    EXPECT_TRUE(c["p_adjusted"].is_null());
+    EXPECT_EQ(c["verdict"], "exploratory");
+  }
+  EXPECT_NEAR(document["comparisons"][0]["ci95"][0].get<double>(), 0.0021, 1e-12) << "at 95 %, not adjusted";
+  for (const auto& c : table_json(fixture_of_runs())["comparisons"]) EXPECT_EQ(c["exploratory"], false);
+}
+
 TEST(TableJson, WhatIsNotThereIsNull) {
   auto model = fixture_table();
   model.comparisons[0].values = {};
+  judge_as_planned(model);
   const auto document = table_json(model);
   EXPECT_TRUE(document["reference"][0]["lambda_late"].is_null());
   EXPECT_TRUE(document["comparisons"][0]["ci95"].is_null());
@@ -467,24 +558,29 @@ TEST(TableCsv, IsRectangularAndUnrounded) {
   for (const auto& line : lines) EXPECT_TRUE(line.empty() || fields_of(line) == fields_of(lines[0])) << line;
   EXPECT_THAT(lines,
               testing::Contains(
-                  "method,,lambda-controlled,42,80,test,ocr_reward,40,0,0.9012,0.25,,,,,,,,,,,,,,,,,,"));
+                  "method,,lambda-controlled,42,80,test,ocr_reward,40,0,0.9012,0.25,,,,,,,,,,,,,,,,,,,,,,"));
   EXPECT_THAT(lines, testing::Contains(
-                         "paper,,lambda-controlled,,80,test,exact_match,762,,0.144,,,,,,,,,,,,,,,,,,,"));
+                         "paper,,lambda-controlled,,80,test,exact_match,762,,0.144,,,,,,,,,,,,,,,,,,,,,,,"));
   EXPECT_THAT(
       lines,
-      testing::Contains(
-          "comparison,ratio-norm,lambda-controlled,,,test,exact_match,40,0,0.025,,-0.05,0.1,,,20,8,12,0.0167,paired-t,0.0334,no "
-          "difference shown between these checkpoints,checkpoints,,,,,,"));
+      testing::Contains(testing::AllOf(
+          StartsWith(
+              "comparison,ratio-norm,lambda-controlled,,,test,exact_match,40,0,0.025,,-0.05,0.1,,,20,8,12,0.0167,paired-t,"
+              "1,no difference shown between these checkpoints,checkpoints,,,,,,,0.05"),
+          testing::EndsWith(",-0.05,0.1,0.0167"))));
 }
 
-TEST(TableCsv, EndsWithWhatTheTrainingRunsSay) {
+TEST(TableCsv, EndsWithWhatTheTrainingRunsAndThePromptsAloneSay) {
   auto model = fixture_of_runs();
   model.comparisons[0].validation_delta = 0.02;
   const auto csv = table_csv(model);
   EXPECT_THAT(
       csv,
-      HasSubstr(",verdict,claim,runs,runs_ci95_low,runs_ci95_high,runs_p_value,validation_delta,task\n"));
-  EXPECT_THAT(csv, HasSubstr(",better,methods,3,0.0021,0.0203,0.0167,0.02,\n"));
+      HasSubstr(
+          ",p_adjusted,verdict,claim,runs,runs_ci95_low,runs_ci95_high,runs_p_value,validation_delta,task,level,"
+          "prompts_ci95_low,prompts_ci95_high,prompts_p_value\n"));
+  EXPECT_THAT(csv, HasSubstr(",0.0167,crossed,0.0334,better,methods,3,0.0021,0.0203,0.0167,0.02,,0.025"));
+  EXPECT_THAT(csv, HasSubstr(",0.0021,0.0203,0.0167\n"));
 }
 
 TEST(TableMarkdown, CommandsNoTerminal) {
@@ -648,7 +744,7 @@ TEST(TableLatex, SignsAreMathematicsInCellsAndSentences) {
   const auto latex = table_latex(large_table());
   EXPECT_THAT(latex, HasSubstr("with $-6.25$ [$-14.58$, $+0.00$], $3.8\\times10^{-5}$ and "
                                "\\texttt{harness check -{}-paper}."));
-  EXPECT_THAT(latex, HasSubstr("{$[{+}0.0021{,}\\,{+}0.0203]$}"));
+  EXPECT_THAT(latex, HasSubstr("{$[{+}0.0007{,}\\,{+}0.0217]$}"));
 }
 
 TEST(TableLatex, NotesOnSingleDifferencesAreBelowTheFloatThatHasThem) {
@@ -713,13 +809,13 @@ TEST(TableShow, FurtherPiecesOfALongTableReferToTheChosenLabel) {
   EXPECT_THAT(latex, HasSubstr("Table~\\ref{tab:mine}, continued."));
 }
 
-TEST(TableShow, HolmStaysOverAllDifferencesWhateverIsShown) {
+TEST(TableShow, TheFamilyIsThatOfAllDifferencesWhateverIsShown) {
   auto model = fixture_of_runs();
   const auto adjusted = model.comparisons[1].judgement.adjusted.p;
   choose({.columns = {"exact_match"}}, model);
   ASSERT_EQ(model.comparisons.size(), 1U);
   EXPECT_EQ(model.comparisons[0].judgement.adjusted.p, adjusted);
-  EXPECT_THAT(notes_of(model), HasSubstr("over all 2 differences of the table"));
+  EXPECT_THAT(notes_of(model), HasSubstr("in the family of all 2 questions of plan 1a2b3c4d5e6f"));
 }
 
 TEST(TableShow, UnknownNamesAreErrorsWithTheNearest) {
@@ -754,7 +850,7 @@ TEST(TableSummary, HasALineAMethodAndOneAComparisonWithItsVerdict) {
   const auto text = table_summary(fixture_of_runs(), {});
   EXPECT_THAT(text, HasSubstr("lambda-controlled    80      0.9012 \u2020"));
   EXPECT_THAT(text, HasSubstr("OCR reward, difference to ratio-norm"));
-  EXPECT_THAT(text, HasSubstr("lambda-controlled  +0.0112 [+0.0021, +0.0203]  better"));
+  EXPECT_THAT(text, HasSubstr("lambda-controlled  +0.0112 [+0.0007, +0.0217]  better"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << "no colour was asked for";
   EXPECT_THAT(text, Not(HasSubstr("PickScore"))) << "no row has a value";
   EXPECT_THAT(table_summary(fixture_of_runs(), {.colour = true}), HasSubstr("\x1b[32m"));
@@ -846,7 +942,7 @@ TableClaim claim_on(const PairedComparison& values) {
   auto model = fixture_table();
   model.comparisons[0].metric = "lambda_late";
   for (auto& comparison : model.comparisons) comparison.values = values;
-  judge_comparisons(model);
+  judge_as_planned(model);
   const auto claims = printed_differences(model);
   EXPECT_EQ(claims.size(), 1u);
   return claims.at(0);
@@ -870,9 +966,10 @@ TEST(PrintedDifferences, AreUndecidedWithOneRunAMethodAndWhereOnlyTheIntervalExc
   EXPECT_STREQ(claim_verdict(one), "undecided");
   EXPECT_EQ(one.detail,
             "these checkpoints: +2.00 [+1.00, +3.00]; needs at least 3 training runs per method, 1 here");
-  const auto three = claim_on(over_three_runs(exact(-0.02, -0.03, -0.01), {-0.03, -0.01}, 0.36));
+  const Interval alone{-0.0398, -0.0002};
+  const auto three = claim_on(over_three_runs(exact(-0.02, alone.low, alone.high), alone, 0.0478));
   EXPECT_EQ(three.holds, std::nullopt);
-  EXPECT_EQ(three.detail, "-2.00 [-3.00, -1.00], not resolved (p 0.72 after Holm)");
+  EXPECT_EQ(three.detail, "-2.00 [-3.98, -0.02], not resolved (adjusted p 0.096)");
 }
 
 TEST(PrintedDifferences, AreNotJudgedAtAScaleThatShowsNothing) {
@@ -893,12 +990,14 @@ TEST(ScaleWarning, StandsAboveTheTableInEveryFormat) {
 TEST(SeveralRuns, TheIntervalThatDecidesAndItsVerdictAreInEveryFormat) {
   auto model = fixture_of_runs();
   auto& values = model.comparisons[0].values;
-  values = over_three_runs(values, Interval{0.0011, 0.0299}, 0.0123);
+  values = over_three_runs(values, Interval{0.0031, 0.0193}, 0.0083);
   values.ci_seeds = Interval{-0.0059, 0.0842};
-  judge_comparisons(model);
+  judge_as_planned(model);
   const auto markdown = table_markdown(model);
-  EXPECT_THAT(markdown,
-              HasSubstr("| +0.0112 | [+0.0011, +0.0299] | 20 / 8 / 12 | 0.0123 | 0.0246 |  40 | better "));
+  EXPECT_THAT(
+      markdown,
+      HasSubstr(
+          "| +0.0112 | [+0.0019, +0.0205] |     97.5 % | 20 / 8 / 12 | 0.0083 |     0.0166 |  40 | better "));
   EXPECT_THAT(markdown, Not(HasSubstr("eeds drawn too"))) << "an interval that decides nothing";
   EXPECT_THAT(table_html(model), HasSubstr("<td>better</td>"));
   EXPECT_THAT(table_latex(model), HasSubstr("{better}"));
@@ -927,10 +1026,11 @@ TableModel fixture_of_tasks() {
     part.task = task;
     part.columns = {part.columns.front()};
     std::erase_if(part.comparisons, [](const Comparison& c) { return c.metric != "ocr_reward"; });
+    if (part.task == "pickscore") part.comparisons[0].values.p_value = 0.03;
+    judge_as_planned(part);
     parts.push_back(std::move(part));
   }
   parts[1].columns[0].title = "PickScore";
-  parts[1].comparisons[0].values.p_value = 0.03;
   parts[1].notes = {{"Of the second alone."}};
   TableModel whole;
   whole.id = "tiny";
@@ -961,7 +1061,7 @@ Backbone glyph · scale smoke · test split · n = 40 · seed 42
   const auto latex = table_latex(fixture_of_tasks());
   EXPECT_THAT(latex, HasSubstr("{ocr} & {$\\lambda$-Controlled} & {OCR reward}"));
   EXPECT_THAT(latex, HasSubstr("\\midrule\n{pickscore} & {Base}"));
-  EXPECT_THAT(table_csv(fixture_of_tasks()), HasSubstr(",pickscore\n"));
+  EXPECT_THAT(table_csv(fixture_of_tasks()), HasSubstr(",pickscore,,,,\n"));
 }
 
 TEST(TableOfTasks, SaysOnceWhatIsTrueOfAllAndOfTheOthersWhichTaskIsMeant) {
@@ -979,8 +1079,8 @@ TEST(TableOfTasks, AdjustsOverTheDifferencesOfAllTasks) {
   ASSERT_EQ(whole.parts.size(), 2u);
   EXPECT_DOUBLE_EQ(whole.parts[0].comparisons[0].judgement.adjusted.p.value(), 2 * 0.0167);
   EXPECT_DOUBLE_EQ(whole.parts[1].comparisons[0].judgement.adjusted.p.value(), 2 * 0.0167)
-      << "Holm's never fall";
-  EXPECT_THAT(table_markdown(whole), HasSubstr("over all 2 differences of the table"));
+      << "they never fall";
+  EXPECT_THAT(table_markdown(whole), HasSubstr("in the family of all 2 questions"));
   const auto document = table_json(whole);
   EXPECT_EQ(document.at("parts").at(1).at("table"), "tiny-pickscore");
   EXPECT_EQ(document.at("comparisons").at(1).at("task"), "pickscore");

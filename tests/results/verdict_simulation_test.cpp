@@ -34,11 +34,13 @@ TEST(VerdictSimulation, TwoRunsMakeNoClaim) {
   EXPECT_EQ(rates_of(2, 500).claims, 0);
 }
 
-TEST(VerdictSimulation, ItsPanelsRaiseAlarmsAtTheRateOfTheirIntervals) {
+TEST(VerdictSimulation, ItsPanelsRaiseFewAlarmsOfTheMinimalEffectAndOneOfTwiceIt) {
   const Truth harmed{.text = {}, .reward = 0.1, .guardrail = -kMinimalEffect};
   const auto share = alarms(harmed, kNoise, Claim::kMethods);
-  EXPECT_GE(share, 5);  // seven guardrails, each nominally 2.5 %
-  EXPECT_LE(share, 25);
+  // Of eight equal questions the seven guardrails are all resolved, the first of them at 0.05 / 8: one
+  // interval or more lies beyond the effect in up to 7 / 8 of 2.5 %.
+  EXPECT_GT(share, 0);
+  EXPECT_LE(share, 4.5);
   const Truth twice{.text = {}, .reward = 0.1, .guardrail = -2 * kMinimalEffect};
   EXPECT_GE(alarms(twice, {.prompt_se = .0034, .run_sd = 0, .stable = .5}, Claim::kMethods), 99);
 }

@@ -10,8 +10,8 @@ namespace {
 
 constexpr const char* kColumns =
     "record,baseline,method,seed,checkpoint,split,metric,n,n_missing,value,std,ci95_low,ci95_high,"
-    "ci95_seeds_low,ci95_seeds_high,wins,ties,losses,p_value,test,p_holm,verdict,claim,runs,runs_ci95_low,"
-    "runs_ci95_high,runs_p_value,validation_delta,task";
+    "ci95_seeds_low,ci95_seeds_high,wins,ties,losses,p_value,test,p_adjusted,verdict,claim,runs,runs_ci95_low,"
+    "runs_ci95_high,runs_p_value,validation_delta,task,level,prompts_ci95_low,prompts_ci95_high,prompts_p_value";
 
 /// Shortest digits that give the same double again; empty for null.
 std::string field(const Json& value) {
@@ -86,12 +86,14 @@ std::string comparison_line(const TableModel& model, const Comparison& compariso
   record["task"] = model.task;
   record["n_missing"] = comparison.values.n_missing;
   record["value"] = record["delta"];
+  record["prompts_ci95"] = record["prompts"]["ci95"];
+  record["prompts_p_value"] = record["prompts"]["p_value"];
   if (const Json runs = record["runs"]; !runs.is_null()) {
     record["runs"] = runs["n"];
     record["runs_ci95"] = runs["ci95"];
     record["runs_p_value"] = runs["p_value"];
   }
-  for (const std::string name : {"ci95", "ci95_seeds", "runs_ci95"}) {
+  for (const std::string name : {"ci95", "ci95_seeds", "runs_ci95", "prompts_ci95"}) {
     const Json ends = record[name];
     if (ends.is_null()) continue;
     record[name + "_low"] = ends[0];
@@ -113,10 +115,11 @@ std::string board_difference(const TableModel& model, const LeaderboardRow& row,
                  {"metric", board.metric + what},
                  {"n", comparison->n},
                  {"value", or_null(comparison->delta)}};
-  const std::string over = claim_of(*comparison) == Claim::kMethods ? "runs_ci95" : "ci95";
-  if (const auto ci = interval_of(*comparison)) {
-    record[over + "_low"] = ci->low;
-    record[over + "_high"] = ci->high;
+  const auto level = row.judgement.level;
+  if (const auto ci = interval_at(*comparison, claim_of(*comparison), level)) {
+    record["ci95_low"] = ci->low;
+    record["ci95_high"] = ci->high;
+    record["level"] = level;
   }
   return line(record);
 }
@@ -134,7 +137,7 @@ std::string leaderboard_lines(const TableModel& model) {
                    {"split", model.split},
                    {"metric", board.metric},
                    {"value", or_null(row.mean)},
-                   {"p_holm", or_null(row.judgement.adjusted.p)},
+                   {"p_adjusted", or_null(row.judgement.adjusted.p)},
                    {"test", row.groups.empty() ? Json() : Json("groups " + row.groups)},
                    {"verdict", row.verdict}};
     out += line(record);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "results/table/table.h"
 #include "results/table/table_view.h"
@@ -76,14 +77,29 @@ Json runs_json(const std::optional<CrossedComparison>& crossed) {
   return document;
 }
 
+/// Of the p-value that decides a claim.
+static std::string test_name(const PairedComparison& values, Claim claim) {
+  if (claim == Claim::kCheckpoints) return values.test;
+  return values.crossed->of_runs_alone ? "t-over-runs" : "crossed";
+}
+
 Json judged_json(const PairedComparison& values, const Judgement& judgement) {
   auto json = numbers_json(values);
-  json.update({{"ci95", or_null(values.ci)},
+  Json over_prompts = {{"ci95", or_null(values.ci)}};
+  for (const char* name : {"t", "p_value", "test"}) over_prompts[name] = std::exchange(json[name], nullptr);
+  json.erase("t");
+  json.update({{"ci95", or_null(judgement.interval)},
+               {"level", judgement.level},
+               {"p_value", or_null(judgement.p)},
+               {"test", test_name(values, judgement.claim)},
+               {"prompts", std::move(over_prompts)},
                {"ci95_seeds", or_null(values.ci_seeds)},
                {"runs", runs_json(values.crossed)},
-               {"p_holm", or_null(judgement.adjusted.p)},
+               {"p_adjusted", or_null(judgement.adjusted.p)},
                {"claim", claim_name(judgement.claim)},
+               {"exploratory", judgement.is_exploratory},
                {"differs", judgement.differs},
+               {"equal", judgement.is_equal},
                {"resolved", judgement.resolved()},
                {"verdict", judgement.text}});
   return json;
@@ -131,7 +147,8 @@ Json parts_json(const TableModel& model) {
                   {"experiment", part.experiment},
                   {"task", part.task},
                   {"backbone", part.backbone},
-                  {"signature", part.signature}};
+                  {"signature", part.signature},
+                  {"plan", plan_json(part.families.plan)}};
     if (part.guardrails) entry["guardrails"] = guardrails_json(*part.guardrails);
     if (part.leaderboard) entry["leaderboard"] = leaderboard_json(*part.leaderboard);
     parts.push_back(std::move(entry));
@@ -151,6 +168,7 @@ Json table_json(const TableModel& model) {
                    {"reference", Json::array()},
                    {"rows", Json::array()},
                    {"comparisons", Json::array()},
+                   {"plan", plan_json(model.families.plan)},
                    {"notes", table_view(model).all_notes()},
                    {"artifacts", Json(model.artifacts)},
                    {"wall_seconds", model.wall_seconds}};
