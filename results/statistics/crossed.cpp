@@ -283,6 +283,22 @@ std::optional<CrossedComparison> over_runs(std::span<const PairedValue> pairs, d
   return result;
 }
 
+bool raise_run_variance(double least, CrossedComparison& comparison) {
+  if (comparison.state != CrossedState::kEstimated || comparison.parts.runs >= least) return false;
+  comparison.parts.runs = least;
+  const auto runs = static_cast<double>(comparison.runs), clusters = static_cast<double>(comparison.clusters);
+  const double variance = runs * least;  // of a run's mean difference, which holds the residual's share
+  comparison.components.run = comparison.of_runs_alone
+                                  ? variance
+                                  : std::max(0.0, variance - comparison.components.residual / clusters);
+  return true;
+}
+
+void renew_interval(CrossedComparison& comparison) {
+  constexpr double kConfidence = 0.95;
+  add_interval(comparison, kConfidence);
+}
+
 std::optional<Interval> crossed_interval(const CrossedComparison& comparison, double confidence) {
   if (!comparison.standard_error) return std::nullopt;
   const double half = critical_of(comparison, 1 - confidence) * *comparison.standard_error;

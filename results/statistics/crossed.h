@@ -74,6 +74,13 @@ struct CrossedComparison {
 std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, double confidence = 0.95,
                                          bool runs_are_paired = true);
 
+/// Gives an estimate whose runs vary less than this part of the variance of delta that part, with the
+/// component that follows. True where it did: the interval is to be made anew.
+bool raise_run_variance(double least, CrossedComparison& comparison);
+
+/// Interval, p and what goes with them of an estimate, from its parts.
+void renew_interval(CrossedComparison& comparison);
+
 /// The interval of an estimate at another confidence. Nothing unless the state is kEstimated.
 std::optional<Interval> crossed_interval(const CrossedComparison& comparison, double confidence);
 

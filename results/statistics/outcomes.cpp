@@ -28,7 +28,7 @@ void keep_samples_of_all_runs(std::vector<PairedValue>& pairs) {
   }
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const bool is_complete = !complete_pairs({&pairs[i], 1}).empty();
-    if (is_complete && complete.at(places[i]) < std::ssize(seeds)) pairs[i].method.reset();
+    if (is_complete && complete.at(places[i]) < std::ssize(seeds)) pairs[i].left_out = true;
   }
 }
 

@@ -14,7 +14,7 @@ namespace harness {
 void count_by_cluster(const PairedMetric& metric, double confidence, PairedComparison& result);
 
 /// Of rows whose runs are not paired: leaves the pairs at those samples of a prompt that every run of both
-/// rows has, and takes the method's value from the others, so that they count as missing. Else it would
+/// rows has, and the others out, which count as missing. Else it would
 /// matter which run stands beside which. Every run has its pairs of a cluster in the same order.
 void keep_samples_of_all_runs(std::vector<PairedValue>& pairs);
 

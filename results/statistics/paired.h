@@ -17,9 +17,10 @@ struct PairedValue {
   std::optional<double> baseline, method;
   std::int64_t cluster = 0;
   std::int64_t seed = 0;
+  bool left_out = false;  ///< though it has its numbers, as another run has not
 };
 
-/// The pairs with a number on both sides that is not beyond kLargestScore.
+/// The pairs with a number on both sides that is not beyond kLargestScore, but for those left out.
 std::vector<PairedValue> complete_pairs(std::span<const PairedValue> pairs);
 
 }  // namespace harness

@@ -135,13 +135,48 @@ void put_intervals(std::span<const BootstrapInput> inputs, const BootstrapSettin
   }
 }
 
+/// The pairs with all that is missing at one of two values: the method's at the first.
+std::vector<PairedValue> completed(std::span<const PairedValue> pairs, double of_method, double of_baseline) {
+  std::vector<PairedValue> complete(pairs.begin(), pairs.end());
+  for (auto& pair : complete) {
+    if (!is_usable(pair.method)) pair.method = of_method;
+    if (!is_usable(pair.baseline)) pair.baseline = of_baseline;
+    pair.left_out = false;
+  }
+  return complete;
+}
+
+double mean_difference(std::span<const PairedValue> complete) {
+  return bootstrap_input(complete).pooled.mean_delta();
+}
+
+/// What the missing values of a metric could make of its difference, other than 0.
+MissingValues missing_values(const PairedMetric& metric, double delta, double confidence) {
+  double low = INFINITY, high = -INFINITY;
+  for (const auto& pair : metric.pairs) {
+    for (const auto& value : {pair.baseline, pair.method}) {
+      if (!is_usable(value)) continue;
+      low = std::min(low, *value);
+      high = std::max(high, *value);
+    }
+  }
+  const auto lowest = completed(metric.pairs, low, high), highest = completed(metric.pairs, high, low);
+  MissingValues missing{.lowest_delta = mean_difference(lowest), .highest_delta = mean_difference(highest)};
+  const PairedMetric against{delta > 0 ? lowest : highest, metric.better, metric.runs_are_paired};
+  missing.crossed = crossed_with_runs(against, confidence);
+  missing.p_value =
+      compare_without_intervals(against.pairs, bootstrap_input(against.pairs), metric.better, confidence)
+          .p_value;
+  return missing;
+}
+
 }  // namespace
 
 std::vector<PairedValue> complete_pairs(std::span<const PairedValue> pairs) {
   std::vector<PairedValue> complete;
   complete.reserve(pairs.size());
   for (const auto& pair : pairs) {
-    if (is_usable(pair.baseline) && is_usable(pair.method)) complete.push_back(pair);
+    if (!pair.left_out && is_usable(pair.baseline) && is_usable(pair.method)) complete.push_back(pair);
   }
   return complete;
 }
@@ -188,6 +223,8 @@ std::vector<PairedComparison> compare_paired(std::span<const PairedMetric> metri
   for (std::size_t i = 0; i < results.size(); ++i) {
     results[i].crossed = crossed_with_runs(metrics[i], settings.confidence);
     results[i].carried_by = influential_clusters(inputs[i].pooled.differences());
+    if (results[i].n_missing > 0 && results[i].delta)
+      results[i].missing = missing_values(metrics[i], *results[i].delta, settings.confidence);
   }
   if (settings.resamples > 0) put_intervals(inputs, settings, results);
   return results;

@@ -64,6 +64,16 @@ struct ComparisonNumbers {
   std::string test = "paired-t";
 };
 
+/// What missing values could make of a difference, each being the lowest or the highest value that was seen
+/// of its metric, on whichever side.
+struct MissingValues {
+  double lowest_delta = 0, highest_delta = 0;
+  /// Where all of them speak against the difference: its p over prompts and over runs and prompts. 1 where
+  /// its sign changes; nothing where the test gives none.
+  std::optional<double> p_value = {};
+  std::optional<CrossedComparison> crossed = {};
+};
+
 /// method against baseline over all complete pairs. A pair that lacks a side, or has a number beyond
 /// kLargestScore, is counted in n_missing and enters nothing else.
 struct PairedComparison : ComparisonNumbers {
@@ -77,6 +87,8 @@ struct PairedComparison : ComparisonNumbers {
   /// Training runs drawn too, crossed with prompts; from 2 seeds on. Where a cluster is a seed, of runs
   /// alone.
   std::optional<CrossedComparison> crossed = {};
+  /// Where values are missing.
+  std::optional<MissingValues> missing = {};
   /// False: made at a scale that shows nothing about the methods, however many runs there are. Not stored.
   bool judges_methods = true;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
 #include <cmath>
 
@@ -43,6 +44,9 @@ std::string reason(const PairedComparison& comparison, Claim claim, const JudgeS
   if (!settings.adjusted || !settings.adjusted->p) return {};
   if (!differs_over_prompts(comparison)) return fmt::format(": not over {} alone", settings.unit);
   const double p = *settings.adjusted->p;
+  const double level = (1 - settings.confidence) * settings.adjusted->share;
+  if (*p_value_of(comparison, claim) < level && *tested_p(comparison, claim) >= level)
+    return ": missing values could decide";
   if (settings.adjusted->share == 0) return ": not tested, as the primary metric is not resolved";
   return fmt::format(" ({}p {:.2g})", p_value_of(comparison, claim) == p ? "" : "adjusted ", p);
 }
@@ -55,8 +59,12 @@ bool is_equal(const PairedComparison& comparison, Claim claim, const JudgeSettin
     return false;
   const double level = 2 * (1 - settings.confidence) * settings.adjusted->share;
   const auto interval = level > 0 ? interval_at(comparison, claim, level) : std::nullopt;
-  const double margin = *settings.equal_within;
-  return interval && interval->low > -margin && interval->high < margin;
+  if (!interval) return false;
+  const double margin = *settings.equal_within, delta = *comparison.delta;
+  const auto& missing = comparison.missing;
+  const double down = missing ? delta - std::min(delta, missing->lowest_delta) : 0;
+  const double up = missing ? std::max(delta, missing->highest_delta) - delta : 0;
+  return interval->low - down > -margin && interval->high + up < margin;
 }
 
 /// 0.05 of a confidence of 0.95, without what the subtraction leaves.
@@ -116,6 +124,15 @@ std::optional<Interval> interval_of(const PairedComparison& comparison, std::opt
 std::optional<double> p_value_of(const PairedComparison& comparison, std::optional<Claim> claim) {
   if (claim.value_or(claim_of(comparison)) == Claim::kCheckpoints) return comparison.p_value;
   return comparison.crossed ? comparison.crossed->p_value : std::nullopt;
+}
+
+std::optional<double> tested_p(const PairedComparison& comparison, Claim claim) {
+  const auto p = p_value_of(comparison, claim);
+  if (!p || !comparison.missing) return p;
+  const auto& [lowest, highest, over_prompts, crossed] = *comparison.missing;
+  if ((*comparison.delta > 0 ? lowest <= 0 : highest >= 0)) return 1;
+  const auto worst = claim == Claim::kCheckpoints ? over_prompts : crossed ? crossed->p_value : std::nullopt;
+  return std::max(*p, worst.value_or(1));
 }
 
 bool may_differ(const PairedComparison& comparison, Claim claim) {

@@ -26,6 +26,10 @@ Claim claim_of(const PairedComparison& comparison);
 std::optional<Interval> interval_of(const PairedComparison& comparison, std::optional<Claim> claim = {});
 std::optional<double> p_value_of(const PairedComparison& comparison, std::optional<Claim> claim = {});
 
+/// The p-value that a family is asked with. With missing values the larger of its own and that of the
+/// difference with all of them against it, which is 1 where they could turn its sign.
+std::optional<double> tested_p(const PairedComparison& comparison, Claim claim);
+
 /// Whether all holds that a claim needs beside a small p: the interval lies on the mean difference's side of
 /// 0, of methods as does the one over prompts alone, and there are prompts enough.
 bool may_differ(const PairedComparison& comparison, Claim claim);

@@ -55,18 +55,11 @@ class Walk {
 
 }  // namespace
 
-std::vector<Gated> pass_gate(Gate gate, std::span<const double> p_values, double level,
-                             const std::vector<bool>& resolved) {
+std::vector<AdjustedP> pass_gate(Gate gate, std::span<const double> p_values, double level) {
   const auto count = gate.size();
   Walk walk(std::move(gate));
-  std::vector<Gated> results(count);
+  std::vector<AdjustedP> results(count, {.p = 1});
   std::vector<bool> is_done(count, false);
-  for (std::size_t i = 0; i < resolved.size(); ++i) {
-    if (!resolved[i]) continue;
-    walk.remove(i);
-    results[i] = {.p = 0};
-    is_done[i] = true;
-  }
   double largest = 0;
   bool is_over = false;  // what is adjusted beyond the level keeps the share that it has at the end
   const auto keep_shares = [&] {

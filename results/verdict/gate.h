@@ -3,6 +3,8 @@
 #include <span>
 #include <vector>
 
+#include "results/statistics/verdict.h"
+
 namespace harness {
 
 /// A weighted graph of questions (Bretz, Maurer, Brannath and Posch 2009, Statistics in Medicine 28): each
@@ -16,18 +18,9 @@ struct Gate {
   std::size_t size() const { return shares.size(); }
 };
 
-/// What a gate made of one p-value.
-struct Gated {
-  double p = 1;  ///< adjusted: the smallest level of the whole graph at which the question is resolved
-  /// Of the level, what the question was tested with: when it was resolved, else at the end. 0: not opened.
-  double share = 0;
-};
-
 /// Tests the questions in the order that their shares allow: p_i against level times share_i, strictly below.
-/// The family-wise error rate is `level`, whatever the dependence of the p-values. `resolved`: those that an
-/// earlier look has resolved, which have passed on their shares (Maurer and Bretz 2013, Statistics in
-/// Biopharmaceutical Research 5); their entries come back as p 0 and the share 0.
-std::vector<Gated> pass_gate(Gate gate, std::span<const double> p_values, double level,
-                             const std::vector<bool>& resolved = {});
+/// The family-wise error rate is `level`, whatever the dependence of the p-values. Of each question p and
+/// share are set; p: the smallest level of the whole graph at which it is resolved, 1 at most.
+std::vector<AdjustedP> pass_gate(Gate gate, std::span<const double> p_values, double level);
 
 }  // namespace harness

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "results/verdict/analysis_plan.h"
 #include "results/verdict/gate.h"
 
 namespace harness {
@@ -121,8 +122,9 @@ std::vector<std::optional<double>> holm(std::span<const std::optional<double>> p
 }
 
 TableQuestion question_of(const Comparison& c, std::optional<Claim> claim) {
-  auto p = p_value_of(c.values, claim);
-  if (p && !may_differ(c.values, claim.value_or(claim_of(c.values)))) p = 1;
+  const auto asked = claim.value_or(claim_of(c.values));
+  auto p = tested_p(c.values, asked);
+  if (p && !may_differ(c.values, asked)) p = 1;
   return {c.baseline, c.method, c.metric, p, c.restates};
 }
 
@@ -130,6 +132,16 @@ std::vector<TableQuestion> questions_of(std::span<const Comparison> comparisons)
   std::vector<TableQuestion> questions;
   for (const auto& comparison : comparisons) questions.push_back(question_of(comparison));
   return questions;
+}
+
+void take_look(std::optional<double> p, std::optional<double> delta, double level_of_look,
+               std::int64_t earlier_runs, TableQuestion& question) {
+  if (!p) return;
+  const double scaled = p_at_family_level(*p, level_of_look);
+  if (question.p_value && scaled >= *question.p_value) return;
+  question.p_value = scaled;
+  question.earlier_runs = earlier_runs;
+  question.earlier_delta = delta.value_or(0);
 }
 
 void give_roles(const FamilyRoles& roles, std::vector<TableQuestion>& questions) {
@@ -151,11 +163,11 @@ Family::Family(std::vector<TableQuestion> questions, double level) : questions_(
   const auto gated = pass_gate(gate, p_values, level);
   for (std::size_t i = 0; i < questions_.size(); ++i) {
     const auto place = hypotheses.place_of[i];
-    adjusted_.push_back({.p = questions_[i].p_value ? std::optional(gated[place].p) : std::nullopt,
-                         .over = size_,
-                         .share = gated[place].share,
-                         .earlier_runs = questions_[i].earlier_runs,
-                         .earlier_delta = questions_[i].earlier_delta});
+    auto& adjusted = adjusted_.emplace_back(gated[place]);
+    if (!questions_[i].p_value) adjusted.p.reset();
+    adjusted.over = size_;
+    adjusted.earlier_runs = questions_[i].earlier_runs;
+    adjusted.earlier_delta = questions_[i].earlier_delta;
     double first = gate.shares[place];
     for (std::size_t k = 0; first == 0 && k < list.size(); ++k) {
       if (list[k].rows == list[place].rows) first = gate.shares[k] * gate.passes[k][place];

@@ -40,6 +40,12 @@ struct TableQuestion {
 TableQuestion question_of(const Comparison& comparison, std::optional<Claim> claim = {});
 std::vector<TableQuestion> questions_of(std::span<const Comparison> comparisons);
 
+/// Gives a question the p-value of a look, at the level of the family, where it is the smallest so far: a
+/// claim that a look has made stays, and no dependence between looks matters, as their levels add up to the
+/// family's. earlier_runs: of the look; 0: it is of the runs that are shown. p: nothing leaves it as it is.
+void take_look(std::optional<double> p, std::optional<double> delta, double level_of_look,
+               std::int64_t earlier_runs, TableQuestion& question);
+
 /// Whether two things with these names are about the same two rows in the same metric.
 bool is_same_question(const auto& a, const auto& b) {
   return a.baseline == b.baseline && a.method == b.method && a.metric == b.metric;

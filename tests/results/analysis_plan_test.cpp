@@ -97,5 +97,17 @@ TEST(Plan, AsksOnlyOfRowsThatHadNotBeenTestedTheBaseModelAside) {
   EXPECT_TRUE(plan.asks("base", "a", "cer"));
 }
 
+TEST(NearSettings, AreNumbersWithFractionsWithinFivePercent) {
+  const auto near = [](const Json& a, const Json& b) {
+    return near_settings({{"seed", 42}, {"settings", {{"s", a}}}}, {{"seed", 42}, {"settings", {{"s", b}}}});
+  };
+  EXPECT_EQ(near(1e-8, 1.0001e-8), std::vector<std::string>{"s 1e-08, here 1.0001e-08"});
+  EXPECT_TRUE(near(1e-5, 1.02e-5) && near(0.0, 0.0) && near(0.999, 0.99901) && near(-2.0, -2.05));
+  EXPECT_FALSE(near(1e-5, 1.1e-5) || near(0.0, 1e-300) || near(1.0, -1.0) || near(0.99, 0.999));
+  EXPECT_FALSE(near(100, 101) || near(true, false) || near("a", "b") || near(nullptr, 1.0));
+  EXPECT_FALSE(near_settings({{"seed", 42}}, {{"seed", 43}}));
+  EXPECT_FALSE(near_settings({{"seed", 42}}, {{"seed", 42}, {"task", "ocr"}}));
+}
+
 }  // namespace
 }  // namespace harness

@@ -7,7 +7,8 @@
 
 #include "results/statistics/numeric.h"
 #include "results/statistics/power.h"
-#include "results/statistics/statistics.h"
+#include "results/statistics/verdict.h"
+#include "results/verdict/run_variance.h"
 #include "tests/results/crossed_noise.h"
 
 namespace harness {
@@ -369,6 +370,77 @@ TEST(CrossedPower, SaysNothingWithoutAnEffectOrASpread) {
   EXPECT_FALSE(crossed_detectable_effect(kGlyph, 1, 762).has_value());
   EXPECT_FALSE(crossed_detectable_effect(kGlyph, 3, 1).has_value());
   EXPECT_TRUE(detectable_at_usual_runs({}, 762).empty());
+}
+
+Comparison of_rows(const std::string& baseline, const std::string& method, double spread) {
+  auto differences = kThreeByFive;
+  for (std::size_t run = 0; run < differences.size(); ++run) {
+    for (auto& difference : differences[run]) difference += spread * (static_cast<double>(run) - 1);
+  }
+  return {.metric = "m",
+          .baseline = baseline,
+          .method = method,
+          .values = compare_paired(pairs_of(differences), Better::kUp)};
+}
+
+TEST(RunVariance, BelowTheMedianOfThePageIsRaisedToIt) {
+  std::vector<Comparison> page = {of_rows("a", "b", 0), of_rows("a", "c", .3), of_rows("a", "d", .1),
+                                  of_rows("base", "a", 0)};
+  const auto before = page;
+  const RunVariances variances(page);
+  const auto crossed_at = [&](const auto& of, std::size_t i) { return *of[i].values.crossed; };
+  EXPECT_DOUBLE_EQ(crossed_at(page, 0).parts.runs, crossed_at(before, 2).parts.runs);
+  EXPECT_GT(*crossed_at(page, 0).p_value, *crossed_at(before, 0).p_value);
+  EXPECT_GT(crossed_at(page, 0).components.run, 0);
+  EXPECT_LT(crossed_at(page, 0).ci->low, crossed_at(before, 0).ci->low);
+  for (const std::size_t as_it_was : {1, 2, 3}) {
+    EXPECT_EQ(crossed_at(page, as_it_was).parts.runs, crossed_at(before, as_it_was).parts.runs);
+    EXPECT_EQ(crossed_at(page, as_it_was).p_value, crossed_at(before, as_it_was).p_value);
+  }
+  auto turned = of_rows("b", "a", 0);
+  variances.raise(turned);
+  EXPECT_EQ(turned.values.crossed->p_value, page[0].values.crossed->p_value);
+  // Of two the mean.
+  std::vector<Comparison> two = {of_rows("a", "b", 0), of_rows("a", "c", .3)};
+  const double mean = (crossed_at(two, 0).parts.runs + crossed_at(two, 1).parts.runs) / 2;
+  RunVariances raised(two);
+  EXPECT_DOUBLE_EQ(crossed_at(two, 0).parts.runs, mean);
+}
+
+TEST(MissingValues, CountAtTheirWorst) {
+  // Twenty prompts in three runs, the method .2 above the baseline, and one value or many missing.
+  PairedMetric metric;
+  for (int seed = 0; seed < 3; ++seed) {
+    for (int prompt = 0; prompt < 20; ++prompt) {
+      const double value = .5 + .02 * (prompt % 5) + .01 * seed;
+      metric.pairs.push_back({.baseline = value,
+                              .method = value + .2 + .01 * ((prompt * (seed + 1)) % 3),
+                              .cluster = prompt,
+                              .seed = seed});
+    }
+  }
+  const auto whole = compare_paired(std::span(&metric, 1)).front();
+  EXPECT_FALSE(whole.missing);
+  EXPECT_EQ(tested_p(whole, Claim::kMethods), whole.crossed->p_value);
+  const double low = .5;  // of all values
+  double high = 0;
+  for (const auto& pair : metric.pairs) high = std::max(high, *pair.method);
+  metric.pairs[7].method.reset();
+  const auto one = compare_paired(std::span(&metric, 1)).front();
+  auto completed = metric;
+  completed.pairs[7].method = low;
+  const auto worst = compare_paired(std::span(&completed, 1)).front();
+  EXPECT_EQ(one.n_missing, 1);
+  EXPECT_EQ(tested_p(one, Claim::kMethods), worst.crossed->p_value);
+  EXPECT_EQ(tested_p(one, Claim::kCheckpoints), worst.p_value);
+  EXPECT_GT(*tested_p(one, Claim::kMethods), *one.crossed->p_value);
+  EXPECT_DOUBLE_EQ(one.missing->lowest_delta, *worst.delta);
+  EXPECT_NEAR(one.missing->highest_delta - one.missing->lowest_delta, (high - low) / 60, 1e-12);
+  for (std::size_t i = 0; i < metric.pairs.size(); ++i) {
+    if (metric.pairs[i].cluster % 7 > 0) metric.pairs[i].method.reset();
+  }
+  EXPECT_EQ(tested_p(compare_paired(std::span(&metric, 1)).front(), Claim::kMethods), 1)
+      << "the sign could turn";
 }
 
 }  // namespace

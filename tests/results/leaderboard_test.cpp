@@ -126,6 +126,14 @@ TEST(Leaderboard, ShowsNoDifferenceThatItsFamilyDoesNotResolveThoughItsIntervalE
   EXPECT_EQ(decided(row).standing, Standing::kNoDifference);
 }
 
+TEST(Leaderboard, SaysEqualWithinTheMarginOfThePlan) {
+  auto row = evidence("dual", 0.5, comparison(0.001), comparison(0.001));
+  row.judgement = judge(*row.at_images, Better::kUp,
+                        {.adjusted = AdjustedP{.p = 0.9, .over = 9, .share = 0.5}, .equal_within = 0.2});
+  EXPECT_EQ(decided(row).verdict, "equal within 0.2 at equal images");
+  EXPECT_EQ(standing_name(decided(row).standing), "equal");
+}
+
 TEST(Leaderboard, OfAQuestionOfNoFamilyIsExploratory) {
   auto row = evidence("dual", 0.6, comparison(0.1), comparison(0.1));
   row.judgement = judge(*row.at_images, Better::kUp, {});
