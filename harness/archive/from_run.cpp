@@ -144,6 +144,7 @@ class FolderRecords {
     // Which checkpoint may be tested is decided by the table's selection.
     if (row.split == "test" && !selection_) {
       ++left_to_reproduce;
+      add(journal_record(OpenedRecord{run_.id}));
       return;
     }
     require_finished(folder, fmt::format("evaluation on {} at checkpoint {}", row.split, row.step));

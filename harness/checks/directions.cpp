@@ -55,7 +55,7 @@ struct Judged {
   std::int64_t wins = 0, losses = 0;
 };
 
-std::string name_of(const Judged& judged) {
+std::string judged_name(const Judged& judged) {
   return fmt::format("{} over {}, {}", judged.method, judged.baseline, judged.metric);
 }
 
@@ -82,20 +82,21 @@ void check_verdict(const CheckedExperiment& experiment, const Judged& judged, co
   if (word.empty()) return;
   const auto direction = direction_of_metric(experiment, judged.metric);
   if (direction == "none") {
-    findings.add("{}{}: \"{}\", and {}", source, name_of(judged), judged.verdict, direction_text(direction));
+    findings.add("{}{}: \"{}\", and {}", source, judged_name(judged), judged.verdict,
+                 direction_text(direction));
     return;
   }
   const double sign = direction == "lower" ? -1 : 1;
   if ((sign * judged.delta > 0) != (word == "better")) {
-    findings.add("{}{}: \"{}\" at a difference of {:+.4g}, and {}", source, name_of(judged), judged.verdict,
-                 judged.delta, direction_text(direction));
+    findings.add("{}{}: \"{}\" at a difference of {:+.4g}, and {}", source, judged_name(judged),
+                 judged.verdict, judged.delta, direction_text(direction));
     return;
   }
   const bool more_wins = judged.wins > judged.losses;
   if (judged.wins == judged.losses || more_wins == (word == "better")) return;
   if (!is_counted_right(experiment, judged, sign))
     findings.add("{}{}: \"{}\" with {} wins and {} losses, which the pairs do not give", source,
-                 name_of(judged), judged.verdict, judged.wins, judged.losses);
+                 judged_name(judged), judged.verdict, judged.wins, judged.losses);
 }
 
 std::size_t check_table(const CheckedExperiment& experiment, Findings& findings) {

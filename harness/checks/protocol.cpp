@@ -9,6 +9,7 @@
 #include "harness/checks/check.h"
 #include "harness/plan/selection.h"
 #include "harness/read/evaluated_checkpoints.h"
+#include "harness/read/test_split.h"
 #include "harness/run/plan_record.h"
 #include "results/query/query.h"
 #include "results/store/rows.h"
@@ -148,29 +149,12 @@ void check_allowed(const CheckedExperiment& experiment, const CheckedEvaluation&
   }
 }
 
-/// The second view of a leaderboard opens the test split for further checkpoints.
-bool is_of_second_view(Store& store, const StoredEvaluation& test) {
-  const auto selection = test.selection_id ? store.selection(*test.selection_id) : std::nullopt;
-  return selection && selection->kind == SelectionKind::kAtEqualEvaluations;
-}
-
 /// Test evaluations of the run on these prompts, whichever experiment asked for them.
-void check_opened_once(const CheckedExperiment& experiment, const CheckedRun& run,
-                       const StoredEvaluation& ours, Findings& findings) {
-  const auto former = formerly_selected(experiment.store, run.id);
-  for (const auto& other : experiment.store.evaluations(run.id)) {
-    const bool same_prompts = other.split == "test" && other.prompt_set_sha256 == ours.prompt_set_sha256;
-    const bool is_ours = std::ranges::count(experiment.evaluations, other.id, &CheckedEvaluation::id) > 0;
-    // The rule chose it by the scores that were there then, before this checkpoint was tested.
-    const bool is_former = other.step != ours.step && former == other.step;
-    if (!same_prompts || is_ours || is_former || is_of_second_view(experiment.store, other)) continue;
-    const auto name = fmt::format("{} on test at {} (evaluation {})", run.name, other.step, other.id);
-    if (other.step != ours.step) {
-      findings.add("{}: the test split was opened for a second checkpoint", name);
-    } else if (other.settings == ours.settings && other.split_sha256 == ours.split_sha256 &&
-               other.config.value("metrics", Json()) == ours.config.value("metrics", Json())) {
-      findings.add("{}: the test split was opened twice", name);
-    }
+void check_opened_once(const CheckedRun& run, const std::vector<OtherTest>& others, Findings& findings) {
+  for (const auto& other : others) {
+    if (other.run_id != run.id || !other.opens_again()) continue;
+    findings.add("{} on test at {} (evaluation {}): the test split was opened {}", run.name, other.step,
+                 other.evaluation_id, other.is_of_other_checkpoint ? "for a second checkpoint" : "twice");
   }
 }
 
@@ -216,6 +200,7 @@ Findings check_test_once(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint =
                         "a test split that was looked at more than once selects: report these numbers as "
                         "validation, or train with new seeds"};
+  const auto others = other_tests(experiment.store, experiment);
   std::size_t tested = 0;
   for (const auto& run : experiment.runs) {
     const auto tests = experiment.evaluations_of(run.id, "test");
@@ -228,14 +213,21 @@ Findings check_test_once(const CheckedExperiment& experiment, Fields&) {
       check_allowed(experiment, *test, findings);
       check_order(experiment, run, *test, findings);
     }
-    if (!tests.empty()) check_opened_once(experiment, run, *tests.front(), findings);
+    check_opened_once(run, others, findings);
     check_folders(experiment, run, findings);
     tested += tests.size();
   }
-  findings.summary = experiment.table.tests()
-                         ? fmt::format("{} test evaluations, one per {}, each after its selection", tested,
-                                       experiment.table.has_second_view() ? "selection" : "run")
-                         : std::string("a table of the validation split: nothing was tested for it");
+  if (!experiment.table.tests()) {
+    findings.summary = "a table of the validation split: nothing was tested for it";
+    return findings;
+  }
+  const auto again = std::ranges::count(others, false, &OtherTest::opens_again);
+  findings.summary = fmt::format("{} test evaluations, one per {}, each after its selection", tested,
+                                 experiment.table.has_second_view() ? "selection"
+                                 : again > 0                        ? "run and selection"
+                                                                    : "run");
+  if (again > 0)
+    findings.summary += fmt::format("; {} more of the same checkpoints, in other metrics or settings", again);
   return findings;
 }
 

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
+#include <tuple>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -16,6 +19,7 @@ struct ReproduceOptions {
   PlanRequest request;
   WorkOptions work;
   std::vector<std::string> seeds, looks;  ///< as typed
+  std::string until;                      ///< "resolved", or nothing
 };
 
 Plans make_plans(PlanRequest request, const Workspace& workspace) {
@@ -29,6 +33,63 @@ Plans make_plans(PlanRequest request, const Workspace& workspace) {
   return plans;
 }
 
+/// How many primary questions of the tables' plans are neither resolved nor shown to be equal. A metric that
+/// restates another one is one question with it.
+std::int64_t undecided(const std::vector<TableModel>& models) {
+  std::map<std::tuple<const TableModel*, std::string, std::string, std::string>, bool> decided;
+  for (const auto& model : models) {
+    for (const auto& question : model.families.methods.questions()) {
+      const auto found = std::ranges::find_if(
+          model.comparisons, [&](const Comparison& c) { return is_same_question(c, question); });
+      if (question.role != QuestionRole::kPrimary || found == model.comparisons.end()) continue;
+      decided[{&model, question.baseline, question.method, question.hypothesis()}] |=
+          found->judgement.resolved() || found->judgement.is_equal;
+    }
+  }
+  return std::ranges::count_if(decided, [](const auto& of) { return !of.second; });
+}
+
+/// Looks of a plan, one after another, until every primary question is decided.
+class Looks {
+ public:
+  /// seeds: the first of the plan. Throws Error where the plan has no further look.
+  Looks(const std::vector<std::int64_t>& seeds, const PlanDesign& design) {
+    if (seeds.empty() || design.looks.empty())
+      throw Error("it stops at a look of a plan", "--until", "name the first seeds, --plan-runs and --looks");
+    seeds_ = planned_seeds(seeds, design);
+    looks_ = checked_looks(design.looks, std::ssize(seeds_));
+    std::erase_if(looks_, [&](auto look) { return look < std::ssize(seeds); });
+  }
+
+  std::vector<std::int64_t> seeds() const { return {seeds_.begin(), seeds_.begin() + looks_.front()}; }
+
+  /// Whether there is another look to take.
+  bool go_on(const std::vector<TableModel>& models, Progress& progress) {
+    const auto left = undecided(models);
+    const auto here = fmt::format("look at {} of {} runs", looks_.front(), seeds_.size());
+    const auto is_claimed = [](const TableModel& model) { return model.families.plan.claims(); };
+    if (!std::ranges::all_of(models, is_claimed)) {
+      progress.say(fmt::format("note: {}: exploratory, so that further runs resolve nothing", here));
+      return false;
+    }
+    if (left > 0 && looks_.size() > 1) {
+      looks_.erase(looks_.begin());
+      progress.say(fmt::format("note: {}: {} not decided; {} runs per row are next", here,
+                               counted(left, "primary question"), looks_.front()));
+      return true;
+    }
+    const auto saved = std::ssize(seeds_) - looks_.front();
+    progress.say(left > 0 ? fmt::format("note: {}: {} not decided, and no further run is planned", here,
+                                        counted(left, "primary question"))
+                          : fmt::format("note: {}: every primary question is decided; {} per row saved", here,
+                                        counted(saved, "run")));
+    return false;
+  }
+
+ private:
+  std::vector<std::int64_t> seeds_, looks_;  ///< of the plan; looks from this one on
+};
+
 int run(ReproduceOptions options) {
   auto& request = options.request;
   auto& work = options.work;
@@ -39,6 +100,17 @@ int run(ReproduceOptions options) {
   check_work(work);
   request.runs_elsewhere = work.dealing.batch != nullptr;
   work.device = request.device;
+  if (!options.until.empty()) {
+    if (options.until != "resolved")
+      throw Error(fmt::format("unknown value \"{}\"", options.until), "--until", "write --until resolved");
+    const auto looks = std::make_shared<Looks>(request.seeds, work.design);
+    request.seeds = looks->seeds();
+    work.goes_on = [looks, &request](const std::vector<TableModel>& models, Progress& progress) {
+      const bool goes_on = looks->go_on(models, progress);
+      request.seeds = looks->seeds();
+      return goes_on;
+    };
+  }
   return carry_out(work, [&](const Workspace& workspace, const std::string& gpu) {
     request.gpu = gpu;
     return make_plans(request, workspace);
@@ -137,6 +209,11 @@ Examples:
       "numbers of runs at which the table is looked at, each with its part of the level: 3,5,8 (default: once, "
       "at all runs)",
       {.by_comma = true});
+  command.add(
+      "--until", &o->until,
+      "resolved: train up to the next look, and so on, until every method is better or worse than the "
+      "baseline or equal to it in the metric that selects checkpoints",
+      {.offers = choices({"resolved"})});
   command.add("--device", &r.device, "auto, cpu, cuda (every visible GPU, a job on each) or cuda:N",
               {.offers = choices({"auto", "cpu", "cuda", "cuda:0"})});
   add_work_options(command, o->work);

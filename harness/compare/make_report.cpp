@@ -18,6 +18,7 @@
 #include "harness/show/families.h"
 #include "harness/show/leaderboard.h"
 #include "harness/show/table_model.h"
+#include "harness/show/test_split_notes.h"
 #include "harness/show/training_table.h"
 #include "harness/terminal/output.h"
 #include "results/statistics/crossed.h"
@@ -42,6 +43,7 @@ std::vector<std::string> warnings_of(ScoreReader& scores, const MeasuredExperime
                                      const std::string& split, bool in_table) {
   const auto& experiment = of.experiment;
   std::vector<std::string> warnings;
+  if (split == "test") warnings.push_back(reopened_note(scores.store(), experiment).whole());
   if (experiment.chooses_on(split)) warnings.emplace_back(kChosenHere);
   warnings.push_back(scale_warning_of(experiment));
   if (in_table) warnings.push_back(leaderboard_warning(experiment, split));
@@ -221,6 +223,7 @@ std::vector<Comparison> compare_asked(ScoreReader& scores, const std::vector<Com
   const bool of_checkpoints = question.claim == claim_name(Claim::kCheckpoints);
   if (!report.table.empty())
     report.families = families_here(scores, home, prefix_of(baseline), report.split, of_checkpoints);
+  for (auto& comparison : asked) report.families.run_variances.raise(comparison);
   if (of_checkpoints) claim_checkpoints_only(asked);
   return asked;
 }

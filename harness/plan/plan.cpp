@@ -50,10 +50,10 @@ void note_baseline(Plan& plan, const std::string& asked, const std::vector<std::
   const auto usual = usual_baseline(plan.spec, plan.methods);
   const auto is_own = [&](const std::string& name) { return std::ranges::count(own, name) > 0; };
   if (plan.baseline != usual) {
-    plan.inputs.notes.push_back(fmt::format(
-        "Baseline: {}, asked for with --baseline; without it the baseline is {}. Its comparisons are a "
-        "family of their own, in which those with another baseline do not count.",
-        plan.baseline, usual));
+    plan.inputs.notes.push_back(
+        fmt::format("Baseline: {}, asked for with --baseline; without it the baseline is {}. Claims about "
+                    "its pairs need a plan that asked for them before these runs were tested.",
+                    plan.baseline, usual));
   } else if (asked.empty() && usual != plan.spec.baseline && plan.methods.size() > 1 &&
              std::ranges::any_of(plan.methods, is_own)) {
     plan.inputs.notes.push_back(fmt::format("Row {}, the table's baseline, is left out: {} is in its place.",

@@ -126,6 +126,16 @@ int ranks_up_to(int most, const Plan& plan) {
   return ranks;
 }
 
+void check_runs_from_outside(const Plan& plan) {
+  const Json outside = outside_of(plan);
+  if (outside.empty() || plan.seeds.size() < 2) return;
+  Json request = request_of(plan, Shares());
+  request["methods"] = Json::array();
+  request.erase("scorers");
+  request["outside"] = outside;
+  ask_worker("check", request);
+}
+
 PlanCheck check_plan(const Plan& plan, const Shares& shares) {
   const Json answer = ask(plan, shares, outside_of(plan));
   PlanCheck check{.resources = answer.value("resources", Json::object()),

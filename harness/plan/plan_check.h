@@ -21,6 +21,10 @@ struct PlanCheck {
 /// model that is too large.
 PlanCheck check_plan(const Plan& plan, const Shares& shares);
 
+/// For a plan whose jobs are all done, maybe by commands with one run each: throws Error (status 2) where
+/// runs from outside of one row are one training.
+void check_runs_from_outside(const Plan& plan);
+
 /// Of a worker, by check_plan; 0 for small backbones.
 double bytes_needed(const Json& resources);
 

@@ -7,15 +7,28 @@
 #include <set>
 
 #include "core/text.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace {
 
-using RunsBySeed = std::map<std::int64_t, std::string>;
+using Rows = std::map<std::string, PlannedRow>;
 
-std::map<std::string, RunsBySeed> rows_of_experiment(Store& store, const Experiment& experiment) {
-  std::map<std::string, RunsBySeed> rows;
-  for (const auto& run : runs_of(store, experiment)) rows[run.row][run.seed] = run.id;
+/// With what the shown evaluations of each rest on.
+Rows rows_of_experiment(Store& store, const Experiment& experiment) {
+  constexpr auto kSql = R"sql(
+    SELECT entry.arm, evaluation.config
+    FROM reproduction_runs AS entry
+    JOIN checkpoints AS checkpoint ON checkpoint.run_id = entry.run_id
+    JOIN evaluations AS evaluation ON evaluation.checkpoint_id = checkpoint.id AND evaluation.split = ?2
+    JOIN reproduction_evaluations AS member
+      ON member.reproduction_id = entry.reproduction_id AND member.evaluation_id = evaluation.id
+    WHERE entry.reproduction_id = ?1 GROUP BY entry.arm)sql";
+  Rows rows;
+  for (const auto& run : runs_of(store, experiment)) rows[run.row].runs[run.seed] = run.id;
+  for (const auto& [row, identity] :
+       rows_of<std::string, Json>(store, kSql, experiment.id, experiment.shown_split()))
+    rows[row].evaluation = evaluation_conditions(identity);
   return rows;
 }
 
@@ -26,28 +39,29 @@ bool asks_of(const AnalysisPlan& plan, const Experiment& experiment) {
          (experiment.is_training() || plan.prompts == experiment.effective.prompt_set_sha256);
 }
 
-/// The plan's names of the experiment's rows, of those whose runs are all the plan's.
-std::map<std::string, std::string> rows_in(const AnalysisPlan& plan,
-                                           const std::map<std::string, RunsBySeed>& rows) {
+/// The plan's names of these rows, of those whose runs are all the plan's and evaluated as it says.
+std::map<std::string, std::string> rows_in(const AnalysisPlan& plan, const Rows& rows) {
   std::map<std::string, std::string> found;
-  for (const auto& [row, runs] : rows) {
+  for (const auto& [row, own] : rows) {
     for (const auto& [name, planned] : plan.rows) {
       const auto is_planned = [&](const auto& run) {
         const auto at = planned.runs.find(run.first);
         return at != planned.runs.end() && at->second == run.second;
       };
-      if (std::ranges::all_of(runs, is_planned)) found.emplace(row, name);
+      if (std::ranges::all_of(own.runs, is_planned) &&
+          are_same_conditions(planned.evaluation, own.evaluation))
+        found.emplace(row, name);
     }
   }
   return found;
 }
 
-bool has_run_of(const AnalysisPlan& plan, const std::map<std::string, RunsBySeed>& rows) {
+bool has_run_of(const AnalysisPlan& plan, const Rows& rows) {
   return std::ranges::any_of(plan.rows, [&](const auto& planned) {
     return planned.first != plan.base && std::ranges::any_of(planned.second.runs, [&](const auto& run) {
              return std::ranges::any_of(rows, [&](const auto& row) {
-               const auto at = row.second.find(run.first);
-               return at != row.second.end() && at->second == run.second;
+               const auto at = row.second.runs.find(run.first);
+               return at != row.second.runs.end() && at->second == run.second;
              });
            });
   });
@@ -102,11 +116,11 @@ std::vector<std::string> earlier_studies(const std::vector<RecordedPlan>& plans,
     return std::ranges::any_of(plan.rows, [&](const auto& row) { return row.second.settings == settings; });
   };
   for (auto other = plans.begin(); other != at; ++other) {
-    if (other->is_superseded || other->plan.seeds == at->plan.seeds) continue;
+    if (other->is_superseded || are_one_family(other->plan, at->plan)) continue;
     const auto common = std::ranges::count_if(at->plan.rows, [&](const auto& row) {
       return row.first != at->plan.base && has_settings(other->plan, row.second.settings);
     });
-    if (common > 1)
+    if (common > 0)
       studies.push_back(fmt::format("{} (seeds {})", other->digest, seeds_text(other->plan.seeds)));
   }
   return studies;
@@ -124,6 +138,19 @@ void describe(const RecordedPlan& found, const Experiment& experiment, PlanState
     statement.level = plan.level_of_look(static_cast<std::size_t>(look - plan.looks.begin()));
 }
 
+/// Runs whose test had begun before the plan was recorded, wherever that was.
+void add_tested_before(Store& store, const std::string& recorded, AnalysisPlan& plan) {
+  constexpr auto kSql = R"sql(
+    SELECT DISTINCT run_id FROM evaluations JOIN checkpoints ON checkpoints.id = checkpoint_id
+    WHERE split = ?1 AND finished < ?2)sql";
+  const auto planned = plan.run_ids();
+  std::set<std::string> opened(plan.opened.begin(), plan.opened.end());
+  for (const auto& run : rows_of<std::string>(store, kSql, plan.split, recorded)) {
+    if (planned.contains(run)) opened.insert(run);
+  }
+  plan.opened.assign(opened.begin(), opened.end());
+}
+
 }  // namespace
 
 std::vector<RecordedPlan> analysis_plans(Store& store) {
@@ -133,6 +160,7 @@ std::vector<RecordedPlan> analysis_plans(Store& store) {
     auto plan = AnalysisPlan::from_json(stored.document,
                                         fmt::format("{}: plan {}", store.path().string(), stored.digest));
     superseded.insert(plan.supersedes.begin(), plan.supersedes.end());
+    add_tested_before(store, stored.created, plan);
     plans.push_back({stored.digest, stored.created, std::move(plan)});
   }
   for (auto& plan : plans) plan.is_superseded = superseded.contains(plan.digest);
@@ -157,16 +185,14 @@ bool are_one_family(const AnalysisPlan& a, const AnalysisPlan& b) {
 }
 
 bool covers(const AnalysisPlan& plan, const AnalysisPlan& other) {
-  std::map<std::string, RunsBySeed> rows;
-  for (const auto& [name, row] : other.rows) rows[name] = row.runs;
-  const auto names = rows_in(plan, rows);
+  const auto names = rows_in(plan, other.rows);
   const auto is_asked = [&](const auto& pair) {
     return std::ranges::all_of(other.metrics, [&](const auto& metric) {
       return plan.has_question(names.at(pair.first), names.at(pair.second), metric);
     });
   };
   return plan.split == other.split && plan.selection == other.selection && plan.prompts == other.prompts &&
-         are_first_seeds(other.seeds, plan) && names.size() == rows.size() &&
+         are_first_seeds(other.seeds, plan) && names.size() == other.rows.size() &&
          std::ranges::all_of(other.pairs, is_asked);
 }
 
@@ -178,7 +204,12 @@ std::string seeds_text(const std::vector<std::int64_t>& seeds) {
 }
 
 std::string plan_text(const AnalysisPlan& plan) {
-  const auto questions = std::ssize(plan.pairs) * std::ssize(plan.metrics);
+  const auto restates_another = [&](const std::string& metric) {
+    const auto other = restated_by(metric);
+    return !other.empty() && std::ranges::count(plan.metrics, other) > 0;
+  };
+  const auto metrics = std::ssize(plan.metrics) - std::ranges::count_if(plan.metrics, restates_another);
+  const auto questions = std::ssize(plan.pairs) * metrics;
   auto text = counted(questions, "question");
   if (!plan.primary.empty()) text += fmt::format(", {} first", plan.primary);
   text += fmt::format(", {} per row (seeds {})", counted(plan.runs(), "run"), seeds_text(plan.seeds));
@@ -193,15 +224,24 @@ PlanOfExperiment plan_of(Store& store, const Experiment& experiment) {
   const auto all = plans;
   std::erase_if(plans,
                 [&](const auto& of) { return !asks_of(of.plan, experiment) || !has_run_of(of.plan, rows); });
-  const RecordedPlan* found = nullptr;
+  const RecordedPlan *found = nullptr, *otherwise = nullptr;
   for (const auto& candidate : plans) {
     if (candidate.is_superseded || !are_first_seeds(experiment.seeds, candidate.plan)) continue;
     auto names = rows_in(candidate.plan, rows);
+    if (names.empty()) otherwise = &candidate;
+    if (names.empty()) continue;
     if (found != nullptr && names.size() <= result.row_of.size()) continue;
     found = &candidate;
     result.row_of = std::move(names);
   }
   auto& statement = result.statement;
+  if (found == nullptr && otherwise != nullptr) {
+    statement.why_exploratory = fmt::format(
+        "Exploratory: plan {} asks of these runs under other conditions (prompts, sampler, precision or version of "
+        "a scorer).",
+        otherwise->digest);
+    return result;
+  }
   if (found == nullptr) {
     statement.why_exploratory =
         plans.empty() ? "Exploratory: made before plans were recorded, or of runs that no plan asks about."

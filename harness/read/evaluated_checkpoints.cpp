@@ -180,14 +180,11 @@ SecondView second_view(Store& store, const Experiment& experiment, const Checkpo
   return view;
 }
 
-std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std::string& evaluation_id) {
-  constexpr auto kSql = R"sql(
-    SELECT prompts.id, prompts.text
-    FROM prompts JOIN evaluations ON evaluations.prompt_set_id = prompts.prompt_set_id
-    WHERE evaluations.id = ?1 ORDER BY prompts.id)sql";
+static std::map<std::int64_t, std::int64_t> clusters_of_set(Store& store, std::int64_t prompt_set) {
+  constexpr auto kSql = "SELECT id, text FROM prompts WHERE prompt_set_id = ?1 ORDER BY id";
   std::map<std::int64_t, std::int64_t> clusters;
   std::map<std::string, std::int64_t> first_of;
-  for (const auto& [prompt, text] : rows_of<std::int64_t, std::string>(store, kSql, evaluation_id))
+  for (const auto& [prompt, text] : rows_of<std::int64_t, std::string>(store, kSql, prompt_set))
     clusters[prompt] = first_of.try_emplace(folded_text(text), prompt).first->second;
   return clusters;
 }
@@ -204,9 +201,14 @@ void ScoreReader::put_checkpoints(const Experiment& experiment,
 }
 
 const std::map<std::int64_t, std::int64_t>& ScoreReader::clusters(const std::string& evaluation_id) {
-  const auto found = clusters_.find(evaluation_id);
-  if (found != clusters_.end()) return found->second;
-  return clusters_[evaluation_id] = clusters_by_prompt(store_, evaluation_id);
+  const auto [set, is_new_evaluation] = prompt_sets_.try_emplace(evaluation_id);
+  if (is_new_evaluation)
+    set->second =
+        rows_of<std::int64_t>(store_, "SELECT prompt_set_id FROM evaluations WHERE id = ?1", evaluation_id)
+            .front();
+  const auto [clusters, is_new_set] = clusters_.try_emplace(set->second);
+  if (is_new_set) clusters->second = clusters_of_set(store_, set->second);
+  return clusters->second;
 }
 
 const std::vector<MetricValue>& ScoreReader::values(const std::string& evaluation_id,

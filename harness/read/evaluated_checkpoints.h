@@ -53,9 +53,6 @@ SecondView second_view(Store& store, const Experiment& experiment,
 /// Names of the metrics that the evaluations hold: the table's in its order, then the guardrails.
 std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints);
 
-/// By prompt of the evaluation's set the number of its cluster: prompts of equal text (folded_text) are one.
-std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std::string& evaluation_id);
-
 /// The checkpoints of an experiment and the scores of evaluations, each read once: a table compares the same
 /// ones many times.
 class ScoreReader {
@@ -66,13 +63,16 @@ class ScoreReader {
   const std::vector<EvaluatedCheckpoint>& checkpoints(const Experiment& experiment);
   /// Those that a caller has read already.
   void put_checkpoints(const Experiment& experiment, const std::vector<EvaluatedCheckpoint>& checkpoints);
+  /// By prompt of the evaluation's set the number of its cluster: prompts of equal text (folded_text) are
+  /// one.
   const std::map<std::int64_t, std::int64_t>& clusters(const std::string& evaluation_id);
   const std::vector<MetricValue>& values(const std::string& evaluation_id, const std::string& metric);
 
  private:
   Store& store_;
   std::map<std::int64_t, std::vector<EvaluatedCheckpoint>> checkpoints_;
-  std::map<std::string, std::map<std::int64_t, std::int64_t>> clusters_;
+  std::map<std::string, std::int64_t> prompt_sets_;                        ///< by evaluation
+  std::map<std::int64_t, std::map<std::int64_t, std::int64_t>> clusters_;  ///< by prompt set
   std::map<std::pair<std::string, std::string>, std::vector<MetricValue>> values_;
 };
 

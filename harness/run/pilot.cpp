@@ -230,7 +230,7 @@ PowerSettings judged_first(PowerSettings settings, double share) {
   return settings;
 }
 
-Json planned_power(const Plan& plan, std::size_t tables, Store* store) {
+Json planned_power(const Plan& plan, const PlanDesign& design_typed, std::size_t tables, Store* store) {
   if (plan.spec.is_training() || !plan.scale.judges) return {};
   const auto pilot =
       find_pilot(store, {.table = plan.spec.id, .backbone = plan.backbone.name, .scale = plan.scale.name});
@@ -238,13 +238,15 @@ Json planned_power(const Plan& plan, std::size_t tables, Store* store) {
   const auto family = family_of(plan.spec, plan.baseline,
                                 compared_arms(plan.spec, plan.baseline, plan.methods), {pilot->metric});
   const auto& positions = plan.positions(pilot->split);
-  const Design design{.runs = std::ssize(plan.seeds), .prompts = std::ssize(positions)};
+  const auto asked = analysis_plan_of(plan, design_typed);
+  const Design design{.runs = asked.runs(), .prompts = std::ssize(positions)};
   const auto claim = design.runs < kFewestRuns ? Claim::kCheckpoints : Claim::kMethods;
   double share = 0;
   Json differences = Json::array();
   for (const auto& d : pilot->differences) {
     if (d.baseline != plan.baseline || !holds(plan.methods, d.method)) continue;
     share = family.first_share({d.baseline, d.method, pilot->metric, 1}) / static_cast<double>(tables);
+    share *= asked.level_of_look(asked.looks.size() - 1) / kFamilyLevel;
     if (const auto effect = detectable_by(d, design, claim, judged_first({}, share)))
       differences.push_back({{"baseline", d.baseline}, {"method", d.method}, {"effect", *effect}});
   }

@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "harness/plan/plan.h"
 #include "harness/read/experiments.h"
+#include "harness/run/analysis_plans.h"
 #include "results/statistics/power.h"
 #include "results/statistics/verdict.h"
 
@@ -71,9 +72,9 @@ PowerSettings judged_first(PowerSettings settings, double share);
 
 /// What a plan is about to find: {"metric", "claim", "runs", "prompts", "power", "level", "source",
 /// "differences": [{"baseline", "method", "effect"}]}, at the level that its questions are tested with first
-/// where so many tables share it. Null where no pilot of its table, backbone and scale is known, and at a
-/// scale that judges nothing.
-Json planned_power(const Plan& plan, std::size_t tables, Store* store);
+/// where so many tables share it, at the last look, at all planned runs. Null where no pilot of its table,
+/// backbone and scale is known, and at a scale that judges nothing.
+Json planned_power(const Plan& plan, const PlanDesign& design, std::size_t tables, Store* store);
 
 /// The same as a line; empty for null.
 std::string planned_power_text(const Json& power);

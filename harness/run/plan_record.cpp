@@ -69,19 +69,6 @@ MissingScores missing_scores(const Plan& plan, Store& store) {
   return missing;
 }
 
-std::optional<int> formerly_selected(Store& store, const std::string& run) {
-  constexpr auto kSql = R"sql(
-    SELECT c.step FROM evaluations AS e JOIN checkpoints AS c ON c.id = e.checkpoint_id
-    JOIN selections AS s ON s.id = e.selection_id
-    WHERE c.run_id = ?1 AND e.split = 'test' AND s.run_id = c.run_id AND s.checkpoint_id <> e.checkpoint_id
-      AND EXISTS (SELECT 1 FROM json_each(s.candidates) AS candidate
-        JOIN events AS ended ON ended.job_id = candidate.value AND ended.type = 'job_completed'
-        JOIN events AS begun ON begun.job_id = e.id AND begun.type = 'job_started'
-        WHERE ended.time > begun.time))sql";
-  const auto steps = rows_of<int>(store, kSql, run);
-  return steps.empty() ? std::nullopt : std::optional(steps.front());
-}
-
 std::string reselection_text(const std::string& run, int step, int former) {
   return fmt::format(
       "{}: checkpoint {} is selected. While validation scores were missing, checkpoint {} was; its test, made "

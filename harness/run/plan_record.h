@@ -28,11 +28,7 @@ bool is_done(Store& store, const std::string& job);
 /// What repeating the command asks for.
 MissingScores missing_scores(const Plan& plan, Store& store);
 
-/// Of a run the checkpoint that was tested because it was selected before missing scores of the validation
-/// split were there, and that is not selected now; nothing in the usual case.
-std::optional<int> formerly_selected(Store& store, const std::string& run);
-
-/// What is told of that.
+/// What is told of a checkpoint that was formerly_selected.
 std::string reselection_text(const std::string& run, int step, int former);
 
 /// The selection that the DB holds for exactly these candidates, or nothing.

@@ -10,6 +10,7 @@
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
 #include "harness/plan/row_source.h"
+#include "harness/read/test_split.h"
 #include "harness/run/plan_record.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"

@@ -3,27 +3,47 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 #include "harness/read/analysis_plans.h"
 
 namespace harness {
 namespace {
 
+/// Whether the plan asks for it before its rows were tested.
+bool asks(const PlanOfExperiment& found, const Comparison& c) {
+  const auto baseline = found.row_of.find(c.baseline), method = found.row_of.find(c.method);
+  return baseline != found.row_of.end() && method != found.row_of.end() &&
+         found.plan->asks(baseline->second, method->second, c.metric);
+}
+
+/// Of those differences that count.
+RunVariances run_variances_of(const std::vector<Comparison>& comparisons,
+                              const std::function<bool(const Comparison&)>& counts) {
+  std::vector<Comparison> counted;
+  std::ranges::copy_if(comparisons, std::back_inserter(counted), counts);
+  return RunVariances(counted, [](CrossedComparison&) {});
+}
+
 /// The plan's questions of methods, for one experiment.
 class Questions {
  public:
-  Questions(ScoreReader& scores, const Experiment& experiment, const PlanOfExperiment& found)
+  /// comparisons: of the page.
+  Questions(ScoreReader& scores, const Experiment& experiment, const PlanOfExperiment& found,
+            const std::vector<Comparison>& comparisons)
       : scores_(scores), experiment_(experiment), found_(found), plan_(*found.plan) {
     const auto reached = [&](std::int64_t look) { return look <= found.statement.runs; };
     looks_ = static_cast<std::size_t>(std::ranges::count_if(plan_.looks, reached));
+    for (std::size_t look = 0; look < looks_; ++look) {
+      const bool is_now = plan_.looks[look] == found.statement.runs;
+      at_looks_.push_back(is_now ? std::vector<Comparison>() : compare_at(plan_.looks[look], comparisons));
+    }
   }
 
-  /// Whether the plan asks for it before its rows were tested.
-  bool asks(const Comparison& c) const {
-    return has(c.baseline) && has(c.method) && plan_.asks(name(c.baseline), name(c.method), c.metric);
-  }
+  bool asks(const Comparison& c) const { return harness::asks(found_, c); }
 
-  TableQuestion of(const Comparison& c) {
+  TableQuestion of(const Comparison& c) const {
     auto question = question_of(c);
     take_smallest_p(c, question);
     question.role = role_of(plan_, name(c.baseline), name(c.method), c.metric, question.hypothesis());
@@ -71,54 +91,62 @@ class Questions {
     return is_primary ? QuestionRole::kPrimary : QuestionRole::kOther;
   }
 
-  /// Of the looks so far, at the level of the family: p over a look's share of it. A claim that a look has
-  /// made stays, and no dependence between looks matters, as their levels add up to the family's.
-  void take_smallest_p(const Comparison& c, TableQuestion& question) {
+  /// Of the looks so far.
+  void take_smallest_p(const Comparison& c, TableQuestion& question) const {
     const auto own = question.p_value;
     question.p_value.reset();
     for (std::size_t look = 0; look < looks_; ++look) {
-      const auto runs = plan_.looks[look];
       const double level = plan_.level_of_look(look);
-      const bool is_now = runs == found_.statement.runs;
-      const auto [p, delta] = is_now ? std::pair(own, c.values.delta) : at_look(runs, c, level);
-      if (!p) continue;
-      const double scaled = p_at_family_level(*p, level);
-      if (question.p_value && scaled >= *question.p_value) continue;
-      question.p_value = scaled;
-      question.earlier_runs = is_now ? 0 : runs;
-      question.earlier_delta = delta.value_or(0);
+      const bool is_now = at_looks_[look].empty();
+      const auto [p, delta] = is_now ? std::pair(own, c.values.delta) : at_look(look, c);
+      take_look(p, delta, level, is_now ? 0 : plan_.looks[look], question);
     }
   }
 
-  /// p and the difference over the first runs alone. The interval over prompts is made where the level leaves
-  /// it something to decide.
-  std::pair<std::optional<double>, std::optional<double>> at_look(std::int64_t runs, const Comparison& c,
-                                                                  double level) {
+  Comparison compare(std::int64_t runs, const Comparison& c, std::uint32_t resamples) const {
     const std::vector first(plan_.seeds.begin(), plan_.seeds.begin() + runs);
     auto checkpoints = scores_.checkpoints(experiment_);
     std::erase_if(checkpoints, [&](const auto& of) { return std::ranges::count(first, of.seed) == 0; });
-    const auto compare = [&](std::uint32_t resamples) {
-      return compare_rows(scores_, {experiment_, c.baseline}, {experiment_, c.method}, checkpoints, c.split,
-                          {c.metric}, {.resamples = resamples})
-          .front();
-    };
-    const auto compared = compare(0);
-    const auto p = p_value_of(compared.values);
-    if (!p || *p >= level) return {p, compared.values.delta};
-    return {question_of(compare(BootstrapSettings{}.resamples)).p_value, compared.values.delta};
+    return compare_rows(scores_, {experiment_, c.baseline}, {experiment_, c.method}, checkpoints, c.split,
+                        {c.metric}, {.resamples = resamples})
+        .front();
+  }
+
+  /// The page's comparisons over the first runs alone, without intervals over prompts.
+  std::vector<Comparison> compare_at(std::int64_t runs, const std::vector<Comparison>& comparisons) const {
+    std::vector<Comparison> compared;
+    for (const auto& c : comparisons) {
+      if (asks(c)) compared.push_back(compare(runs, c, 0));
+    }
+    RunVariances raised(compared);
+    return compared;
+  }
+
+  /// p and the difference at an earlier look. The interval over prompts is made where the level leaves it
+  /// something to decide.
+  std::pair<std::optional<double>, std::optional<double>> at_look(std::size_t look,
+                                                                  const Comparison& c) const {
+    const auto found = std::ranges::find_if(
+        at_looks_[look], [&](const Comparison& other) { return is_same_question(other, c); });
+    auto compared = *found;
+    const auto p = tested_p(compared.values, claim_of(compared.values));
+    if (!p || *p >= plan_.level_of_look(look)) return {p, compared.values.delta};
+    compared.values.ci = compare(plan_.looks[look], c, BootstrapSettings{}.resamples).values.ci;
+    return {question_of(compared).p_value, compared.values.delta};
   }
 
   ScoreReader& scores_;
   const Experiment& experiment_;
   const PlanOfExperiment& found_;
   const AnalysisPlan& plan_;
-  std::size_t looks_ = 0;  ///< that were reached
+  std::size_t looks_ = 0;                          ///< that were reached
+  std::vector<std::vector<Comparison>> at_looks_;  ///< none of the look at the runs that are shown
 };
 
 }  // namespace
 
 Families families_of(ScoreReader& scores, const Experiment& experiment, const std::string& split,
-                     const std::vector<Comparison>& comparisons) {
+                     std::vector<Comparison>& comparisons) {
   Families families;
   if (!experiment.claims_on(split)) return families;
   families.checkpoints = Family(questions_of(comparisons));
@@ -127,14 +155,20 @@ Families families_of(ScoreReader& scores, const Experiment& experiment, const st
   const auto found = plan_of(scores.store(), experiment);
   families.plan = found.statement;
   if (!found.plan) return families;
-  Questions questions(scores, experiment, found);
+  families.run_variances =
+      run_variances_of(comparisons, [&](const Comparison& c) { return is_of_methods(c) && asks(found, c); });
+  for (auto& comparison : comparisons) families.run_variances.raise(comparison);
+  Questions questions(scores, experiment, found, comparisons);
   std::vector<TableQuestion> asked;
   for (const auto& c : comparisons) {
     if (is_of_methods(c) && questions.asks(c)) asked.push_back(questions.of(c));
   }
   if (asked.empty()) {
+    const auto& why = found.plan->why_opened;
     families.plan.why_exploratory =
-        "Exploratory: its runs had been tested before plan " + families.plan.digest + ".";
+        why.empty()
+            ? fmt::format("Exploratory: its runs had been tested before plan {}.", families.plan.digest)
+            : fmt::format("Exploratory: {}.", why);
     return families;
   }
   std::ranges::move(questions.others(*found.plan, comparisons), std::back_inserter(asked));

@@ -8,6 +8,7 @@
 #include "harness/show/comparisons.h"
 #include "results/table/table_view.h"
 #include "results/verdict/multiplicity.h"
+#include "results/verdict/run_variance.h"
 
 namespace harness {
 namespace {
@@ -165,6 +166,11 @@ class Comparer {
         split_(std::move(split)),
         checkpoints_(scores.checkpoints(experiment)) {
     if (experiment.table.has_second_view()) second_ = second_view(scores.store(), experiment, checkpoints_);
+    for (const auto& [method, cut] : second_.cuts) {
+      if (const auto values = compare(baseline(), method))
+        seconds_.push_back({.metric = metric_, .baseline = baseline(), .method = method, .values = *values});
+    }
+    variances_ = RunVariances(seconds_);
   }
 
   const SecondView& view() const { return second_; }
@@ -176,16 +182,19 @@ class Comparer {
   }
 
   /// At equal evaluations, against the baseline; nothing unless every seed of both was tested there.
-  std::optional<PairedComparison> second(const std::string& method) { return second(baseline(), method); }
+  std::optional<PairedComparison> second(const std::string& method) const {
+    const auto* found = find_comparison(seconds_, baseline(), method, metric_);
+    return found ? std::optional(found->values) : std::nullopt;
+  }
 
   /// The same of two rows, one of which is the baseline.
-  std::optional<PairedComparison> second(const std::string& first, const std::string& other) {
-    const auto* cut = second_cut(other == baseline() ? first : other);
-    if (cut == nullptr) return std::nullopt;
-    auto values = compare_paired(paired_values(scores_, cut->checkpoints, first, other, split_, metric_),
-                                 experiment_.better(metric_), {.resamples = 0});
-    values.judges_methods = experiment_.judges_methods();
-    return values;
+  std::optional<PairedComparison> second(const std::string& first, const std::string& other) const {
+    if (first == baseline()) return second(other);
+    auto values = compare(first, other);
+    if (!values) return values;
+    Comparison comparison{.metric = metric_, .baseline = first, .method = other, .values = *values};
+    variances_.raise(comparison);
+    return comparison.values;
   }
 
   std::optional<double> second_mean(const std::string& method) {
@@ -205,6 +214,15 @@ class Comparer {
 
  private:
   const std::string& baseline() const { return experiment_.effective.baseline; }
+
+  std::optional<PairedComparison> compare(const std::string& first, const std::string& other) const {
+    const auto* cut = second_cut(other == baseline() ? first : other);
+    if (cut == nullptr) return std::nullopt;
+    auto values = compare_paired(paired_values(scores_, cut->checkpoints, first, other, split_, metric_),
+                                 experiment_.better(metric_), {.resamples = 0});
+    values.judges_methods = experiment_.judges_methods();
+    return values;
+  }
 
   const SecondView::Cut* second_cut(const std::string& method) const {
     const auto* found = cut(method);
@@ -227,6 +245,8 @@ class Comparer {
   std::string split_;
   const std::vector<EvaluatedCheckpoint>& checkpoints_;
   SecondView second_;
+  std::vector<Comparison> seconds_;  ///< with the baseline
+  RunVariances variances_;
 };
 
 }  // namespace

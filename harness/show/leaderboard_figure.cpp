@@ -71,14 +71,15 @@ using Curve = std::vector<ChartPoint>;
 
 /// From the base model on, which have spent nothing.
 std::map<std::string, Curve> curves_of(Store& store, const Experiment& experiment, CurveAxis axis) {
-  const auto evaluated = evaluated_checkpoints(store, experiment);
+  ScoreReader scores(store);
+  const auto& evaluated = scores.checkpoints(experiment);
   const auto& selection = experiment.table.selection;
   const auto places = places_of(store, experiment, axis);
-  const auto start = checkpoint_points(store, evaluated, {kBaseMethod, selection.split, selection.metric});
+  const auto start = checkpoint_points(scores, evaluated, {kBaseMethod, selection.split, selection.metric});
   std::map<std::string, Curve> curves;
   for (const auto& method : experiment.methods) {
     auto curve = start;
-    for (auto& point : checkpoint_points(store, evaluated, {method, selection.split, selection.metric})) {
+    for (auto& point : checkpoint_points(scores, evaluated, {method, selection.split, selection.metric})) {
       const auto place = places.find({method, static_cast<std::int64_t>(point.x)});
       if (place == places.end() || !place->second) continue;
       point.x = *place->second;

@@ -115,14 +115,14 @@ using Checkpoints = std::vector<const EvaluatedCheckpoint*>;
 
 /// Mean of a metric over prompts and seeds with its interval: of training runs and prompts where there are
 /// enough runs, else of prompts alone (as a comparison with zeros).
-std::optional<ChartPoint> checkpoint_point(Store& store, const Checkpoints& checkpoints,
+std::optional<ChartPoint> checkpoint_point(ScoreReader& scores, const Checkpoints& checkpoints,
                                            const std::string& metric) {
   std::vector<PairedValue> values;
   ChartPoint point{.x = static_cast<double>(checkpoints.front()->step)};
   std::vector<std::string> selected;
   for (const auto* checkpoint : checkpoints) {
-    const auto clusters = clusters_by_prompt(store, checkpoint->evaluation_id);
-    for (const auto& value : store.metric_values(checkpoint->evaluation_id, metric)) {
+    const auto& clusters = scores.clusters(checkpoint->evaluation_id);
+    for (const auto& value : scores.values(checkpoint->evaluation_id, metric)) {
       values.push_back({.baseline = 0,
                         .method = value.value,
                         .cluster = clusters.at(value.prompt_id),
@@ -315,7 +315,8 @@ std::string intervals_of_means(const Experiment& experiment) {
                                                      : "95 % bootstrap intervals over prompts";
 }
 
-std::vector<ChartPoint> checkpoint_points(Store& store, const std::vector<EvaluatedCheckpoint>& evaluated,
+std::vector<ChartPoint> checkpoint_points(ScoreReader& scores,
+                                          const std::vector<EvaluatedCheckpoint>& evaluated,
                                           const CurveOf& curve) {
   std::map<int, Checkpoints> by_step;
   for (const auto& checkpoint : evaluated) {
@@ -324,7 +325,7 @@ std::vector<ChartPoint> checkpoint_points(Store& store, const std::vector<Evalua
   }
   std::vector<ChartPoint> points;
   for (const auto& [step, checkpoints] : by_step) {
-    if (auto point = checkpoint_point(store, checkpoints, curve.metric)) points.push_back(std::move(*point));
+    if (auto point = checkpoint_point(scores, checkpoints, curve.metric)) points.push_back(std::move(*point));
   }
   return points;
 }
@@ -364,7 +365,8 @@ ChartGroup validation_curves(Store& store, const Experiment& experiment,
                              const std::vector<TableColumn>& metrics) {
   if (experiment.is_training()) return {};
   const auto selection = experiment.table.selection;
-  const auto evaluated = evaluated_checkpoints(store, experiment);
+  ScoreReader scores(store);
+  const auto& evaluated = scores.checkpoints(experiment);
   const auto chosen_by = std::ranges::find(metrics, selection.metric, &TableColumn::key);
   ChartGroup group{
       .title = fmt::format("The {} split by checkpoint", selection.split),
@@ -386,7 +388,7 @@ ChartGroup validation_curves(Store& store, const Experiment& experiment,
           {.label = method,
            .color = color_of(experiment, method),
            .look = ChartLook::kLineAndMarks,
-           .points = checkpoint_points(store, evaluated, {method, selection.split, metric.key})});
+           .points = checkpoint_points(scores, evaluated, {method, selection.split, metric.key})});
     }
     if (metric.unit == Unit::kPercent) in_percent(chart);
     if (group.small) {

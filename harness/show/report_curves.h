@@ -30,7 +30,8 @@ struct CurveOf {
 
 /// A point per checkpoint, at its number: the mean over prompts and seeds with its interval, selected ones
 /// marked.
-std::vector<ChartPoint> checkpoint_points(Store& store, const std::vector<EvaluatedCheckpoint>& evaluated,
+std::vector<ChartPoint> checkpoint_points(ScoreReader& scores,
+                                          const std::vector<EvaluatedCheckpoint>& evaluated,
                                           const CurveOf& curve);
 
 /// What the intervals of its curves are, in words: over training runs and prompts where there are enough

@@ -17,6 +17,7 @@
 #include "harness/show/families.h"
 #include "harness/show/guardrails.h"
 #include "harness/show/leaderboard.h"
+#include "harness/show/test_split_notes.h"
 #include "harness/show/training_table.h"
 #include "harness/spec/registry.h"
 #include "results/paper/paper_audit.h"
@@ -371,6 +372,8 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   model.baseline = experiment.effective.baseline;
   model.scale_warning = scale_warning_of(experiment);
   model.notes = recorded_notes(store, experiment, split, model.scale_warning);
+  model.notes.push_back(reopened_note(store, experiment));
+  model.notes.push_back(variants_note(store, experiment));
   model.fuller_note = fuller_note(store, experiment);
   if (spec.is_training()) {
     fill_training_table(store, experiment, window_unit, model);

@@ -22,6 +22,4 @@ TableModel make_collection_model(const Collection& collection, const std::vector
 /// The note of a scale that judges nothing, as tables print it; empty for any other scale.
 std::string scale_warning_of(const Experiment& experiment);
 
-/// True if the checkpoints compared on `split` are the best of several on these very prompts.
-
 }  // namespace harness

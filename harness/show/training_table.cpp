@@ -194,6 +194,23 @@ TableClaim decide(const ClaimSpec& claim, const Experiment& experiment, const Ta
 
 }  // namespace
 
+/// What compares two methods needs a plan, and where the table asks for the same difference its verdict.
+static void heed_family(const ClaimSpec& claim, const TableModel& model, TableClaim& decided) {
+  if (!decided.holds) return;
+  const auto found = std::ranges::find_if(model.comparisons, [&](const Comparison& c) {
+    return c.baseline == claim.against && c.method == claim.method && c.metric == claim.column;
+  });
+  const bool is_of_seeds = claim.rule == "lower-on-every-seed" || claim.rule == "higher-on-every-seed";
+  if (!model.families.plan.claims()) {
+    decided.holds.reset();
+    decided.detail += "; exploratory";
+  } else if (is_of_seeds && *decided.holds && found != model.comparisons.end() &&
+             !found->judgement.resolved()) {
+    decided.holds.reset();
+    decided.detail += "; not resolved in the family of the table";
+  }
+}
+
 std::map<std::string, Summary> training_columns(Store& store, const Experiment& experiment,
                                                 const ExperimentRun& run, const std::string& window_unit) {
   std::map<std::string, Summary> columns;
@@ -271,7 +288,10 @@ std::vector<Comparison> training_comparisons(const Experiment& experiment,
 
 std::vector<TableClaim> decide_claims(const Experiment& experiment, const TableModel& model) {
   std::vector<TableClaim> claims;
-  for (const auto& claim : experiment.table.claims) claims.push_back(decide(claim, experiment, model));
+  for (const auto& claim : experiment.table.claims) {
+    claims.push_back(decide(claim, experiment, model));
+    if (claim.rule != "columns-agree") heed_family(claim, model, claims.back());
+  }
   return claims;
 }
 

@@ -235,7 +235,10 @@ std::vector<Prepared> prepare(const WorkOptions& options, Plans& plans, Store& s
           known.finished ? scores_to_ask_again(plan, store, progress) : missing_scores(plan, store);
       if (known.missing.all > 0) known.finished.reset();
     }
-    if (known.finished) continue;
+    if (known.finished) {
+      check_runs_from_outside(plan);
+      continue;
+    }
     unfinished.push_back(&plan);
     const auto check = check_plan(plan, shares_of(options.dealing, plan));
     known.resources = check.resources;
@@ -336,12 +339,15 @@ TableModel write_table(const WorkOptions& options, Store& store, const Experimen
 
 int carry_out(WorkOptions options, const MakePlans& make_plans) {
   const auto workspace = find_workspace(options.place);
-  const auto gpu = known_gpu(options.dealing, options.device, workspace);
+  auto gpu = known_gpu(options.dealing, options.device, workspace);
   auto plans = make_plans(workspace, gpu.value_or(kUnknownGpu));
   settle_ranks(options.dealing, plans.all);
   require_own_database(workspace.db);
   if (options.dry_run) return dry_run(options, plans);
-  if (!gpu) plans = make_plans(workspace, ask_for_gpu(options.dealing, options.device, workspace));
+  if (!gpu) {
+    gpu = ask_for_gpu(options.dealing, options.device, workspace);
+    plans = make_plans(workspace, *gpu);
+  }
   make_folder(workspace.folder);
   std::optional<WorkspaceLock> lock;
   if (!take_lock(workspace, options.dealing, lock)) return 0;
@@ -352,23 +358,32 @@ int carry_out(WorkOptions options, const MakePlans& make_plans) {
     if (!note.empty()) progress.say("note: " + note);
   }
   if (!is_fresh_agreed(options, plans.all, store)) return 1;
-  auto prepared = prepare(options, plans, store, progress);
-  for (std::size_t i = 0; i < plans.all.size(); ++i) {
-    if (prepared[i].finished && !options.design.is_typed()) continue;
-    for (const auto& sentence : record_analysis_plan(plans.all[i], options.design, store))
-      progress.say(sentence);
-  }
-  if (options.plan_only) return 0;
-  if (options.detach && detach(options, plans, prepared, workspace, store, progress)) return 0;
   std::vector<Experiment> experiments;
-  for (std::size_t i = 0; i < plans.all.size(); ++i)
-    experiments.push_back(finish(options, plans.all[i], prepared[i], store, progress));
-  renew_experiments(store, progress);
-  int status = 0;
-  for (const auto& plan : plans.all) status = std::max(status, missing_scores_status(plan, store, progress));
   std::vector<TableModel> models;
-  for (std::size_t i = 0; i < plans.all.size(); ++i)
-    models.push_back(write_table(options, store, experiments[i], progress));
+  int status = 0;
+  do {
+    if (!models.empty()) plans = make_plans(workspace, *gpu);
+    auto prepared = prepare(options, plans, store, progress);
+    for (const auto& plan : plans.all) {
+      if (options.plan_only && !plan.scale.judges)
+        throw Error(
+            fmt::format("scale {} allows no claims, so that there is nothing to plan", plan.scale.name),
+            "--plan-only", "choose another --scale");
+      for (const auto& sentence : record_analysis_plan(plan, options.design, store)) progress.say(sentence);
+    }
+    if (options.plan_only) return 0;
+    if (options.detach && detach(options, plans, prepared, workspace, store, progress)) return 0;
+    experiments.clear();
+    for (std::size_t i = 0; i < plans.all.size(); ++i)
+      experiments.push_back(finish(options, plans.all[i], prepared[i], store, progress));
+    renew_experiments(store, progress);
+    for (const auto& plan : plans.all)
+      status = std::max(status, missing_scores_status(plan, store, progress));
+    models.clear();
+    for (std::size_t i = 0; i < plans.all.size(); ++i)
+      models.push_back(write_table(options, store, experiments[i], progress));
+    options.fresh = false;  // what a look adds is new
+  } while (options.goes_on && options.goes_on(models, progress));
   if (plans.collection) {
     auto whole = make_collection_model(*plans.collection, experiments, std::move(models));
     write_tables(workspace.table_folder(whole.id), whole);

@@ -60,13 +60,17 @@ Json dry_run(const WorkOptions& options, const Plan& plan, const PlanCheck& chec
   needs.push_back(disk_need(plan, jobs, check.resources));
   auto document = dry_run_json(plan, jobs, rates, shares);
   for (const auto& sentence : check.outside) document["notes"].push_back(sentence);
-  document["detectable"] = planned_power(plan, tables, known);
+  document["detectable"] = planned_power(plan, options.design, tables, known);
   if (auto found = found_images_json(plan); !found.empty()) document["images"] = std::move(found);
   const auto missing = options.fresh || known == nullptr ? MissingScores() : missing_scores(plan, *known);
   document["scores_to_ask_again"] = missing.all;
   const auto* batch = options.dealing.batch;
   const auto lines = batch != nullptr ? batch_lines(options, plan, jobs, rates) : Json();
   if (batch != nullptr) document[batch->names.executor] = lines;
+  const auto planned = options.fresh || known == nullptr
+                           ? std::vector<std::string>()
+                           : plan_to_record(plan, options.design, *known).sentences;
+  for (const auto& sentence : planned) document["notes"].push_back(sentence);
   if (!options.json) {
     print_dry_run(plan, jobs, rates, shares, batch != nullptr ? batch->names.name : "");
     for (const auto& sentence : check.outside) put("Note: {}\n", sentence);
@@ -77,6 +81,7 @@ Json dry_run(const WorkOptions& options, const Plan& plan, const PlanCheck& chec
     if (const auto room = disk_room(plan.workspace.folder, {}); room.free_mb)
       put("Free at {}: {}.\n", room.place.string(), size_text(*room.free_mb * 1e6));
     if (plan.scale.judges) put("Plan: {}.\n", plan_text(analysis_plan_of(plan, options.design)));
+    for (const auto& sentence : planned) put("{}.\n", sentence);
     put("{}", planned_power_text(document["detectable"]));
     if (plan.device_identity == kUnknownGpu)
       put("The GPU model is part of the ids and is not known yet: no id is final.\n");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "harness/run/stop_request.h"
 #include "harness/spec/collection.h"
 #include "harness/terminal/progress.h"
+#include "results/table/table.h"
 
 namespace harness {
 
@@ -29,6 +31,9 @@ struct WorkOptions {
   bool plan_only = false;           ///< record the analysis plan, and run nothing
   bool force = false, yes = false;  ///< of --fresh, as of `runs rm`
   bool verbose = false;             ///< the whole table on a terminal too
+  /// Asked once the tables are made: whether more is to be run before they are printed, in which case the
+  /// plans are made again; and what to say of it.
+  std::function<bool(const std::vector<TableModel>& models, Progress& progress)> goes_on = {};
 };
 
 /// The plan of a table, or those of the tables that a collection joins.

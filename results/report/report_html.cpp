@@ -52,7 +52,8 @@ std::string results_html(const Report& report, const TableView& view) {
           ? std::string()
           : view_table_html(view.leaderboard) +
                 notes_html(view.notes_at({NotePlace::kLeaderboard, NotePlace::kEqualEvaluations}));
-  return board + view_table_html(view.results) + notes_html(view.notes_at({NotePlace::kResults})) +
+  return notes_html(view.notes_at({NotePlace::kTestSplit})) + board + view_table_html(view.results) +
+         notes_html(view.notes_at({NotePlace::kResults})) +
          (report.missing.empty() ? "" : list_html(report.missing, " class=\"missing-list\""));
 }
 

@@ -130,7 +130,7 @@ std::set<std::string> Store::tested_runs(const std::string& split) {
   constexpr auto kSql = R"sql(
     SELECT run_id FROM opened_runs
     UNION SELECT run_id FROM evaluations JOIN checkpoints ON checkpoints.id = checkpoint_id
-    WHERE split = ?1 AND state = 'done'
+    WHERE split = ?1 AND state <> 'planned'
     UNION SELECT run_id FROM train_stats WHERE ?1 = 'train')sql";
   const auto ids = rows_of<std::string>(*this, kSql, split);
   return {ids.begin(), ids.end()};

@@ -67,7 +67,7 @@ std::string plan_note(const TableModel& model) {
                        : std::string("; no look is planned at this number, and nothing new is claimed");
   text += ".";
   if (!plan.earlier.empty())
-    text += fmt::format(" Study {} of the same rows; before it: {}.", plan.earlier.size() + 1,
+    text += fmt::format(" Study {} of some of these rows; before it: {}.", plan.earlier.size() + 1,
                         join(plan.earlier, ", "));
   return text;
 }

@@ -6,6 +6,7 @@ namespace harness {
 
 /// The part of a table below which a note is printed, in the order of printing.
 enum class NotePlace {
+  kTestSplit,  ///< what else was tested on its prompts: above all others, whatever part is shown
   kResults,
   kLeaderboard,        ///< its groups and verdicts
   kEqualEvaluations,   ///< its comparison at equal network evaluations

@@ -109,7 +109,7 @@ std::vector<std::pair<std::string_view, const ViewTable*>> main_parts(const Tabl
 }
 
 std::vector<std::string> shown_notes(const TableModel& model, const TableView& view) {
-  std::vector<std::string> notes;
+  auto notes = view.notes_at({NotePlace::kTestSplit});
   const auto add = [&](const char* part, std::initializer_list<NotePlace> places) {
     if (shows_part(model, part)) std::ranges::move(view.notes_at(places), std::back_inserter(notes));
   };

@@ -34,6 +34,7 @@ std::optional<double> Families::margin(const std::string& metric) const {
 void Families::prefix_rows(const std::string& prefix) {
   methods.prefix_rows(prefix);
   checkpoints.prefix_rows(prefix);
+  run_variances.prefix_rows(prefix);
 }
 
 }  // namespace harness

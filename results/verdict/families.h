@@ -8,6 +8,7 @@
 
 #include "core/json.h"
 #include "results/verdict/multiplicity.h"
+#include "results/verdict/run_variance.h"
 
 namespace harness {
 
@@ -31,6 +32,7 @@ struct Families {
   Family checkpoints = {};  ///< the page's own questions, of these checkpoints alone
   PlanStatement plan = {};
   std::map<std::string, double> equal_within = {};  ///< margins of the plan, by metric
+  RunVariances run_variances = {};                  ///< of the page's differences
   double share_of_look = 1;  ///< of the level, what the last look has; of the methods' questions
 
   const Family& of(Claim claim) const { return claim == Claim::kMethods ? methods : checkpoints; }

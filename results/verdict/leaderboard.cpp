@@ -48,6 +48,7 @@ Standing standing_of(const LeaderboardEvidence& row, Better better) {
   if (row.judgement.is_exploratory) return Standing::kExploratory;
   if (!row.judgement.of_methods())
     return row.judgement.differs ? Standing::kCheckpointsDiffer : Standing::kCheckpointsAreAlike;
+  if (row.judgement.is_equal) return Standing::kEqual;
   const bool few_runs = row.at_images->crossed->runs <= kFewestRuns;
   if (!row.judgement.differs || (few_runs && !same_sign_in_every_run(*row.at_images)))
     return Standing::kNoDifference;
@@ -78,6 +79,8 @@ std::string standing_text(const LeaderboardRow& row) {
       return "worse";
     case Standing::kWorsePerImage:
       return "worse per image, " + per_evaluation_text(row, "better");
+    case Standing::kEqual:
+      return row.judgement.text + " at equal images";
     case Standing::kNoDifference:
       return "no difference shown";
     case Standing::kExploratory:
@@ -165,11 +168,17 @@ std::string split_verdict(const LeaderboardEvidence& evidence, Better better) {
 }
 
 std::string_view standing_name(Standing standing) {
-  constexpr std::string_view kNames[] = {"baseline",          "better",
-                                         "better_per_image",  "worse",
-                                         "worse_per_image",   "no_difference_shown",
-                                         "exploratory",       "checkpoints_differ",
-                                         "checkpoints_alike", "not_compared"};
+  constexpr std::string_view kNames[] = {"baseline",
+                                         "better",
+                                         "better_per_image",
+                                         "worse",
+                                         "worse_per_image",
+                                         "equal",
+                                         "no_difference_shown",
+                                         "exploratory",
+                                         "checkpoints_differ",
+                                         "checkpoints_alike",
+                                         "not_compared"};
   return kNames[static_cast<std::size_t>(standing)];
 }
 

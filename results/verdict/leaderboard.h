@@ -17,6 +17,7 @@ enum class Standing {
   kBetterPerImage,       ///< at equal images alone
   kWorse,                ///< the baseline is better, likewise
   kWorsePerImage,        ///< likewise
+  kEqual,                ///< within the margin of the plan, at equal images
   kNoDifference,         ///< none shown
   kExploratory,          ///< no family has the question
   kCheckpointsDiffer,    ///< too few training runs for a statement about methods

@@ -184,9 +184,10 @@ TEST_F(CollectionTest, SeveralSeedsArePooledByTask) {
 
 TEST_F(CollectionTest, TablesOfDifferentSettingsAreNotPutTogether) {
   make_both();
-  const auto before = lasting(place.json({"table", "both.json", "--format", "json"}));
+  const auto before = place.json({"table", "both.json", "--format", "json"});
   ok({"reproduce", "--table", "reading.json", "--scale", "smoke", "--set", "lr=1e-5"});
-  EXPECT_EQ(lasting(place.json({"table", "both.json", "--format", "json"})), before);
+  const auto after = place.json({"table", "both.json", "--format", "json"});
+  for (const char* part : {"rows", "comparisons", "signature"}) EXPECT_EQ(after.at(part), before.at(part));
 }
 
 TEST_F(CollectionTest, ATableThatHasNoExperimentIsNamed) {

@@ -294,6 +294,52 @@ TEST_F(ByTensors, AdaptersOfOneTrainingAreNotSeveralRunsHoweverTheyAreSaved) {
                      "a/step-10 (seed 1, step 10) and " + at("b/step-40"));
 }
 
+TEST_F(ByTensors, ACheckpointOfAnotherRunIsFoundBetweenARunsFirstAndLast) {
+  const auto shared = adapter(1, 11);
+  auto scaled = shared;
+  for (auto& [name, tensor] : scaled)
+    if (name.find("lora_B") != std::string::npos) tensor = 1.5 * tensor;
+  const auto runs = [&](const TensorMap& between) {
+    std::uint64_t seed = 100;
+    for (const std::string run : {"a", "b"}) {
+      for (const std::string step : {"/step-10", "/step-30"}) {
+        write(run + step, adapter(seed, seed + 10));
+        seed += 20;
+      }
+    }
+    write("a/step-20", shared);
+    write("b/step-20", between, {{"format", "pt"}, {"saved", "again"}});
+    return std::vector{at("a/step-{step}"), at("b/step-{step}")};
+  };
+  for (const auto& same : {shared, scaled}) {
+    expect_not_planned(runs(same), "what " + at("a/step-20") + " (seed 1, step 20) and " + at("b/step-20") +
+                                       " (seed 2, step 20) change of the base model has a cosine of 1.000");
+  }
+  expect_planned(runs(adapter(301, 311)), "mine: 6 checkpoints of 2 runs");
+}
+
+TEST_F(ByTensors, ACopyIsRefusedWhereEachRunWasTakenInByACommandOfItsOwn) {
+  const auto tensors = adapter(1, 11);
+  const auto first = write("first", tensors),
+             again = write("again", tensors, {{"format", "pt"}, {"saved", "again"}}),
+             other = write("other", adapter(3, 13));
+  const auto with = fmt::format(
+      "--methods mine --backbone sd35-medium --weights {} --set eval_steps=2 --adapter mine=", kSd3);
+  const auto taken = [&](const std::string& seeds, const std::string& a, const std::string& b = {}) {
+    return reproduce("taken", fmt::format("{}{} --seeds {}{}", with, a, seeds,
+                                          b.empty() ? std::string() : " --adapter mine=" + b));
+  };
+  ended(taken("42", first), 0);
+  ended(taken("43", again), 0);
+  EXPECT_PROBLEM(ended(taken("42,43", first, again), 2),
+                 "the runs of seeds 42 and 43 are one training, not two");
+  EXPECT_EQ(json_rows("taken", "SELECT id FROM reproductions").size(), 2U) << "nothing was recorded of it";
+  for (const char* time : {"first", "second"}) {
+    SCOPED_TRACE(time);
+    ended(taken("42,43", first, other), 0);
+  }
+}
+
 TEST_F(ByTensors, NetworksOfOneTrainingAreNotSeveralRunsAndAreHeldAgainstAdaptersToo) {
   const auto base = load_tensors(fs::path(kSd3) / "transformer/diffusion_pytorch_model.safetensors");
   const auto moved = [&](const std::string& name, const TensorMap& by, torch::ScalarType type,
@@ -348,7 +394,8 @@ TEST_F(ByTensors, NetworksOfOneTrainingAreNotSeveralRunsAndAreHeldAgainstAdapter
     by[layer + ".weight"] = lora.at("transformer." + layer + ".lora_B.weight")
                                 .mm(lora.at("transformer." + layer + ".lora_A.weight"));
   expect_not_planned({write("lora", lora), moved("merged", by, torch::kFloat32)},
-                     "has a cosine of 1.000, and trainings of their own stay below 0.5");
+                     "has a cosine of 1.000, above 0.5 (measured: 0.79 to 0.98 between checkpoints of one "
+                     "training, at most 0.30 between trainings)");
 }
 
 TEST_F(ByTensors, ACheckpointThatEqualsTheBaseModelIsNamed) {

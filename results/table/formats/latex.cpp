@@ -217,8 +217,12 @@ class Floats {
     if (wants("differences")) add_differences();
     if (wants("claims")) add(view_.claims, "the paper's claims and the findings here", "paper");
     if (wants("guardrails")) add_guardrails();
-    if (!floats_.empty() && !view_.signature.empty())
-      floats_.front().comment = "Signature: " + view_.signature;
+    if (!floats_.empty()) {
+      auto& first = floats_.front();
+      if (!view_.signature.empty()) first.comment = "Signature: " + view_.signature;
+      std::ranges::copy(notes_at(view_, {NotePlace::kTestSplit}),
+                        std::inserter(first.notes, first.notes.begin()));
+    }
     std::string body;
     for (auto& one : floats_) {
       for (const auto& page : on_pages(std::move(one))) body += float_text(writer_, page);
