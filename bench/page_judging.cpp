@@ -53,7 +53,8 @@ TableModel PageSimulation::judged(std::vector<Question> asked) const {
       c.values = std::move(of.looks[look]);
       if (is_last) questions.push_back({c.baseline, c.method, c.metric, {}});
     }
-    RunVariances raised(comparisons, renew_without_p);
+    const RunVariances variances(comparisons);
+    for (auto& c : comparisons) variances.raise(c, renew_without_p);
     const double level = plan_.level_of_look(look);
     for (std::size_t i = 0; i < comparisons.size(); ++i) {
       auto& c = comparisons[i];
@@ -68,18 +69,23 @@ TableModel PageSimulation::judged(std::vector<Question> asked) const {
   judge_comparisons(model);
   if (design_.is_leaderboard) {
     std::vector<LeaderboardEvidence> evidence;
-    std::vector<PairedComparison*> second_views;
+    std::vector<Comparison> second_views;
     for (auto& of : asked) {
-      if (of.second_view) second_views.push_back(&*of.second_view);
+      if (of.second_view)
+        second_views.push_back({.metric = of.metric,
+                                .baseline = of.baseline,
+                                .method = of.method,
+                                .values = std::move(*of.second_view)});
     }
-    raise_run_variances(second_views, renew_without_p);
-    for (std::size_t i = 0; i < asked.size(); ++i) {
-      const auto& c = model.comparisons[i];
-      if (asked[i].second_view)
-        evidence.push_back({.method = c.method,
-                            .at_images = c.values,
-                            .judgement = c.judgement,
-                            .at_evaluations = std::move(asked[i].second_view)});
+    const RunVariances variances(second_views);
+    for (auto& second : second_views) {
+      variances.raise(second, renew_without_p);
+      const auto c = std::ranges::find_if(model.comparisons,
+                                          [&](const auto& first) { return is_same_question(first, second); });
+      evidence.push_back({.method = c->method,
+                          .at_images = c->values,
+                          .judgement = c->judgement,
+                          .at_evaluations = std::move(second.values)});
     }
     model.leaderboard =
         leaderboard({.metric = kPrimary, .baseline = kBaseline, .has_second_view = true}, evidence, {});

@@ -97,7 +97,7 @@ void add_work_options(Command& command, WorkOptions& options) {
     executors += fmt::format(", or {}, which asks for a batch job per run and evaluation", names.executor);
   }
   command.add("--executor", &dealing.executor, executors, {.offers = executor_names, .value = "NAME"});
-  command.add("--plan-only", &options.plan_only, "record the plan (`harness plan`) and stop");
+  command.add("--plan-only", &options.design.only, "record the plan (`harness plan`) and stop");
   command.add(
       "--detach", &options.detach,
       fmt::format(

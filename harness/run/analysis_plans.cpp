@@ -50,9 +50,10 @@ struct Twins {
   }
 };
 
-Twins tested_twins(const std::vector<RunPlan>& asked, const std::set<std::string>& tested, Store& store) {
+Twins tested_twins(const std::vector<RunPlan>& asked, const std::set<std::string>& tested,
+                   const std::vector<StoredRun>& stored) {
   Twins twins;
-  for (const auto& other : store.runs()) {
+  for (const auto& other : stored) {
     if (!tested.contains(other.id)) continue;
     for (const auto& run : asked) {
       if (tested.contains(run.job.id)) continue;
@@ -112,10 +113,10 @@ bool is_tested(const AnalysisPlan& plan, std::int64_t seed, const std::set<std::
 /// Trained and untested seeds with the settings of a row that it leaves out, where it takes others that are
 /// trained.
 std::set<std::int64_t> seeds_left_out(const AnalysisPlan& plan, const std::set<std::string>& tested,
-                                      Store& store) {
+                                      const std::vector<StoredRun>& stored) {
   std::map<std::string, std::set<std::int64_t>> left_out;  // by settings
   std::set<std::string> taken;
-  for (const auto& run : store.runs()) {
+  for (const auto& run : stored) {
     if (run.state != JobState::kDone || tested.contains(run.id) || !row_traits(run.method).trains) continue;
     const auto settings = settings_digest(run.config);
     for (const auto& [name, row] : plan.rows) {
@@ -178,16 +179,18 @@ AnalysisPlan analysis_plan_of(const Plan& plan, const PlanDesign& design) {
     row.method = run.method;
     row.settings = settings_digest(run.job.identity);
     row.runs[run.seed] = run.job.id;
-    if (!spec.is_training()) row.evaluation = conditions_of(plan, run, asked.split);
+    if (!spec.is_training() && row.evaluation.is_null())
+      row.evaluation = conditions_of(plan, run, asked.split);
   }
   return asked;
 }
 
 PlanToRecord plan_to_record(const Plan& plan, const PlanDesign& design, Store& store) {
   PlanToRecord result;
-  if (!plan.scale.judges && design.is_typed())
+  if (!plan.scale.judges && (design.is_typed() || design.only))
     throw Error(fmt::format("scale {} allows no claims, so that there is nothing to plan", plan.scale.name),
-                "--plan-runs", "leave out --plan-runs, --looks and --until, or choose another --scale");
+                design.only ? "--plan-only" : "--plan-runs",
+                "leave out --plan-only, --plan-runs, --looks and --until, or choose another --scale");
   if (!plan.scale.judges) return result;
   auto asked = analysis_plan_of(plan, design);
   const auto known = analysis_plans(store);
@@ -214,8 +217,8 @@ PlanToRecord plan_to_record(const Plan& plan, const PlanDesign& design, Store& s
       return result;
     }
   }
-  const auto runs = asked_runs(plan, asked.seeds);
-  const auto twins = tested_twins(runs, tested, store);
+  const auto stored = store.runs();
+  const auto twins = tested_twins(asked_runs(plan, asked.seeds), tested, stored);
   tested.insert(twins.runs.begin(), twins.runs.end());
   auto fresh = asked.seeds;
   std::erase_if(fresh, [&](auto seed) { return is_tested(asked, seed, tested); });
@@ -238,7 +241,7 @@ PlanToRecord plan_to_record(const Plan& plan, const PlanDesign& design, Store& s
         "exploratory",
         seeds_text(fresh));
   }
-  if (const auto left_out = seeds_left_out(asked, tested, store); !left_out.empty()) {
+  if (const auto left_out = seeds_left_out(asked, tested, stored); !left_out.empty()) {
     asked.why_opened = fmt::format(
         "seeds {} of the same settings are trained and left out, so that these seeds may have been chosen",
         seeds_text({left_out.begin(), left_out.end()}));

@@ -13,10 +13,11 @@
 
 namespace harness {
 
-/// How many runs are planned per row, as typed.
+/// What is planned, as typed.
 struct PlanDesign {
   std::optional<std::int64_t> runs = {};  ///< --plan-runs; nothing: as many as there are seeds
   std::vector<std::int64_t> looks = {};   ///< --looks; empty: one, at all runs
+  bool only = false;                      ///< --plan-only: record it, and run nothing
 
   bool is_typed() const { return runs || !looks.empty(); }
 };

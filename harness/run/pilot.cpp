@@ -230,7 +230,7 @@ PowerSettings judged_first(PowerSettings settings, double share) {
   return settings;
 }
 
-Json planned_power(const Plan& plan, const PlanDesign& design_typed, std::size_t tables, Store* store) {
+Json planned_power(const Plan& plan, const PlanDesign& typed, std::size_t tables, Store* store) {
   if (plan.spec.is_training() || !plan.scale.judges) return {};
   const auto pilot =
       find_pilot(store, {.table = plan.spec.id, .backbone = plan.backbone.name, .scale = plan.scale.name});
@@ -238,7 +238,7 @@ Json planned_power(const Plan& plan, const PlanDesign& design_typed, std::size_t
   const auto family = family_of(plan.spec, plan.baseline,
                                 compared_arms(plan.spec, plan.baseline, plan.methods), {pilot->metric});
   const auto& positions = plan.positions(pilot->split);
-  const auto asked = analysis_plan_of(plan, design_typed);
+  const auto asked = analysis_plan_of(plan, typed);
   const Design design{.runs = asked.runs(), .prompts = std::ssize(positions)};
   const auto claim = design.runs < kFewestRuns ? Claim::kCheckpoints : Claim::kMethods;
   double share = 0;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 
 #include "harness/read/analysis_plans.h"
@@ -11,19 +10,11 @@
 namespace harness {
 namespace {
 
-/// Whether the plan asks for it before its rows were tested.
+/// Whether the plan asks for it, as one of methods, before its rows were tested.
 bool asks(const PlanOfExperiment& found, const Comparison& c) {
   const auto baseline = found.row_of.find(c.baseline), method = found.row_of.find(c.method);
-  return baseline != found.row_of.end() && method != found.row_of.end() &&
-         found.plan->asks(baseline->second, method->second, c.metric);
-}
-
-/// Of those differences that count.
-RunVariances run_variances_of(const std::vector<Comparison>& comparisons,
-                              const std::function<bool(const Comparison&)>& counts) {
-  std::vector<Comparison> counted;
-  std::ranges::copy_if(comparisons, std::back_inserter(counted), counts);
-  return RunVariances(counted, [](CrossedComparison&) {});
+  return claim_of(c.values) == Claim::kMethods && baseline != found.row_of.end() &&
+         method != found.row_of.end() && found.plan->asks(baseline->second, method->second, c.metric);
 }
 
 /// The plan's questions of methods, for one experiment.
@@ -40,8 +31,6 @@ class Questions {
       at_looks_.push_back(is_now ? std::vector<Comparison>() : compare_at(plan_.looks[look], comparisons));
     }
   }
-
-  bool asks(const Comparison& c) const { return harness::asks(found_, c); }
 
   TableQuestion of(const Comparison& c) const {
     auto question = question_of(c);
@@ -103,22 +92,30 @@ class Questions {
     }
   }
 
-  Comparison compare(std::int64_t runs, const Comparison& c, std::uint32_t resamples) const {
-    const std::vector first(plan_.seeds.begin(), plan_.seeds.begin() + runs);
-    auto checkpoints = scores_.checkpoints(experiment_);
-    std::erase_if(checkpoints, [&](const auto& of) { return std::ranges::count(first, of.seed) == 0; });
+  /// Over these checkpoints alone.
+  Comparison compare(const std::vector<EvaluatedCheckpoint>& checkpoints, const Comparison& c,
+                     std::uint32_t resamples) const {
     return compare_rows(scores_, {experiment_, c.baseline}, {experiment_, c.method}, checkpoints, c.split,
                         {c.metric}, {.resamples = resamples})
         .front();
   }
 
-  /// The page's comparisons over the first runs alone, without intervals over prompts.
+  std::vector<EvaluatedCheckpoint> first_checkpoints(std::int64_t runs) const {
+    const std::vector first(plan_.seeds.begin(), plan_.seeds.begin() + runs);
+    auto checkpoints = scores_.checkpoints(experiment_);
+    std::erase_if(checkpoints, [&](const auto& of) { return std::ranges::count(first, of.seed) == 0; });
+    return checkpoints;
+  }
+
+  /// What the plan asks of the page's comparisons, over the first runs alone, without intervals over prompts.
   std::vector<Comparison> compare_at(std::int64_t runs, const std::vector<Comparison>& comparisons) const {
+    const auto checkpoints = first_checkpoints(runs);
     std::vector<Comparison> compared;
     for (const auto& c : comparisons) {
-      if (asks(c)) compared.push_back(compare(runs, c, 0));
+      if (asks(found_, c)) compared.push_back(compare(checkpoints, c, 0));
     }
-    RunVariances raised(compared);
+    const RunVariances variances(compared);
+    for (auto& c : compared) variances.raise(c);
     return compared;
   }
 
@@ -131,7 +128,8 @@ class Questions {
     auto compared = *found;
     const auto p = tested_p(compared.values, claim_of(compared.values));
     if (!p || *p >= plan_.level_of_look(look)) return {p, compared.values.delta};
-    compared.values.ci = compare(plan_.looks[look], c, BootstrapSettings{}.resamples).values.ci;
+    compared.values.ci =
+        compare(first_checkpoints(plan_.looks[look]), c, BootstrapSettings{}.resamples).values.ci;
     return {question_of(compared).p_value, compared.values.delta};
   }
 
@@ -155,13 +153,13 @@ Families families_of(ScoreReader& scores, const Experiment& experiment, const st
   const auto found = plan_of(scores.store(), experiment);
   families.plan = found.statement;
   if (!found.plan) return families;
-  families.run_variances =
-      run_variances_of(comparisons, [&](const Comparison& c) { return is_of_methods(c) && asks(found, c); });
+  const auto is_asked = [&](const Comparison& c) { return asks(found, c); };
+  families.run_variances = RunVariances(comparisons, is_asked);
   for (auto& comparison : comparisons) families.run_variances.raise(comparison);
   Questions questions(scores, experiment, found, comparisons);
   std::vector<TableQuestion> asked;
   for (const auto& c : comparisons) {
-    if (is_of_methods(c) && questions.asks(c)) asked.push_back(questions.of(c));
+    if (is_asked(c)) asked.push_back(questions.of(c));
   }
   if (asked.empty()) {
     const auto& why = found.plan->why_opened;

@@ -271,8 +271,8 @@ std::vector<std::string> forest_notes(const TableModel& model, const std::vector
   });
   std::vector<std::string> notes{differences_note(model)};
   notes.push_back(claim_note(model));
-  if (notes.back().empty() && !model.families.plan.claims())
-    notes.back() = model.families.plan.why_exploratory + " Intervals are unadjusted.";
+  if (notes.back().empty() && model.families.methods.empty())
+    notes.back() = "All are grey: exploratory, nothing is claimed. Intervals are unadjusted.";
   else if (notes.back().empty())
     notes.back() = "Green: better, red: worse (adjusted p below 0.05). Grey: not resolved.";
   if (printed) notes.emplace_back("Hollow diamonds: differences printed in the paper.");

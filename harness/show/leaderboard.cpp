@@ -171,6 +171,7 @@ class Comparer {
         seconds_.push_back({.metric = metric_, .baseline = baseline(), .method = method, .values = *values});
     }
     variances_ = RunVariances(seconds_);
+    for (auto& second : seconds_) variances_.raise(second);
   }
 
   const SecondView& view() const { return second_; }

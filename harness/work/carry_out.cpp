@@ -365,13 +365,9 @@ int carry_out(WorkOptions options, const MakePlans& make_plans) {
     if (!models.empty()) plans = make_plans(workspace, *gpu);
     auto prepared = prepare(options, plans, store, progress);
     for (const auto& plan : plans.all) {
-      if (options.plan_only && !plan.scale.judges)
-        throw Error(
-            fmt::format("scale {} allows no claims, so that there is nothing to plan", plan.scale.name),
-            "--plan-only", "choose another --scale");
       for (const auto& sentence : record_analysis_plan(plan, options.design, store)) progress.say(sentence);
     }
-    if (options.plan_only) return 0;
+    if (options.design.only) return 0;
     if (options.detach && detach(options, plans, prepared, workspace, store, progress)) return 0;
     experiments.clear();
     for (std::size_t i = 0; i < plans.all.size(); ++i)

@@ -28,7 +28,6 @@ struct WorkOptions {
   DealingOptions dealing;
   bool detach = false;  ///< submit all ready jobs to a batch system, with a job that continues, and exit
   bool dry_run = false, fresh = false, json = false;
-  bool plan_only = false;           ///< record the analysis plan, and run nothing
   bool force = false, yes = false;  ///< of --fresh, as of `runs rm`
   bool verbose = false;             ///< the whole table on a terminal too
   /// Asked once the tables are made: whether more is to be run before they are printed, in which case the

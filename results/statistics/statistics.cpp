@@ -146,10 +146,6 @@ std::vector<PairedValue> completed(std::span<const PairedValue> pairs, double of
   return complete;
 }
 
-double mean_difference(std::span<const PairedValue> complete) {
-  return bootstrap_input(complete).pooled.mean_delta();
-}
-
 /// What the missing values of a metric could make of its difference, other than 0.
 MissingValues missing_values(const PairedMetric& metric, double delta, double confidence) {
   double low = INFINITY, high = -INFINITY;
@@ -161,13 +157,14 @@ MissingValues missing_values(const PairedMetric& metric, double delta, double co
     }
   }
   const auto lowest = completed(metric.pairs, low, high), highest = completed(metric.pairs, high, low);
-  MissingValues missing{.lowest_delta = mean_difference(lowest), .highest_delta = mean_difference(highest)};
   const PairedMetric against{delta > 0 ? lowest : highest, metric.better, metric.runs_are_paired};
-  missing.crossed = crossed_with_runs(against, confidence);
-  missing.p_value =
-      compare_without_intervals(against.pairs, bootstrap_input(against.pairs), metric.better, confidence)
-          .p_value;
-  return missing;
+  const auto worst =
+      compare_paired(std::span(&against, 1), {.resamples = 0, .confidence = confidence}).front();
+  const auto mean_difference = [](const auto& complete) { return cluster_sums(complete).mean_delta(); };
+  return {.lowest_delta = mean_difference(lowest),
+          .highest_delta = mean_difference(highest),
+          .p_value = worst.p_value,
+          .crossed = worst.crossed};
 }
 
 }  // namespace

@@ -68,8 +68,8 @@ struct ComparisonNumbers {
 /// of its metric, on whichever side.
 struct MissingValues {
   double lowest_delta = 0, highest_delta = 0;
-  /// Where all of them speak against the difference: its p over prompts and over runs and prompts. 1 where
-  /// its sign changes; nothing where the test gives none.
+  /// Where all of them speak against the difference: its p over prompts, and its analysis over runs and
+  /// prompts; nothing where the test gives none.
   std::optional<double> p_value = {};
   std::optional<CrossedComparison> crossed = {};
 };

@@ -130,7 +130,7 @@ std::optional<double> tested_p(const PairedComparison& comparison, Claim claim) 
   const auto p = p_value_of(comparison, claim);
   if (!p || !comparison.missing) return p;
   const auto& [lowest, highest, over_prompts, crossed] = *comparison.missing;
-  if ((*comparison.delta > 0 ? lowest <= 0 : highest >= 0)) return 1;
+  if (*comparison.delta > 0 ? lowest <= 0 : highest >= 0) return 1;
   const auto worst = claim == Claim::kCheckpoints ? over_prompts : crossed ? crossed->p_value : std::nullopt;
   return std::max(*p, worst.value_or(1));
 }

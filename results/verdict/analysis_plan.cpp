@@ -62,6 +62,10 @@ bool add_near(const std::string& name, const Json& tested, const Json& here,
     }
     return tested.size() == here.size();
   }
+  if (name == "checkpoints") {  // which ones are kept changes no training
+    differences.emplace_back("other checkpoints");
+    return true;
+  }
   const bool are_numbers = tested.is_number() && here.is_number();
   if (!are_numbers || !(tested.is_number_float() || here.is_number_float()) ||
       !is_near(tested.get<double>(), here.get<double>()))
@@ -199,14 +203,8 @@ double p_at_family_level(double p, double level_of_look) {
   return std::min(1.0, p * kFamilyLevel / level_of_look);
 }
 
-std::optional<std::vector<std::string>> near_settings(Json tested, Json here) {
+std::optional<std::vector<std::string>> near_settings(const Json& tested, const Json& here) {
   std::vector<std::string> differences;
-  const Json::json_pointer checkpoints("/settings/checkpoints");  // which ones are kept changes no training
-  if (tested.contains(checkpoints) && here.contains(checkpoints) &&
-      tested.at(checkpoints) != here.at(checkpoints)) {
-    here[checkpoints] = tested.at(checkpoints);
-    differences.emplace_back("other checkpoints");
-  }
   if (share_files(tested, here)) return {{"the same files"}};
   return add_near("", tested, here, differences) ? std::optional(std::move(differences)) : std::nullopt;
 }

@@ -85,10 +85,10 @@ inline constexpr double kSameSetting = 0.05;
 /// kSameSetting of each other. Between 0 and 1 that holds of 1 - x too, so that decays of 0.99 and 0.999 are
 /// two. Which checkpoints are kept makes no difference. Images and checkpoints that are given count as one
 /// wherever they have one in common. Nothing: they are two methods or seeds.
-std::optional<std::vector<std::string>> near_settings(Json tested, Json here);
+std::optional<std::vector<std::string>> near_settings(const Json& tested, const Json& here);
 
-/// Looks as typed, with the number of runs at the end. Throws Error (at --looks) for one that is below 1, not
-/// above the one before it, or beyond the runs.
+/// Looks as typed, with the number of runs at the end. Throws Error (at --looks) for one that is not above
+/// the one before it, below kFewestRuns, or beyond the runs.
 std::vector<std::int64_t> checked_looks(std::vector<std::int64_t> looks, std::int64_t runs);
 
 }  // namespace harness

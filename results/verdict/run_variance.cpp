@@ -1,17 +1,14 @@
 #include "results/verdict/run_variance.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace harness {
 namespace {
 
-/// Of single runs.
-double run_variance(const CrossedComparison& crossed) {
-  return crossed.parts.runs * static_cast<double>(crossed.runs);
-}
-
-void raise_to(double variance, const RenewInterval& renew, std::optional<CrossedComparison>& crossed) {
-  if (crossed && raise_run_variance(variance / static_cast<double>(crossed->runs), *crossed)) renew(*crossed);
+/// Whether it was too small for so large a variance of single runs.
+bool raise_to(double variance, std::optional<CrossedComparison>& crossed) {
+  return crossed && raise_run_variance(variance / static_cast<double>(crossed->runs), *crossed);
 }
 
 /// values: not empty.
@@ -21,45 +18,32 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-bool has_estimate(const PairedComparison& values) {
-  return values.crossed && values.crossed->state == CrossedState::kEstimated;
-}
-
-void raise_to(double variance, const RenewInterval& renew, PairedComparison& values) {
-  raise_to(variance, renew, values.crossed);
-  if (values.missing) raise_to(variance, renew, values.missing->crossed);
-}
-
 }  // namespace
 
-std::optional<double> raise_run_variances(std::span<PairedComparison* const> values,
-                                          const RenewInterval& renew) {
-  std::vector<double> variances;
-  for (const auto* of : values) {
-    if (has_estimate(*of)) variances.push_back(run_variance(*of->crossed));
+RunVariances::RunVariances(std::span<const Comparison> comparisons,
+                           const std::function<bool(const Comparison&)>& counts) {
+  std::map<std::pair<std::string, std::string>, std::vector<const Comparison*>> groups;
+  for (const auto& c : comparisons) {
+    const auto& crossed = c.values.crossed;
+    if (crossed && crossed->state == CrossedState::kEstimated && counts(c))
+      groups[{c.baseline, c.metric}].push_back(&c);
   }
-  if (variances.empty()) return std::nullopt;
-  const double least = median(std::move(variances));
-  for (auto* of : values) raise_to(least, renew, *of);
-  return least;
-}
-
-RunVariances::RunVariances(std::span<Comparison> comparisons, const RenewInterval& renew) {
-  std::map<std::pair<std::string, std::string>, std::vector<Comparison*>> groups;
-  for (auto& c : comparisons) groups[{c.baseline, c.metric}].push_back(&c);
   for (const auto& [group, of_group] : groups) {
-    std::vector<PairedComparison*> values;
-    for (auto* c : of_group) values.push_back(&c->values);
-    const auto least = raise_run_variances(values, renew);
-    for (const auto* c : of_group) {
-      if (least && has_estimate(c->values)) least_[{{c->baseline, c->method}, c->metric}] = *least;
-    }
+    std::vector<double> variances;  // of single runs
+    for (const auto* c : of_group)
+      variances.push_back(c->values.crossed->parts.runs * static_cast<double>(c->values.crossed->runs));
+    const double least = median(std::move(variances));
+    for (const auto* c : of_group) least_[{{c->baseline, c->method}, c->metric}] = least;
   }
 }
 
-void RunVariances::raise(Comparison& comparison) const {
+void RunVariances::raise(Comparison& comparison, const std::function<void(CrossedComparison&)>& renew) const {
   const auto found = least_.find({{comparison.baseline, comparison.method}, comparison.metric});
-  if (found != least_.end()) raise_to(found->second, renew_interval, comparison.values);
+  if (found == least_.end()) return;
+  auto& values = comparison.values;
+  if (raise_to(found->second, values.crossed)) renew(*values.crossed);
+  if (values.missing && raise_to(found->second, values.missing->crossed))
+    renew_interval(*values.missing->crossed);
 }
 
 void RunVariances::prefix_rows(const std::string& prefix) {

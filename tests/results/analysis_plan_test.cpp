@@ -109,5 +109,18 @@ TEST(NearSettings, AreNumbersWithFractionsWithinFivePercent) {
   EXPECT_FALSE(near_settings({{"seed", 42}}, {{"seed", 42}, {"task", "ocr"}}));
 }
 
+TEST(NearSettings, AreNoMatterOfWhichCheckpointsAreKeptAndOfHowGivenFilesAreNumbered) {
+  const auto training = [](const Json& checkpoints) {
+    return Json{{"seed", 42}, {"settings", {{"checkpoints", checkpoints}, {"lr", 1e-5}}}};
+  };
+  EXPECT_EQ(near_settings(training({2, 4, 6}), training({2, 4})),
+            std::vector<std::string>{"other checkpoints"});
+  const auto images = [](int seed, const std::string& prompts, const std::string& files) {
+    return Json{{"kind", "images"}, {"seed", seed}, {"prompts_sha256", prompts}, {"images", {{"0", files}}}};
+  };
+  EXPECT_TRUE(near_settings(images(1, "a", "x"), images(3, "b", "x")));
+  EXPECT_FALSE(near_settings(images(1, "a", "x"), images(1, "a", "y")));
+}
+
 }  // namespace
 }  // namespace harness

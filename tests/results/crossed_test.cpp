@@ -388,6 +388,7 @@ TEST(RunVariance, BelowTheMedianOfThePageIsRaisedToIt) {
                                   of_rows("base", "a", 0)};
   const auto before = page;
   const RunVariances variances(page);
+  for (auto& comparison : page) variances.raise(comparison);
   const auto crossed_at = [&](const auto& of, std::size_t i) { return *of[i].values.crossed; };
   EXPECT_DOUBLE_EQ(crossed_at(page, 0).parts.runs, crossed_at(before, 2).parts.runs);
   EXPECT_GT(*crossed_at(page, 0).p_value, *crossed_at(before, 0).p_value);
@@ -403,7 +404,8 @@ TEST(RunVariance, BelowTheMedianOfThePageIsRaisedToIt) {
   // Of two the mean.
   std::vector<Comparison> two = {of_rows("a", "b", 0), of_rows("a", "c", .3)};
   const double mean = (crossed_at(two, 0).parts.runs + crossed_at(two, 1).parts.runs) / 2;
-  RunVariances raised(two);
+  const RunVariances of_two(two);
+  for (auto& comparison : two) of_two.raise(comparison);
   EXPECT_DOUBLE_EQ(crossed_at(two, 0).parts.runs, mean);
 }
 
