@@ -158,8 +158,10 @@ std::vector<LeaderboardPair> judged_pairs(ScoreReader& scores, const Experiment&
 /// Compares rows of a leaderboard with its baseline at equal evaluations.
 class Comparer {
  public:
-  /// metric: that of selection, or one that restates it.
-  Comparer(ScoreReader& scores, const Experiment& experiment, std::string split, std::string metric)
+  /// metric: that of selection, or one that restates it. claims: a plan asks for the first view, so that
+  /// variances between runs are raised here as there.
+  Comparer(ScoreReader& scores, const Experiment& experiment, std::string split, std::string metric,
+           bool claims)
       : scores_(scores),
         metric_(std::move(metric)),
         experiment_(experiment),
@@ -170,6 +172,7 @@ class Comparer {
       if (const auto values = compare(baseline(), method))
         seconds_.push_back({.metric = metric_, .baseline = baseline(), .method = method, .values = *values});
     }
+    if (!claims) return;
     variances_ = RunVariances(seconds_);
     for (auto& second : seconds_) variances_.raise(second);
   }
@@ -254,7 +257,8 @@ class Comparer {
 
 std::string leaderboard_split(ScoreReader& scores, const Experiment& experiment,
                               const Comparison& comparison) {
-  Comparer compare(scores, experiment, comparison.split, comparison.metric);
+  Comparer compare(scores, experiment, comparison.split, comparison.metric,
+                   !comparison.judgement.is_exploratory);
   return split_verdict({.method = comparison.method,
                         .at_images = comparison.values,
                         .judgement = comparison.judgement,
@@ -269,7 +273,7 @@ std::optional<Leaderboard> leaderboard_of(ScoreReader& scores, const Experiment&
   if (!spec.leaderboard) return std::nullopt;
   const auto& metric = spec.selection.metric;
   Leaderboard board{.metric = metric, .baseline = model.baseline, .better = experiment.better(metric)};
-  Comparer compare(scores, experiment, model.split, metric);
+  Comparer compare(scores, experiment, model.split, metric, !model.families.methods.empty());
   if (spec.has_second_view()) {
     board.has_second_view = true;
     board.cut_too_early = compare.view().cut_too_early;
