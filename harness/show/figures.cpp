@@ -271,10 +271,10 @@ std::vector<std::string> forest_notes(const TableModel& model, const std::vector
   });
   std::vector<std::string> notes{differences_note(model)};
   notes.push_back(claim_note(model));
-  if (notes.back().empty() && model.families.methods.empty())
-    notes.back() = "All are grey: exploratory, nothing is claimed. Intervals are unadjusted.";
-  else if (notes.back().empty())
-    notes.back() = "Green: better, red: worse (adjusted p below 0.05). Grey: not resolved.";
+  if (notes.back().empty())
+    notes.back() = model.families.methods.empty()
+                       ? "All are grey: exploratory, nothing is claimed. Intervals are unadjusted."
+                       : "Green: better, red: worse (adjusted p below 0.05). Grey: not resolved.";
   if (printed) notes.emplace_back("Hollow diamonds: differences printed in the paper.");
   return notes;
 }
